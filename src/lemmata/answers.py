@@ -1,4 +1,4 @@
-"""Tools for answers about the user's own numbers: conditions, checks of arguments, and limits of shares and means."""
+"""Tools for a user's own numbers: conditions, checks of arguments, and confidence limits of shares and means."""
 
 import dataclasses
 import math
@@ -11,11 +11,11 @@ from lemmata.errors import SettingError
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A condition for a number.
+    """A condition that some results need, and whether the condition holds.
 
     Args:
         name: the condition in words.
-        value: the value that was found; None if the value cannot be computed.
+        value: the number that decides the condition; None if this number cannot be computed.
         holds: whether the condition holds; None if this cannot be decided.
         why: the results that need the condition.
 
@@ -39,7 +39,7 @@ def positive(name: str, value: object) -> float:
     """Return the value as a finite number above 0, or raise SettingError.
 
     Args:
-        name: the name in the message.
+        name: the name of the value in the error message.
         value: the number.
     """
     number = _number(name, value)
@@ -49,10 +49,10 @@ def positive(name: str, value: object) -> float:
 
 
 def inside(name: str, value: object, low: float, high: float) -> float:
-    """Return the value as a number strictly between two others, or raise SettingError.
+    """Return the value as a number strictly between `low` and `high`, or raise SettingError.
 
     Args:
-        name: the name in the message.
+        name: the name of the value in the error message.
         value: the number.
         low: the lower end.
         high: the upper end.
@@ -69,7 +69,7 @@ def probability(name: str, value: object) -> float:
     """Return the value as a probability in [0, 1], or raise SettingError.
 
     Args:
-        name: the name in the message.
+        name: the name of the value in the error message.
         value: the number.
     """
     number = _number(name, value)
@@ -82,7 +82,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
     """Return the value as a whole number of at least `least`, or raise SettingError.
 
     Args:
-        name: the name in the message.
+        name: the name of the value in the error message.
         value: the number.
         least: the smallest allowed value.
     """
@@ -95,18 +95,18 @@ def whole(name: str, value: object, least: int = 0) -> int:
 
 
 _ONE = "pass one number, not a text, a list or an array"
-# relative amount by which a limit is moved away from the share; the error of SciPy's quantiles is smaller
+# relative amount by which a confidence limit is moved outward; the error of SciPy's quantiles is smaller
 _OUTWARD = 1e-13
 
 
 def least_share(successes: float, failures: float, tail: float) -> float:
-    """Clopper and Pearson's lower limit of a probability, rounded down.
+    """Clopper and Pearson's lower confidence limit of an event's probability, rounded down.
 
     If this limit were the true probability, the event would occur `successes` times or more with probability `tail`.
 
     Args:
         successes: how often the event occurred.
-        failures: how often it did not occur.
+        failures: how often the event did not occur.
         tail: the probability, above 0, that the limit exceeds the true probability.
 
     >>> round(least_share(300.0, 0.0, 1e-20), 4)
@@ -116,11 +116,13 @@ def least_share(successes: float, failures: float, tail: float) -> float:
 
 
 def share_interval(successes: float, failures: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's exact limits of a probability, each wrong with chance <= (1 - level)/2, rounded outward.
+    """Clopper and Pearson's exact confidence limits of an event's probability, rounded outward.
+
+    Each of the two limits is wrong with a probability of at most (1 - level)/2.
 
     Args:
         successes: how often the event occurred. The count may be a fraction, for the effective sample size of a survey.
-        failures: how often it did not occur.
+        failures: how often the event did not occur.
         level: the confidence of the interval.
 
     >>> [round(limit, 3) for limit in share_interval(3.0, 17.0, 0.9)]
@@ -132,7 +134,9 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
 
 
 def mean_interval(values: np.ndarray, level: float) -> tuple[float, float]:
-    """A two-sided confidence interval for a mean. Hall's transformation of the t statistic corrects it for skewness.
+    """A two-sided confidence interval for a mean, corrected for skewness by Hall's transformation of the t statistic.
+
+    If all values are equal up to rounding, both ends of the interval are the mean.
 
     Args:
         values: independent observations.
@@ -159,7 +163,7 @@ def _within(low: float, high: float) -> str:
 
 
 def _number(name: str, value: object) -> float:
-    shown = " ".join(repr(value).split())[:60]  # an array takes several lines
+    shown = " ".join(repr(value).split())[:60]  # the text of an array may have several lines
     if isinstance(value, str | bytes | bool | list | tuple) or np.ndim(value) != 0:  # type: ignore[arg-type]
         raise SettingError(name, found=shown, rule="a number", remedy=_ONE)
     try:

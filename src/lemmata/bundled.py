@@ -1,4 +1,4 @@
-"""The names that DATA accepts besides a file, and the error for any other name."""
+"""The names that the argument DATA of a command accepts in place of a file, and the error for any other name."""
 
 import dataclasses
 import difflib
@@ -7,7 +7,7 @@ from pathlib import Path
 from lemmata.errors import MissingFileError, shortened
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", ".npz")
-"""The extensions that are named in messages. `_sources` lists the extensions of all file types that can be read."""
+"""The file extensions that messages name. The studies' module `_sources` lists all extensions that can be read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Bundled:
     """The names of bundled data that are accepted as DATA.
 
     Args:
-        sets: names of bundled sets, which `read_table` reads.
-        tasks: names of bundled tasks, which the caller of `read_table` looks up before.
+        sets: names of bundled data sets, which `read_table` reads.
+        tasks: names of bundled tasks. A caller looks these names up before it calls `read_table`.
     """
 
     sets: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Bundled:
 
     @property
     def rule(self) -> str:
-        """The values that DATA may have, as words that continue "an existing" or "a single"."""
+        """The values that DATA may have, as words that follow "an existing" or "a single" in a message."""
         return f"file or the name of a bundled {self.kinds}" if self.kinds else "file"
 
     @property
@@ -40,13 +40,13 @@ class Bundled:
 
     @property
     def remedy(self) -> str:
-        """The advice, which says what to give instead."""
+        """The advice that says which values DATA may have."""
         names = [*self.tasks, *self.sets]
         first = f"one of {', '.join(names)}, or " if names else ""
         return f"give {first}the path of a {', '.join(SUFFIXES)} file"
 
     def look(self, data: str) -> None:
-        """Refuse the path of a file that does not exist. A text that may be a name is not checked here.
+        """Raise an error for the path of a file that does not exist. A text that may be a name is not checked.
 
         Raises:
             MissingFileError: if there is no such file.
@@ -55,7 +55,7 @@ class Bundled:
         if path.suffix or "/" in data:
             try:
                 exists = path.exists()
-            except (OSError, ValueError):  # a path that no system takes, which its reader refuses in words
+            except (OSError, ValueError):  # no operating system accepts this path; its reader raises the error
                 return
             if not exists:
                 raise self.absent(data)
@@ -82,4 +82,4 @@ SETS = Bundled(sets=("digits", "breast_cancer", "wine", "diabetes", "iris"))
 """The data sets that are part of scikit-learn."""
 
 NO_NAMES = Bundled()
-"""An empty list of bundled names, so the data must be a file."""
+"""No bundled names, so DATA must be a file."""

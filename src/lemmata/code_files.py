@@ -1,7 +1,7 @@
 """Run the Python files that the user names, and no other files of the current folder.
 
-At the top, this module imports only modules that Python itself has loaded for `python -m`, because the folder may hold
-a file such as `typing.py`.
+At the top, this module imports only modules that Python has already loaded for `python -m`. The reason is that the
+current folder may contain a file such as `typing.py`.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""If this environment variable is set, a started Python does not import modules from its current folder."""
+"""If this environment variable is set, a new Python process imports no modules from its current folder."""
 
 
 def forget_current_folder() -> None:
-    """Import nothing from the current folder, in this program and in programs that it starts.
+    """Stop imports from the current folder, in this program and in programs that it starts.
 
-    `python -m` puts that folder before the standard library. Every Python that is started with `-c` does the same, for
-    example a process of `multiprocessing`. The folder is not removed if lemmata itself is in it.
+    `python -m` searches the current folder before the standard library. Every Python that is started with `-c` does the
+    same, for example a process of `multiprocessing`. The folder is still searched if lemmata itself is in this folder.
     """
     os.environ[SAFE_PATH] = "1"
     # If a program was started by its file (`python run.py`, or the command), the first entry is the folder of that
@@ -35,7 +35,7 @@ def forget_current_folder() -> None:
         return
     try:
         here = os.getcwd()
-    except OSError:  # it was removed
+    except OSError:  # the current folder was removed
         here = ""
     own = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     if sys.path[0] in ("", here) and os.path.realpath(here) != own:
@@ -49,10 +49,10 @@ class _Source(importlib.machinery.SourceFileLoader):
     """
 
     def source_to_code(self, data: "Any", path: "Any", *, _optimize: int = -1) -> "CodeType":
-        """The compiled code. `inspect` finds its lines even if no file has the given name."""
+        """Return the compiled code. `inspect` finds its source lines, even if no file has the name in the code."""
         shown = in_utf_8(path)
         if shown != path:
-            import linecache  # it loads more than Python itself has
+            import linecache  # not at the top, because it loads modules that Python itself has not loaded
 
             _NAMED[shown] = path
             lines = importlib.util.decode_source(data).splitlines(keepends=True)
@@ -83,11 +83,11 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
     Args:
         path: the file, whose name ends in .py.
         name: the name of the module; characters that UTF-8 cannot encode are escaped.
-        registered: whether to register the module in `sys.modules`; dataclasses and Flax modules look their module up
-            there.
+        registered: whether to register the module in `sys.modules`. Dataclasses and Flax classes of the module need
+            this, because their code looks for the module there.
 
     Raises:
-        BaseException: any exception of the file.
+        BaseException: any exception that the code of the file raises.
     """
     whole, name = os.path.abspath(path), in_utf_8(name)
     spec = importlib.util.spec_from_file_location(name, whole, loader=_Source(name, whole))
@@ -103,7 +103,7 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
 
 @contextlib.contextmanager
 def importing_beside(path: "str | Path") -> "Iterator[None]":
-    """A context in which modules in the folder of a file can be imported. Modules of Python itself come first.
+    """A context in which modules in the folder of a file can be imported. Modules of Python itself have priority.
 
     Args:
         path: the file.
@@ -114,10 +114,10 @@ def importing_beside(path: "str | Path") -> "Iterator[None]":
     try:
         yield
     finally:
-        with contextlib.suppress(ValueError):  # the file may have taken it away
+        with contextlib.suppress(ValueError):  # the code of the file may have removed the folder
             sys.path.remove(folder)
 
 
-_NAMED: "dict[str, str]" = {}  # the paths that are not UTF-8, by the names in the code
+_NAMED: "dict[str, str]" = {}  # paths that are not UTF-8, by the names that compiled code has for them
 _FOLDER = os.path.dirname(os.__file__)
 _LIBRARY = (_FOLDER, os.path.join(_FOLDER, "lib-dynload"))

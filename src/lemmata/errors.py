@@ -15,8 +15,8 @@ raise in this case:
 | `MemoryPlanError` | `MemoryError` |
 | `SolverError` | `RuntimeError`, as SciPy raises if a method does not converge |
 
-An `except` clause for one of these builtin errors also catches the errors of lemmata. So handle `LemmataError` before
-such a clause.
+An `except` clause for one of these builtin errors also catches errors of lemmata. To handle errors of lemmata
+separately, put `except LemmataError` before this clause.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ import re
 
 
 class LemmataError(Exception):
-    """The base class of every error that lemmata raises on purpose. The command line prints it without a traceback.
+    """The base class of every error that lemmata raises on purpose.
+
+    The command line prints such an error without a traceback.
 
     Args:
         what: the input that is wrong, in the caller's words ("column 'age'", "setting n").
@@ -57,11 +59,11 @@ class MissingDataError(DataError, ImportError):
 class FileError(DataError, OSError):
     """A file or folder cannot be read or written. The attributes of `OSError`, such as `errno`, are None."""
 
-    __new__ = OSError.__new__  # pickles of Dask ask for this class, and would otherwise find the class of `ValueError`
+    __new__ = OSError.__new__  # without this line, Dask's pickles would find `ValueError.__new__`
 
 
 class ShapeError(LemmataError, ValueError):
-    """Two shapes do not fit each other. If no remedy is given, the remedy follows from the two shapes.
+    """An array does not have the required shape. If no remedy is given, it follows from the found shape and the rule.
 
     >>> print(ShapeError("x", found="shape (5,)", rule="shape (n, d), one row for each point"))
     x; found shape (5,); rule: shape (n, d), one row for each point; remedy: pass x[:, None] if it is one column, \
@@ -78,7 +80,7 @@ class SettingError(LemmataError, ValueError, TypeError):
 
 
 class UnknownNameError(LemmataError, ValueError):
-    """A claim, data set, kernel or column of that name does not exist."""
+    """No claim, data set, kernel or column has the given name."""
 
 
 class MissingFileError(FileError, UnknownNameError, FileNotFoundError):
@@ -96,7 +98,7 @@ class NotPositiveDefiniteError(LemmataError, ValueError):
 class MemoryPlanError(LemmataError, MemoryError):
     """A computation was refused because its memory plan needs more memory than the machine has free."""
 
-    __new__ = Exception.__new__  # as above
+    __new__ = Exception.__new__  # for the same reason as in `FileError`
 
 
 class SolverError(LemmataError, RuntimeError):
@@ -104,19 +106,19 @@ class SolverError(LemmataError, RuntimeError):
 
 
 class EntryPointWarning(UserWarning):
-    """Another package offers claims that cannot be loaded. They are left out, and everything else works."""
+    """Another package offers claims that cannot be loaded. These claims are left out; everything else works."""
 
 
 class ContradictionWarning(UserWarning):
-    """Equal inputs have different targets in a fit that should interpolate. The fit uses their mean."""
+    """Equal inputs have different targets in a fit that should interpolate. The fit uses the mean of these targets."""
 
 
 class InterpolationWarning(UserWarning):
-    """A fit that should interpolate misses its own rows, because its Gram matrix is singular up to rounding."""
+    """A fit that should interpolate misses its own targets, because its Gram matrix is singular up to rounding."""
 
 
 class CalibrationWarning(UserWarning):
-    """There are too few rows to calibrate a classifier's probabilities, so the probabilities are those of chance."""
+    """Each class has only one row, so a classifier's probabilities cannot be calibrated and are those of chance."""
 
 
 class ApproximationWarning(UserWarning):
@@ -145,7 +147,7 @@ _COUNTED = r"\bone (class|entry|label|number|query|score|target|value|weight)\b.
 
 
 def _reshaped(what: str, found: str, rule: str) -> str:
-    """The advice if an array does not have the required shape."""
+    """The advice for an array that does not have the required shape."""
     name = what if what.isidentifier() else "values"
     given = re.findall(r"\(([\w, ]*)\)", found)
     if "no axis of length 0" in rule or any("0" in re.split(", ?", shape) for shape in given):
@@ -186,10 +188,10 @@ def shortened(text: str, most: int = 120) -> str:
 
 
 def words_of(error: BaseException, most: int = 300) -> str:
-    """The text of an error on one line. It is empty if the error has no text, or if its own `__str__` fails.
+    """The text of an error on one line. The result is empty if the error has no text, or if its `__str__` fails.
 
     Args:
-        error: an error of any code, also of a user's.
+        error: an error from any code, which may be a user's code.
         most: the largest number of characters.
     """
     try:
@@ -199,10 +201,10 @@ def words_of(error: BaseException, most: int = 300) -> str:
 
 
 def line_of(error: BaseException, most: int = 300) -> str:
-    r"""The class of an error and its text on one line.
+    r"""The class of an error and the text of the error, on one line.
 
     Args:
-        error: an error of any code, also of a user's.
+        error: an error from any code, which may be a user's code.
         most: the largest number of characters of the text.
 
     >>> line_of(ValueError("one\n two")), line_of(ValueError())

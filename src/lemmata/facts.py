@@ -1,6 +1,7 @@
-"""The facts that a user may know about a trained model and its training. Each fact is defined only here.
+"""The facts that a user may know about a trained model and its training. Only this module defines them.
 
-The command line, Python, the page and the documentation use the words of this module. All facts are optional.
+The command line, the Python interface, the HTML page and the documentation take the words from this module. All facts
+are optional.
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ from lemmata.errors import SettingError
 
 F = TypeVar("F", bound=Callable[..., Any])
 DOCUMENTS = "the rows are documents of a language model"
-"""The hypothesis of a check that needs a language model."""
+"""The hypothesis, in words, of each check that needs a language model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Fact:
         what: the fact in words.
         note: a remark for Python users.
         command: how to pass the fact on the command line.
-        given: the hypothesis, in words, of checks that need this fact; empty if no check needs it.
-        default: what happens if the fact is left out.
+        given: the hypothesis, in words, of checks that need this fact; empty if no check needs the fact.
+        default: the value that is used if the user does not give the fact.
     """
 
     what: str
@@ -43,7 +44,7 @@ class Fact:
 
 
 class Facts(TypedDict, total=False):
-    """The known facts about a trained model, by their keywords in Python. `FACTS` describes them in words."""
+    """The known facts about a trained model, by their keywords in Python. `FACTS` describes each fact in words."""
 
     held: Annotated[
         Any,
@@ -191,10 +192,10 @@ FACTS: dict[str, Fact] = {name: fact for name, (_, fact) in _read().items()}
 
 
 def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """All facts. Facts that are not given have their defaults.
+    """Return the values of all facts by keyword. A fact that is not given has its default.
 
     Raises:
-        SettingError: if there is no such fact.
+        SettingError: if a keyword does not name a fact.
     """
     for name in facts:
         if name not in FACTS:

@@ -1,4 +1,4 @@
-"""Write files whole or not at all, and read only regular files. This module does not need JAX."""
+"""Write files completely or not at all, and read only regular files. This module does not need JAX."""
 
 import contextlib
 import errno
@@ -21,12 +21,12 @@ else:
     import fcntl
 
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
-"""The operating system's error numbers for a disk that is full or broken."""
+"""The operating system's error numbers for a full disk, an exceeded quota, and a file that is too large."""
 MODEL = ".skops"
 """The extension of a file with a fitted model."""
 _DRAFT = re.compile(r"\.lemmata-[0-9a-f]{32}\.draft")
 _DAY = 86400.0
-_FAR = 2**30  # where Windows locks a byte that nobody reads or writes
+_FAR = 2**30  # position of the byte that is locked on Windows; no program reads or writes this byte
 _KINDS = (
     (stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
@@ -34,10 +34,10 @@ _KINDS = (
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """Open a file for reading. Every file that a user names is opened by this function.
+    """Open a regular file for reading. Every file that a user names is opened by this function.
 
-    A reader of a named pipe could wait for ever, and a device may never end. The file is opened without waiting and
-    then checked, so nothing can replace it in between.
+    A reader of a named pipe could wait for ever, and a device may never end. So this function opens the path without
+    waiting, and then checks the open file. Between the check and the reading, nothing can replace an open file.
 
     Args:
         path: the path of the file.
@@ -50,7 +50,7 @@ def open_file(path: str | Path) -> BinaryIO:
     try:
         number = os.open(path, flags)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # of a socket
+        if error.errno == errno.ENXIO:  # the error for a socket
             _check_kind(os.stat(path).st_mode, path)
         raise
     try:
@@ -62,7 +62,7 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def check_file(path: str | Path) -> None:
-    """Refuse a path that is not a file, because a library that opens it by its name could wait for ever.
+    """Raise an error if a path is not a regular file. A library that opens such a path could wait for ever.
 
     Args:
         path: the path of the file.
@@ -142,8 +142,9 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A context in which a file is written. The file gets its name at the end, when its content is on the disk.
 
-    Until then, it is a draft next to the file. Its name is unique among all processes of all machines. A draft is
-    locked while it is written. So the next writer in its folder can remove the drafts of a process that was killed.
+    Until then, the content is in a draft, a file in the same folder. The name of a draft is unique among all processes
+    of all machines. A draft is locked while it is written. So the next writer in the folder recognises the drafts of
+    killed processes, and removes them.
 
     Args:
         path: the path of the file; its directory is created.
@@ -158,10 +159,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # some systems find out only here that the disk is full
+            os.fsync(file.fileno())  # some operating systems report a full disk only in this call
             if sys.platform != "win32":
                 draft.replace(path)
-        if sys.platform == "win32":  # which gives no file that is open a new name
+        if sys.platform == "win32":  # Windows cannot rename an open file
             draft.replace(path)
     finally:
         with contextlib.suppress(OSError):
@@ -169,7 +170,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new draft, open and locked. If another process removes the draft before it is locked, a new one is made."""
+    """A new draft, open and locked. If another process removes the draft before the lock, a new draft is made."""
     while True:
         draft = folder / f".lemmata-{uuid.uuid4().hex}.draft"
         file = draft.open("xb")
@@ -199,7 +200,7 @@ def try_lock(file: BinaryIO) -> bool | None:
 def sweep_drafts(folder: Path) -> None:
     """Remove drafts of files from a folder if the processes that wrote them have ended.
 
-    If the system cannot tell whether these processes have ended, remove drafts older than a day.
+    If the file system has no locks, remove drafts that are older than a day.
 
     Args:
         folder: the folder; only files with the names of drafts are considered.
@@ -257,21 +258,21 @@ def replace_text(path: str | Path, text: str) -> Path:
 
 
 def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None:
-    """Before anything is computed, refuse results that would replace a file from which they are computed.
+    """Raise an error if results would replace a file from which they are computed. Call this before the computation.
 
     Args:
         inputs: the files that are read. Other values, and names without a file, are ignored.
         outputs: the files that will be written.
 
     Raises:
-        SettingError: if an output is an input, under this or another name.
+        SettingError: if an output is the same file as an input, even if it has another name.
     """
     read = [Path(given) for given in inputs if isinstance(given, str | Path)]
     for output in map(Path, outputs):
         for given in read:
             try:
                 same = given.samefile(output)
-            except (OSError, ValueError):  # one of them does not exist
+            except (OSError, ValueError):  # one of the two files does not exist
                 continue
             if same:
                 raise SettingError(
@@ -283,14 +284,14 @@ def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None
 
 
 def check_model_file(path: str | Path, option: str) -> None:
-    """Before anything is computed, refuse a path to which no model can be written.
+    """Raise an error if no model can be written to a path. Call this function before the computation.
 
     Args:
         path: the file of the model. The model's card is written next to it.
-        option: the name of the option, for the message.
+        option: the name of the option, for error messages.
 
     Raises:
-        SettingError: for another suffix, a directory, or a place that cannot be written to.
+        SettingError: if the path does not end in `MODEL`, is a directory, or cannot be written to.
     """
     path = Path(path)
     rule = f"the model needs a file that ends in {MODEL}; its card gets the same name with the ending .md"

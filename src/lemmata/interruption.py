@@ -1,9 +1,9 @@
 """Handle Ctrl-C and signals with the same meaning. A request to stop is kept until the computation has stopped.
 
-The first signal raises `KeyboardInterrupt` in the main thread. Python drops an exception that is raised while it
-collects garbage, and code of other packages may swallow an exception. So long computations also call `heed` at safe
-places. `heed` raises the exception again while the request is pending. An exception that Python dropped is raised again
-a moment later.
+The first signal raises `KeyboardInterrupt` in the main thread. This exception can get lost: Python drops an exception
+that is raised during garbage collection, and code of other packages may catch it. Therefore, long computations also
+call `heed` at safe places. `heed` raises the exception again as long as the request is pending. If Python dropped the
+exception, it is also raised again a moment later.
 """
 
 import contextlib
@@ -18,8 +18,10 @@ from typing import Any
 
 _MEANT = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _ONE_CAUSE = 0.5
-"""Signals within this many seconds count as one request: `timeout` sends a process and its group the same signal."""
-_AGAIN = 0.02  # seconds until an exception that was dropped is raised again
+"""Signals within this many seconds count as one request.
+
+The command `timeout`, for example, sends the same signal to a process and to the group of this process."""
+_AGAIN = 0.02  # seconds until an exception that Python dropped is raised again
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
@@ -36,7 +38,7 @@ _request = _Request()
 
 
 def heed() -> None:
-    """Raise KeyboardInterrupt if a request to stop is pending, because Python or other code dropped the exception."""
+    """Raise KeyboardInterrupt if a request to stop is pending because Python or other code dropped the exception."""
     if _request.pending:
         raise KeyboardInterrupt
 
@@ -47,7 +49,7 @@ def heeded() -> None:
 
 
 def ignore_interruption() -> None:
-    """Ignore signals to stop, and leave them to the parent process. A terminal sends Ctrl-C and SIGHUP to both."""
+    """Ignore Ctrl-C and SIGHUP. A terminal sends these signals to the parent process, too, which handles them."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -59,9 +61,10 @@ def exit_code() -> int:
 
 
 def end_silently() -> None:
-    """End at once if a signal comes before the command begins or after it has ended, when no result can be lost.
+    """Make SIGINT, SIGTERM and SIGHUP end the process at once, before a command begins and after it has ended.
 
-    Otherwise Python would print a traceback of the code that it is loading or closing.
+    At these times, no result can be lost. Without this function, Python would print a traceback of the code that it is
+    loading or closing.
     """
     if threading.current_thread() is threading.main_thread():
         for number in _MEANT:
@@ -70,7 +73,7 @@ def end_silently() -> None:
 
 
 def _ended(number: int, frame: FrameType | None) -> None:
-    with contextlib.suppress(Exception):  # it may be in the middle of that
+    with contextlib.suppress(Exception):  # the signal may have come in the middle of a flush
         sys.stdout.flush()
     os._exit(128 + number)
 
@@ -79,8 +82,8 @@ def _ended(number: int, frame: FrameType | None) -> None:
 def listening() -> Iterator[None]:
     """Within this context, SIGTERM and SIGHUP act as Ctrl-C, and a second signal ends the process at once.
 
-    A request is never lost. If the process was started with a signal ignored, as under `nohup`, the signal stays
-    ignored.
+    A request to stop is never lost. If a signal was ignored when the process started, as under `nohup`, the signal
+    stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -110,7 +113,7 @@ def _arrived(number: int, frame: FrameType | None) -> None:
 
 
 def _raised_again(unraisable: Any) -> None:
-    """Raise again, a moment later, a request that Python dropped while it collected garbage."""
+    """Raise KeyboardInterrupt again, a moment later, if Python dropped it during garbage collection."""
     if not (_request.pending and issubclass(unraisable.exc_type, KeyboardInterrupt)):
         _raised_again.otherwise(unraisable)  # pyright: ignore[reportFunctionMemberAccess]
     elif hasattr(signal, "setitimer"):
@@ -119,7 +122,7 @@ def _raised_again(unraisable: Any) -> None:
 
 
 def end_at_once(number: int) -> None:
-    """End this process and those that it started, even if they are busy.
+    """End this process and the processes that it started, even if they are busy.
 
     Args:
         number: the number of the signal that requested the end.

@@ -7,7 +7,7 @@ import dataclasses
 class Interval:
     """A number with the two ends of its interval.
 
-    The object that contains the interval defines its probability. An end may be infinite.
+    The object that contains the interval defines the probability of the interval. An end may be infinite.
 
     Args:
         value: the number.

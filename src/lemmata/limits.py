@@ -1,4 +1,7 @@
-"""Find the memory limits of this process and its control groups, and recognise errors that they cause."""
+"""Find the memory limits of this process, and recognise errors that a lack of memory causes.
+
+A limit belongs to the process itself, or to a control group: the processes of a container or of a batch job.
+"""
 
 import errno
 import os
@@ -7,12 +10,15 @@ from typing import NamedTuple
 
 from lemmata.errors import words_of
 
-# Files of a control group with its limit, its use, and the share of the use that the kernel can free on demand.
+# Each tuple names a control group's files with its limit and its use, and the entry of its file `memory.stat` for the
+# used bytes that the operating system can free on demand.
 _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _LONG = 100_000  # characters of an error's text that are read
 _UNLIMITED = 2**60
-"""A limit of at least this many bytes means no limit. For no limit, control groups (version 1) write about 2^63."""
+"""A limit of at least this many bytes means no limit.
+
+If there is no limit, control groups of version 1 report about 2^63 bytes."""
 _OWN = (
     ("RLIMIT_AS", "the address space of the process (RLIMIT_AS, `ulimit -v`)"),
     ("RLIMIT_DATA", "the data of the process (RLIMIT_DATA, `ulimit -d`)"),
@@ -32,8 +38,8 @@ class Limit(NamedTuple):
         what: whose memory is limited, and by which mechanism.
         most: the limit in bytes.
         left: bytes that are not yet used.
-        own: whether it is a limit of the process itself, which gets no memory beyond it. If the limit of a control
-            group is exceeded, the process is killed.
+        own: whether the limit belongs to the process itself. At this limit, the process gets no more memory. If a
+            control group exceeds its limit, the operating system kills the process.
     """
 
     what: str
@@ -46,15 +52,16 @@ class Limit(NamedTuple):
 
 
 def limits() -> list[Limit]:
-    """All limits on the memory of this process; none on Windows.
+    """All limits on the memory of this process; an empty list on Windows.
 
-    The control groups (of a container or a batch job) and all their parents are read, in versions 1 and 2.
+    The function reads the limits of the process, of its control groups (versions 1 and 2), and of all parents of these
+    groups.
     """
     return [*own_limits(), *group_limits(pathlib.Path("/proc/self/cgroup"), pathlib.Path("/sys/fs/cgroup"))]
 
 
 def own_limits() -> list[Limit]:
-    """The limits that `ulimit -v` and `ulimit -d` set."""
+    """The limits that `ulimit -v` and `ulimit -d` set for this process."""
     try:
         import resource
     except ImportError:
@@ -68,7 +75,7 @@ def own_limits() -> list[Limit]:
 
 
 def used_bytes(process: int | str = "self") -> tuple[int, int]:
-    """The size of the address space of a process, and of the data in it; 0 if the system does not report it."""
+    """The bytes of a process's address space, and the bytes of its data; 0 if the system does not report them."""
     try:
         pages = [int(word) for word in pathlib.Path(f"/proc/{process}/statm").read_text().split()]
         return pages[0] * os.sysconf("SC_PAGE_SIZE"), pages[5] * os.sysconf("SC_PAGE_SIZE")
@@ -80,8 +87,8 @@ def group_limits(membership: pathlib.Path, mount: pathlib.Path) -> list[Limit]:
     """The limits of the control groups of a process.
 
     Args:
-        membership: the file that names the groups.
-        mount: the folder of the groups.
+        membership: the file that names the control groups of the process.
+        mount: the folder in which the operating system shows all control groups.
     """
     try:
         lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
@@ -119,8 +126,8 @@ def speaks_of_memory(text: str) -> bool:
 def lacked_memory(error: BaseException) -> bool:
     """Whether an error, or an error that caused it, is due to a lack of memory.
 
-    If the process has a limit, errors from a library that cannot be loaded or that panics count too, because their
-    messages often do not give the reason.
+    If the process itself has a limit, two other errors count, too: a library that cannot be loaded, and a panic (the
+    fatal error of a library written in Rust). The messages of these two errors often do not give the reason.
     """
     seen: BaseException | None = error
     for _ in range(20):

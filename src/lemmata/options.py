@@ -1,4 +1,4 @@
-"""The options of studies, comparisons and examinations. The command line, Python and the records all use them."""
+"""The options of studies, comparisons and examinations, as the command line, Python and the records use them."""
 
 import dataclasses
 import math
@@ -11,9 +11,9 @@ from lemmata.facts import FACTS
 SHORTEST = 10.0
 """The shortest allowed time limit in seconds. With a shorter limit, not even one model would be measured."""
 DELTA = 1e-5
-"""The delta of a privacy claim if the user gives only epsilon."""
+"""The delta of an (epsilon, delta) differential privacy if the user gives only epsilon."""
 EXAMINATION = 60.0
-"""The default time limit of an examination, in seconds; after it, no further check starts."""
+"""The default time limit of an examination, in seconds. After this time, no further check starts."""
 
 
 def check_limit(seconds: Any, name: str) -> None:
@@ -119,7 +119,7 @@ class ComparisonOptions:
     """The options of a comparison. Each field is an option of `lemmata compare` and an argument of `lemmata.compare`.
 
     Raises:
-        SettingError: if a number is out of its bounds, or a name is not known.
+        SettingError: if a number is out of its bounds, if a name is unknown, or if `time` is given without `id`.
 
     >>> ComparisonOptions(sequence_length=8, families="mlp,conv").command("digits")
     'lemmata compare digits --sequence-length 8 --families mlp,conv'
@@ -195,7 +195,7 @@ class ComparisonOptions:
 
     @property
     def ladder(self) -> tuple[int, ...]:
-        """The numbers in `lengths`, in increasing order; empty for "none"."""
+        """The numbers in `lengths`, in increasing order; empty if `lengths` is "none"."""
         words = [word.strip() for word in self.lengths.split(",") if word.strip()]
         if words == ["none"]:
             return ()
@@ -219,7 +219,8 @@ class ModelOptions:
     """The options of an examination of a trained model. Each field is an option of `lemmata model`.
 
     Raises:
-        SettingError: if a number is out of its bounds, or held-out rows are named twice.
+        SettingError: if a number is out of its bounds, if both `held` and `split` are given, or if `delta` is given
+            without `epsilon`.
 
     >>> ModelOptions(weights="net.safetensors", held="new.csv").command("net.py", "old.csv")
     'lemmata model net.py old.csv --weights net.safetensors --held new.csv'

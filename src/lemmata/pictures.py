@@ -1,4 +1,4 @@
-"""Draw small Altair charts of answers: bars, a line with a band, and a line compared with reference lines."""
+"""Draw small charts of results with Altair: bars, a line with a band, and a line compared with reference lines."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def bars(heights: Float[np.ndarray, " k"], across: str, up: str, marked: int | N
         heights: the heights of the bars.
         across: title of the axis of the numbers.
         up: title of the axis of the heights.
-        marked: the number of the marked bar; None marks none.
+        marked: the number of the marked bar; None marks no bar.
     """
     import altair as alt
 
@@ -58,13 +58,13 @@ def band(
 
 
 def lines(series: Mapping[str, tuple[Any, Any]], titles: Sequence[str], *, logarithmic: str = "") -> Any:
-    """Draw lines, each named in the legend: the first with its points, the others dashed.
+    """Draw lines: the first with its points, the others dashed. If there are several lines, a legend names them.
 
     Args:
-        series: for each name, the positions and the values; numbers that are not finite are left out.
+        series: for each name, the positions and the values. Points with a number that is not finite are left out.
         titles: the titles of both axes.
-        logarithmic: the axes with a logarithmic scale: "", "x", "y" or "xy". Numbers that are not positive are left
-            out on them.
+        logarithmic: the axes with a logarithmic scale: "", "x", "y" or "xy". On such an axis, points with a number that
+            is not positive are left out.
     """
     import altair as alt
 
@@ -93,7 +93,7 @@ def lines(series: Mapping[str, tuple[Any, Any]], titles: Sequence[str], *, logar
 
 
 def styled(*charts: Any) -> Any:
-    """Put charts side by side, in a colour that can be read on light and dark pages."""
+    """Put charts side by side, with text in a colour that is legible on light and dark pages."""
     import altair as alt
 
     ink: dict[str, Any] = {"labelColor": INK, "titleColor": INK}

@@ -18,18 +18,18 @@ _SIGNS = {
 _MARKS = {"<super>": "^", "<sub>": "_", "<compat>": ""}
 _HANDLER = "lemmata.spelled"
 
-# controls, surrogates, and marks that reorder or hide text; they would be invisible or change what is read
+# control characters, surrogates, and marks that reorder or hide text: they are invisible, or change the text's meaning
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
 def clean(value: Any, lines: bool = False) -> Any:
-    """A record in which every unprintable character of every string is made visible.
+    """Return the value with every unprintable character of its strings made visible.
 
-    For example, BEL becomes ␇, and the character U+202E is replaced by its number.
+    For example, the control character BEL becomes ␇, and the character U+202E is replaced by its number.
 
     Args:
         value: a string, or strings in lists, dictionaries (keys too) and dataclasses.
-        lines: whether to keep line breaks; otherwise they become spaces, as tabs do.
+        lines: whether to keep line breaks. Otherwise line breaks become spaces. Tabs always become spaces.
     """
     if isinstance(value, str):
         return _UNPRINTABLE.sub(lambda match: "\n" if lines and match.group() == "\n" else _visible(match), value)
@@ -47,10 +47,10 @@ def clean(value: Any, lines: bool = False) -> Any:
 def open_streams() -> None:
     """Make sure that standard output and standard error exist and accept every text.
 
-    If the encoding of the terminal lacks a mathematical sign, ASCII replaces the sign ("<=" for less or equal). Any
-    other missing character is escaped, as by `backslashreplace`. If the caller closed a stream, its output is
-    discarded. Without this, a file opened later would get the stream's number, and a library would print into this
-    file.
+    If the encoding of the terminal lacks a mathematical sign, ASCII characters replace the sign ("<=" for less or
+    equal). Any other missing character is escaped, as by `backslashreplace`. If the caller closed a stream, the output
+    to this stream is discarded. Without this function, a file opened later would get the number of the closed stream,
+    and a library would print into this file.
     """
     codecs.register_error(_HANDLER, _spelled)
     for number in range(3):
@@ -84,7 +84,7 @@ def json_for(text: str, encoding: str | None) -> str:
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:
-    """The error handler that replaces characters that an encoding lacks."""
+    """Replace the characters that an encoding lacks. `codecs` calls this function as an error handler."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_ascii, error.object[error.start : error.end])), error.end

@@ -1,10 +1,12 @@
 """Write results that consist of several files.
 
-At any time, there is either the complete old result or the complete new one, and only one process writes.
+At any time, either the complete old result or the complete new result is valid. Only one process at a time writes a
+result.
 
 The files of a new result are first written into a hidden folder beside their final places. The new result is valid
 from the moment when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old
-result remains. If it ends after this moment, the next reader or writer of the result moves the remaining files.
+result remains. If the process ends after this moment, the next reader or writer of the result moves the remaining
+files.
 """
 
 import contextlib
@@ -49,7 +51,7 @@ def is_own(name: str) -> bool:
 
 
 class Result:
-    """A result that only this process may write; `writing` makes this object."""
+    """A result that only this process may write. The context `writing` makes this object."""
 
     def __init__(self, folder: Path, name: str):
         self._folder, self._name = folder, name
@@ -59,10 +61,12 @@ class Result:
 
         Args:
             files: the content of each file, by its path below the folder, with slashes.
-            gone: paths below the folder of earlier files that the new result lacks.
+            gone: paths, below the folder, of files of the earlier result that the new result does not have. These
+                files are removed.
 
         Raises:
-            FileError: a file cannot be written; the earlier result is unchanged.
+            FileError: if a file cannot be written. The earlier result is then unchanged. The error is also raised if a
+                complete file cannot be moved to its place. The next reader or writer of the result then moves the file.
         """
         draft = self._folder / f"{_prefix(self._name)}{uuid.uuid4().hex}.draft"
         whole = draft.with_suffix(".whole")
@@ -82,7 +86,7 @@ class Result:
             shutil.rmtree(draft, ignore_errors=True)
         try:
             _move(whole, self._folder)
-        except KeyboardInterrupt:  # a stop between two files of one result is not possible
+        except KeyboardInterrupt:  # Ctrl-C must not leave some files of the result unmoved
             _move(whole, self._folder)
             raise
 
@@ -91,17 +95,18 @@ class Result:
 def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Result]:
     """A context in which only this process writes a result into a folder.
 
-    If a killed process left a result partly moved, the move is finished; other remains of that process are removed.
-    The lock ends with its process, even if the process is killed. If the file system has no locks, the lock is valid
-    while its process runs on this machine.
+    If a killed process moved only some files of a result, the remaining files are moved first. Incomplete results are
+    removed. A lock file keeps out other writers. The lock ends with its process, even if the process is killed. If the
+    file system has no locks, the lock file names a process, and the lock is valid while this process runs. A process of
+    another machine counts as running.
 
     Args:
         folder: the folder of the result; it is made if it is missing.
-        name: the name of the result, which is the name of its main file. All its writers use this name.
+        name: the name of the result, which is the name of its main file. All writers of the result use this name.
         patience: seconds to wait for another writer.
 
     Raises:
-        FileError: another process is writing the result, or the folder cannot be written to.
+        FileError: if another process is writing the result, or if the folder cannot be written to.
     """
     folder = Path(folder)
     try:
@@ -125,10 +130,10 @@ def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[st
         folder: the folder of the result; it is made if it is missing.
         name: the name of the result.
         files: the content of each file, by its path below the folder, with slashes.
-        gone: earlier files that the new result lacks.
+        gone: files of the earlier result that the new result does not have; they are removed.
 
     Raises:
-        FileError: a file cannot be written, or another process writes the result for half a minute.
+        FileError: if a file cannot be written, or if another process still writes the result after half a minute.
 
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp())
@@ -141,7 +146,7 @@ def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[st
 
 
 def finish(folder: str | Path, name: str) -> None:
-    """Move the files of a result that a killed process left partly moved. If there are none, do nothing.
+    """Move the remaining files of a result if a killed process moved only some of them. Otherwise, do nothing.
 
     Args:
         folder: the folder of the result.
@@ -155,7 +160,7 @@ def finish(folder: str | Path, name: str) -> None:
 
 
 def _settle(folder: Path, name: str) -> None:
-    """Finish complete results that a killed writer left, and remove incomplete ones. The caller holds the lock."""
+    """Move the files of complete results of killed writers, and remove incomplete results. The caller has the lock."""
     sweep_drafts(folder)
     prefix = _prefix(name)
     for own in sorted(own for own in os.listdir(folder) if own.startswith(prefix)):
@@ -176,7 +181,7 @@ def _move(whole: Path, folder: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             draft.replace(path)
         except OSError as error:
-            if error.errno != errno.EXDEV:  # an error for another reason than a place on another disk
+            if error.errno != errno.EXDEV:  # the error EXDEV means that the place is on another disk
                 raise unwritable(
                     path, error, f"the whole result is in {whole}; the next command moves it to its place"
                 ) from error
@@ -212,7 +217,10 @@ def _prefix(name: str) -> str:
 
 
 def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
-    """The lock of a result; the file contains the name of its holder."""
+    """Lock a result, if necessary after waiting until the time `until`. Return the path and the open lock file.
+
+    The lock file names the process that holds the lock.
+    """
     path = folder / f"{_prefix(name).removesuffix('-')}.lock"
     while True:
         with contextlib.suppress(FileNotFoundError):
@@ -239,7 +247,7 @@ def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
 
 
 def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether an open lock file still exists under its name. The lock's holder removes the name at the end."""
+    """Whether an open lock file still exists under its name. The holder of the lock removes the file at the end."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:
@@ -251,7 +259,7 @@ def _now() -> str:
 
 
 def _holder(file: BinaryIO) -> dict[str, object]:
-    """The holder of a lock, read from the lock file. Empty if the file names no holder."""
+    """The process that holds a lock, read from the lock file. The result is empty if the file names no process."""
     file.seek(0)
     try:
         found = json.loads(file.read(4096))
@@ -261,7 +269,7 @@ def _holder(file: BinaryIO) -> dict[str, object]:
 
 
 def _runs(holder: dict[str, object]) -> bool:
-    """Whether a process that claims a lock may still run. A process of another machine counts as running."""
+    """Whether the process that a lock file names may still run. A process of another machine counts as running."""
     number = holder.get("pid")
     if not isinstance(number, int) or number <= 0:
         return False

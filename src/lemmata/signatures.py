@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
-_WIDE = 64  # the name stands before it
-_ANNOTATION = 48  # longer annotations are left out, because the documentation of the argument says what it takes
+_WIDE = 64  # characters of a signature on one line; the name of the function stands before the signature
+_ANNOTATION = 48  # characters; longer annotations are left out, because the docstring describes the argument
 _MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
@@ -49,7 +49,7 @@ def shows_signature(function: F) -> F:
 
 
 def _shown(parameter: inspect.Parameter) -> str:
-    """The text of a parameter with its default, and with its annotation if that is short."""
+    """The text of a parameter with its default, and with its annotation if the annotation is short."""
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     brief = _brief(parameter.annotation)
     name = f"{stars}{parameter.name}" + (f": {brief}" if brief else "")

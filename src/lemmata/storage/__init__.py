@@ -1,4 +1,4 @@
-"""Save kernels, networks, transformers and fitted estimators to files that hold only numbers and names."""
+"""Save kernels, networks, transformers and fitted estimators to files that contain only numbers and names."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -18,7 +18,7 @@ from ._registry import CLASSES, FUNCTIONS, settings_of
 
 
 def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """Return the value that `encoded` turned into this JSON and these tensors.
+    """Return the value that the function `encoded` turned into this JSON and these tensors.
 
     Args:
         body: the value read from JSON.
@@ -59,7 +59,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
             return _known(FUNCTIONS, "function", name)
         case {"class": name, "fields": fields}:
             kind = _known(CLASSES, "class", name)
-            # An estimator always computes in float64, even where it is loaded. So its arrays stay in float64.
+            # An estimator always computes in float64, even if JAX's x64 is off. So its arrays stay in float64.
             with jax.enable_x64(True) if settings_of(kind) is not None else contextlib.nullcontext():
                 return _object(kind, {field: decoded(part, tensors) for field, part in fields.items()})
     raise ValueError(f"a value cannot be read from {str(body)[:80]}")
@@ -78,10 +78,10 @@ def _known(registry: dict[str, Any], what: str, name: str) -> Any:
 
 def _object(kind: type, fields: dict[str, Any]) -> Any:
     settings = settings_of(kind)
-    if settings is None:  # a field that earlier versions did not have
+    if settings is None:  # a field that did not exist when the object was saved has its default
         missing = [field for field in dataclasses.fields(kind) if field.name not in fields]
         fields |= {field.name: field.default for field in missing if field.default is not dataclasses.MISSING}
-    else:  # an estimator that was saved before one of its settings existed has the default
+    else:  # a setting that did not exist when the estimator was saved has its default
         given = inspect.signature(kind).parameters
         defaults = {name: given[name].default for name in settings - set(fields)}
         fields = fields | {name: value for name, value in defaults.items() if value is not inspect.Parameter.empty}
@@ -115,7 +115,7 @@ def _check_types(kind: type, fields: dict[str, Any]) -> None:
 
 
 def _fits(declared: Any, value: Any) -> bool:
-    """Whether a value fits a declared type. Numbers, text and arrays are checked here; the class checks the rest."""
+    """Whether a value fits a declared type. Only numbers, text and arrays are checked; any other value fits."""
     dtypes = getattr(declared, "dtypes", None)
     if isinstance(dtypes, tuple | list):
         own = str(getattr(value, "dtype", ""))
@@ -140,5 +140,5 @@ def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:
             rule="64 bits",
             remedy="call jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
         )
-    # A number that came from a Python number adapts to the precision of the points, and so does its copy.
+    # A weakly typed array was made from a Python number and adapts to the precision of other arrays. So must its copy.
     return jnp.asarray(array.item()) if weak and array.shape == () else jnp.asarray(array)

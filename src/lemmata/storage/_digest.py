@@ -15,7 +15,7 @@ from lemmata.errors import DataError, FileError, SettingError, file_error
 from lemmata.files import check_file, open_file, whole_file
 
 _BLANK = b"0" * 64
-# The digest is in the header between quotes, and quotes inside other texts of the header are escaped.
+# The digest is in the file's header between quotes. Quotes inside other texts of the header are escaped.
 _PLACE = re.compile(rb'"digest":"([0-9a-f]{64})"')
 _CHUNK = 2**24
 
@@ -33,7 +33,9 @@ def as_path(path: Any) -> pathlib.Path:
 
 
 def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str | pathlib.Path) -> pathlib.Path:
-    """Write a safetensors file with its SHA-256 digest in the metadata; for the digest, its own bytes count as zeros.
+    """Write a safetensors file with a SHA-256 digest of the file in its metadata.
+
+    When the digest is computed, the character 0 stands in the place of each of its 64 digits.
 
     Args:
         tensors: arrays by name.
@@ -66,13 +68,13 @@ def read_file(
 
     Args:
         path: the file.
-        has_digest: a function of the metadata that returns whether the file was written with a digest, and that raises
-            an error for other formats.
+        has_digest: a function of the metadata that returns whether the file was written with a digest. For another
+            format, the function raises an error.
 
     Raises:
         MissingFileError: if the file does not exist.
         SettingError: if the path is not a text or a path.
-        DataError: if the file is not a safetensors file, or if its digest does not fit its bytes.
+        DataError: if the file is not a safetensors file, or if the digest in the file is not the digest of its bytes.
     """
     path = as_path(path)
     try:

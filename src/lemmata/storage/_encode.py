@@ -14,11 +14,11 @@ from ._registry import CLASSES, FUNCTIONS, name_of, settings_of
 
 
 def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
-    """Return the JSON of a value. Its arrays are added to the tensors under their paths in the value.
+    """Return the JSON of a value. Arrays in the value are added to `tensors` under their paths in the value.
 
     Args:
         value: the value to store.
-        place: the path of the value in the whole object, for names and errors.
+        place: the path of the value in the whole object, for the names of tensors and for error messages.
         tensors: the dictionary that receives the arrays.
 
     Raises:

@@ -18,9 +18,9 @@ _FORMAT, _VERSION = "lemmata", 2
 def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     """Write a kernel, a network, a fitted estimator, or a tuple, list or dictionary of these, to one safetensors file.
 
-    Arrays are stored bit for bit. Everything else is JSON: classes by their public names, fields and settings
-    unchanged. A function can be stored if it is one of JAX's named activations, for example that of `tanh()` or
-    `silu()`. The file holds a SHA-256 digest of all its bytes, which `load` compares with the bytes.
+    Arrays are stored bit for bit, and everything else as JSON. A class is stored by its public name, with its fields or
+    settings. A function can be stored if it is one of JAX's named activations, for example that of `tanh()` or
+    `silu()`. The file contains a SHA-256 digest of all its bytes, which `load` checks.
 
     Args:
         value: an object of the library's public classes, or of a class given to `storable`.
@@ -30,8 +30,8 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
         The path.
 
     Raises:
-        SettingError: for an object that cannot be stored, such as a function or class of your own; the message states
-            its place. It is also raised if `path` is neither a text nor a path.
+        SettingError: if an object cannot be stored, such as a function or class of your own. The message states the
+            place of this object. The error is also raised if `path` is neither a text nor a path.
         FileError: if the file cannot be written.
 
     Example:
@@ -50,9 +50,9 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 
 
 def load(path: str | pathlib.Path) -> Any:
-    """Read what `save` wrote. Classes and functions come from the library's own list, never from the file.
+    """Read an object that `save` wrote. Classes and functions come from the list of registered ones, not from the file.
 
-    Files of version 1 of the format have no digest, and are read without this check. Arrays of kernels and networks are
+    Files in version 1 of the format have no digest, so their bytes are not checked. Arrays of kernels and networks are
     returned as JAX arrays. Arrays of fitted estimators are returned as NumPy arrays. JAX arrays in float64 can only be
     read if JAX's x64 is on.
 
@@ -62,8 +62,8 @@ def load(path: str | pathlib.Path) -> Any:
     Raises:
         MissingFileError: if the file does not exist.
         SettingError: if the path is not a text or a path.
-        DataError: if a byte of the file changed; if the file has another format or a newer version; if it names a
-            class that is not registered.
+        DataError: if a byte of the file changed; if the file has another format or a newer version; if the file names
+            a class that is not registered.
         PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
     tensors, metadata = read_file(path, lambda metadata: _has_digest(path, metadata))
@@ -72,7 +72,7 @@ def load(path: str | pathlib.Path) -> Any:
     except LemmataError as error:
         error.add_note(f"in file {path}")
         raise
-    except Exception as error:  # any error of a class about fields that it did not write
+    except Exception as error:  # a class may raise any error about damaged fields
         found = f"damaged contents ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         _damaged(path, found, "contents as `save` wrote them", cause=error)
 

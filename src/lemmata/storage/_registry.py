@@ -35,7 +35,7 @@ _ROOMS = (
     lemmata.subjects.state_space,
 )
 
-# The functions of the named activations, and their usual companions.
+# The functions of the named activations, and other common functions.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"jax.numpy.{name}": getattr(jnp, name) for name in ("tanh", "sin", "cos", "exp", "abs", "square")},
     **{f"jax.nn.{name}": getattr(jax.nn, name) for name in (
@@ -55,9 +55,9 @@ CLASSES: dict[str, type] = {
 
 
 def storable(kind: type) -> type:
-    """Register a class, so that `save` and `load` find it by its name. It can be used as a decorator.
+    """Register a class, so that `save` and `load` find the class by its name. Use this function as a decorator.
 
-    The name consists of the module, without its private parts, and the class.
+    The registered name consists of the module's name, without private parts, and the name of the class.
 
     Args:
         kind: an `equinox.Module` whose fields are arrays, numbers, text, tuples or other storable objects; or a
@@ -86,7 +86,7 @@ def storable(kind: type) -> type:
 
 
 def settings_of(kind: type) -> set[str] | None:
-    """The settings of a class in scikit-learn's style (estimator or kernel), or None for any other class.
+    """The settings of a class in scikit-learn's style (an estimator or a kernel); None for any other class.
 
     Args:
         kind: the class.
@@ -95,7 +95,7 @@ def settings_of(kind: type) -> set[str] | None:
 
 
 def name_of(registry: dict[str, Any], member: Any) -> str | None:
-    """The name under which a class or function is registered, or None.
+    """The name under which a class or function is registered; None if it is not registered.
 
     Args:
         registry: `CLASSES` or `FUNCTIONS`.

@@ -1,4 +1,4 @@
-"""Store transformers in safetensors files: only their parts, or every weight."""
+"""Store transformers in safetensors files: only the numbers from which they are constructed, or also every weight."""
 
 import contextlib
 import json
@@ -26,9 +26,9 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     Args:
         model: the transformer.
         path: the file.
-        explicit: whether to also write the D x D matrices of every layer that differs from earlier layers, under
-            `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`. In the metadata, `order`
-            gives, for each of the L layers, the number under which its matrices are stored.
+        explicit: whether to also write the D x D weight matrices (D is the width) of every layer that differs from
+            earlier layers. Their names are `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`,
+            `.value`. In the metadata, `order` gives, for each layer, the number under which its matrices are stored.
 
     Raises:
         MemoryPlanError: if the matrices do not fit into memory.
@@ -50,7 +50,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     metadata = {"format": _FORMAT, "settings": json.dumps(kept)}
     if explicit:
         different = 2 + (len(set(model.momenta().tolist())) if model.iterations else 0)
-        plan = MemoryPlan(model.width, 2 * (2 + 14 + 8 * (different - 2)))  # once on disk's way, once for the layers
+        plan = MemoryPlan(model.width, 2 * (2 + 14 + 8 * (different - 2)))  # factor 2: the layers, and their bytes
         if plan.bytes > (free := available_bytes()):
             raise MemoryPlanError(
                 "explicit weights",
@@ -148,7 +148,7 @@ def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:
 
 @contextlib.contextmanager
 def _refusing(path: str | pathlib.Path) -> Iterator[None]:
-    """Within this context, errors from reading a damaged file become an error about the file."""
+    """Within this context, an error that damaged contents cause becomes a DataError that names the file."""
     try:
         yield
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:

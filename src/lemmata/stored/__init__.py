@@ -1,7 +1,7 @@
-"""Read stored records from unknown sources: strict JSON, and values built by their declared types. JAX is not needed.
+"""Read stored records from unknown sources: parse strict JSON, and build values of declared types. JAX is not needed.
 
 A record is a dataclass (or a `TypedDict`), and its annotations are the schema. For example, `Annotated[float,
-Numbers(low=0)]` is a number that is not negative. All faults of a file are reported in one line, with the file, the
+Numbers(low=0)]` is a number that is not negative. The first fault of a file is reported in one line, with the file, the
 field's path, the value, the rule and the remedy.
 """
 

@@ -19,7 +19,7 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
 
     Args:
         path: the file.
-        what: the beginning of the message: "record study.json".
+        what: the beginning of error messages, such as "record study.json".
         rule: the expected kind of file, for example "a record that lemmata wrote".
         most: the largest number of bytes that the file may have.
 
@@ -47,11 +47,11 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
 
 
 def sealed(key: str, values: dict[str, Any]) -> str:
-    """The text of a cache file: JSON, whose first line contains the key of the source and a digest of the rest.
+    """The text of a cache file: JSON, whose first line contains a key and a digest of the rest.
 
     Args:
-        key: the key of the source.
-        values: plain values.
+        key: a text that changes if the source of the cached values changes.
+        values: the cached values, which must be plain values.
     """
     rest = json.dumps(values, ensure_ascii=False, allow_nan=False).removeprefix("{")
     return f"{_seal(key, rest.encode())}\n{rest}"
@@ -62,7 +62,7 @@ def unsealed(path: Path, key: str) -> dict[str, Any] | None:
 
     Args:
         path: the path of the file.
-        key: the expected key of the source.
+        key: the expected key.
     """
     with contextlib.suppress(DataError):
         head, _, rest = read_bytes(path, str(path), "a file of a cache").partition(b"\n")

@@ -17,8 +17,8 @@ def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
 
     Args:
         content: the text.
-        told: the beginning of an error.
-        literals: whether to accept the words NaN and Infinity as numbers, which earlier versions wrote.
+        told: the file name, the expected content and the remedy, for error messages.
+        literals: whether to accept the words NaN and Infinity as numbers. Earlier versions of lemmata wrote them.
 
     Raises:
         DataError: if the text breaks a rule; the message gives the place.
@@ -39,7 +39,7 @@ def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
 
 
 class _Pairs(list):
-    """The names and values of an object, in the order of the file."""
+    """The names and values of a JSON object, in the order of the file."""
 
 
 class _Constant(str):
@@ -51,7 +51,8 @@ class _Constant(str):
 def _whole(digits: str) -> int | float:
     """Read a whole number.
 
-    A number too large for any field is read as a float, and a number too large for a float as infinity.
+    A number that is too large for any field is read as a float. If it is also too large for a float, it is read as
+    infinity.
     """
     return int(digits) if len(digits) <= 20 else float(digits)
 
@@ -59,7 +60,7 @@ def _whole(digits: str) -> int | float:
 def _plain(value: Any, told: Told, literals: bool) -> Any:
     """Turn parsed values into dictionaries and lists, visiting each value once.
 
-    The function is not recursive, because the author of the file chooses the depth.
+    The function is not recursive, because the file may be nested too deeply for recursion.
     """
     top: list[Any] = [None]
     waiting: list[tuple[Any, Any, str | int, Way | None, int]] = [(value, top, 0, None, 0)]
@@ -101,7 +102,7 @@ def _check_text(text: str, told: Told, way: Way | None) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Turn values into what strict JSON can hold: infinity and NaN become null, and -infinity the text "-Infinity".
+    """Turn values into values of strict JSON. Infinity and NaN become null; -infinity becomes the text "-Infinity".
 
     >>> plain({"ends": (0.5, float("inf"), -float("inf"))})
     {'ends': [0.5, None, '-Infinity']}

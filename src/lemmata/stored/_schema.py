@@ -1,4 +1,4 @@
-"""Use the annotations of a record as its schema: plain values become what the annotations declare, or are refused."""
+"""Use a record's annotations as its schema: turn plain values into the declared types, or refuse the values."""
 
 import dataclasses
 import enum
@@ -12,20 +12,20 @@ from typing import Annotated, Any, NotRequired
 from ._told import Told, Way, shown
 
 LARGEST = 1e250
-"""The largest finite number in a record; sums and products of a few such numbers stay finite."""
+"""The largest finite number that a record may contain. Sums of such numbers stay finite."""
 _WHOLE = 2.0**63
 
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """The numbers that a field accepts, as a part of its annotation.
+    """The numbers that a field accepts, as a part of the field's annotation.
 
-    On a dataclass, the numbers that its plain floats accept.
+    If the annotated type is a dataclass, these are the numbers that its plain float fields accept.
 
     Args:
         low, high: the ends, which are included.
         above: whether numbers must be above `low`, so that `low` itself is excluded.
-        endless: whether infinity is included; in the file, it is null (or "-Infinity").
+        endless: whether infinity is included. In the file, null is infinity, and "-Infinity" is minus infinity.
     """
 
     low: float = -LARGEST
@@ -40,7 +40,7 @@ class Numbers:
         return self.low <= value <= self.high and not (self.above and value == self.low)
 
     def words(self, whole: bool = False) -> str:
-        """The rule in words.
+        """The rule for the numbers, in words.
 
         >>> Numbers(low=0.0).words(whole=True), Numbers(low=0.0, above=True, endless=True).words()
         ('a whole number from 0 up', 'a number above 0, or null for infinity')
@@ -56,9 +56,9 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class As:
-    """The type by which a field is read, if its annotation is less specific.
+    """The type by which a field is read, if the field's own annotation is less specific.
 
-    Such fields are plain dictionaries with known keys.
+    Use this class for fields that are plain dictionaries with known keys.
 
     Args:
         kind: the type.
@@ -88,18 +88,18 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
     Args:
         kind: the type.
         value: the value read from JSON.
-        told: the beginning of an error.
+        told: the file name, the expected content and the remedy, for error messages.
         way: the place of the value in the record.
 
     Raises:
-        DataError: for a value of another type; the message names the field.
+        DataError: if the value has another type; the message names the field.
     """
     return _reader(kind)(value, told, way)
 
 
 @functools.cache
 def _reader(kind: Any, allowed: Numbers | None = None) -> Reader:
-    """Return the function that reads a type. `allowed` limits a number, or the plain floats of a dataclass."""
+    """Return the function that reads a type. `allowed` limits a number, or the plain float fields of a dataclass."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         other = next((part.kind for part in kind.__metadata__ if isinstance(part, As)), None)
@@ -144,7 +144,7 @@ _NAMES: dict[Any, str] = {str: "text", bool: "true or false", int: "a number", f
 
 
 def _union(members: tuple[Any, ...]) -> Reader:
-    """Read a union: the first member whose JSON type fits reads the value."""
+    """Return a reader for a union. The first member whose JSON type fits a value reads the value."""
     readers: dict[str, Reader] = {}
     for kind in members:
         bare = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
@@ -187,7 +187,7 @@ def _mapping(own: Reader) -> Reader:
 
 
 def _fielded(kind: Any, allowed: Numbers | None) -> Reader:
-    """Read an object with fields. `allowed` limits fields that are plain floats."""
+    """Return a reader for an object with fields. `allowed` limits fields that are plain floats."""
     known, needed = fields_of(kind)
     readers = {name: _reader(own, allowed if own is float else None) for name, own in known.items()}
     expect, make = _instance(dict), dict if typing.is_typeddict(kind) else kind
@@ -222,7 +222,7 @@ def fields_of(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def _number(whole: bool, allowed: Numbers) -> Reader:
-    """Read a number and check its range. JSON's null means infinity, and whole numbers may be written 3.0."""
+    """Return a reader that checks a number's range. A float may be null (infinity); whole numbers may end in ".0"."""
     rule = allowed.words(whole)
 
     def read(value: Any, told: Told, way: Way | None) -> Any:
@@ -232,7 +232,7 @@ def _number(whole: bool, allowed: Numbers) -> Reader:
             return math.inf if value is None else -math.inf
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             told.refuse(shown(value), rule, way)
-        if math.isnan(value):  # a file may contain such words
+        if math.isnan(value):  # a file of an earlier version may contain the word NaN
             return told.refuse(shown(value), rule, way) if whole else value
         if not allowed.holds(value) or (whole and value != math.floor(value)):
             told.refuse(shown(value), rule, way)

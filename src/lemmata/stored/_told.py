@@ -12,12 +12,12 @@ SHOWN = 60
 
 
 Way = tuple[Any, str | int]
-"""The place of a field: the place of the field that contains it, and its name or number there."""
+"""The place of a field: the place of the object or list that contains the field, and the field's name or number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """The beginning and the end of errors about a record.
+    """The file name, the expected content and the remedy, for error messages about a record.
 
     Args:
         name: the name of the file.
@@ -53,11 +53,11 @@ def spelled_way(way: Way | None) -> str:
 
 @contextlib.contextmanager
 def refusing(told: Told, rule: str) -> Iterator[None]:
-    """Within this context, raise a DataError if values satisfy the schema but break another rule.
+    """Within this context, turn an error into a DataError: the values satisfy the schema, but break another rule.
 
     Args:
-        told: the beginning of the error.
-        rule: the rule for the values.
+        told: the file name, the expected content and the remedy, for the error message.
+        rule: the rule that the values must satisfy.
     """
     try:
         yield

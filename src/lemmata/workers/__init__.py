@@ -1,7 +1,7 @@
-"""Run tasks with keys on any executor: here, on processes that share the cores, or on workers of Dask.
+"""Run tasks, each with a key, in this process, in processes that share the cores, or on workers of Dask.
 
-A task is a function of a module, with arguments that can be sent to another process. The function must be pure,
-because if a worker is lost, another worker runs its task again.
+A task is a function of a module, with arguments that can be sent to another process. The function must be pure (without
+side effects), because another worker runs the task again if a worker is lost.
 """
 
 from ._cluster import scheduler_address as scheduler_address

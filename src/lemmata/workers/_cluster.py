@@ -22,7 +22,7 @@ from ._tasks import told_line
 _PATIENCE = 5  # seconds to wait for a scheduler to answer, and then for one of its workers to connect
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 _ADDRESS = re.compile(rf"(?:({'|'.join(_SCHEMES)})://)?(\[[0-9A-Fa-f:.%]+\]|[^\s/:@\[\]]+):([0-9]{{1,5}})")
-_LARGEST = 2**20  # bytes of a scheduler file, which has less than a thousand
+_LARGEST = 2**20  # the largest number of bytes of a scheduler file; usually it has less than a thousand
 _RULE = "HOST:PORT, tcp://HOST:PORT or tls://HOST:PORT of a running Dask scheduler, or its scheduler file"
 _REMEDY = "start a scheduler with `dask scheduler`, which prints its address"
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
@@ -39,8 +39,8 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
 
     Raises:
         SettingError: if both arguments are given; if jobs is not a whole number above 0; if `dask` is not an address;
-            if the scheduler does not answer or has no worker within seconds.
-        MissingFileError: if there is no such scheduler file.
+            if the scheduler does not answer within 10 s, or has no worker within 5 s.
+        MissingFileError: if the scheduler file does not exist.
     """
     check_whole("jobs", jobs, 1, "processes")
     if dask is not None:
@@ -61,7 +61,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
 
 @contextlib.contextmanager
 def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
-    """Connect to the workers of the scheduler at an address."""
+    """Connect to the workers of a scheduler, which is given by its address or its scheduler file."""
     address = scheduler_address(named)
     try:
         from distributed import Client
@@ -74,9 +74,9 @@ def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
         ) from error
     with _quiet():
         try:
-            _knock(address)  # Dask's client tries again for seconds if nobody listens
+            _knock(address)  # if no program listens at the address, Dask's client tries again for seconds
             client = _answer(lambda: Client(address, timeout=_PATIENCE, set_as_default=False))
-        except Exception as error:  # OSError, ValueError or others, depending on the fault of the address
+        except Exception as error:  # the class of the error depends on the fault of the address
             secure = address.startswith(("tls:", "wss:"))
             remedy = "name the TLS files in Dask's configuration, as docs/scale.md describes" if secure else _REMEDY
             raise SettingError(
@@ -103,8 +103,8 @@ def scheduler_address(named: str | os.PathLike[str]) -> str:
         named: the address, or the JSON file that `dask scheduler --scheduler-file` writes.
 
     Raises:
-        SettingError: for anything else, such as an address without a port.
-        MissingFileError: if there is no such file.
+        SettingError: if the argument is neither, for example an address without a port.
+        MissingFileError: if the scheduler file does not exist.
 
     >>> scheduler_address("10.0.0.1:8786")
     'tcp://10.0.0.1:8786'

@@ -1,4 +1,4 @@
-"""Processes that share this machine's cores. If a process ends, it is replaced, and its task runs again."""
+"""Processes that share this machine's cores. If a process ends, a new process replaces it and runs its task again."""
 
 import atexit
 import contextlib
@@ -21,11 +21,11 @@ from ._tasks import told_line
 ATTEMPTS = 3
 """A task is given up if this number of processes have ended while they ran the task."""
 _HELD = 3 * 2**29, 2**32
-"""The least and the largest limit, in bytes, of the memory above which a new process replaces a process.
+"""The smallest and the largest value, in bytes, of a limit on the memory of a process.
 
-Compiled functions fill the memory of a process. The limit is half of the machine's remaining memory, but lies between
-these two values. The new process compiles its functions again. Each function also takes a few of the 65,530 memory
-mappings that a process may have."""
+If a process exceeds the limit after a task, a new process replaces it. Compiled functions fill the memory of a process,
+and each function takes a few of the 65,530 memory mappings that a process may have. The limit is half of the machine's
+remaining memory, but lies between these two values. The new process compiles its functions again."""
 
 
 class Processes(Executor):
@@ -33,9 +33,9 @@ class Processes(Executor):
 
     If a process ends, a new process replaces it and runs its task again.
 
-    Each process is newly started, so a script must guard its own code by `if __name__ == "__main__":`. In each
-    process, JAX uses only a share of the cores, so two processes on two cores do not compete. If the process of a task
-    is killed or runs out of memory three times, the task's result is a `BrokenExecutor`. The other tasks continue.
+    Each process imports the script again, so a script must guard its own code by `if __name__ == "__main__":`. In each
+    process, JAX uses only a share of the cores, so two processes on two cores do not compete. If a task loses its
+    process three times (killed, or out of memory), its result is a `BrokenExecutor`. The other tasks continue.
 
     Args:
         jobs: the number of processes.
@@ -56,7 +56,7 @@ class Processes(Executor):
         atexit.register(self.end)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Queue a call for the next free process."""
+        """Put a call into the queue for the next free process."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the processes were shut down")
@@ -102,7 +102,7 @@ class Processes(Executor):
         self.shutdown() if kind is None else self.end()
 
     def _work(self, number: int) -> None:
-        """Pass tasks to one process, in its own thread, and start a new process if that process ends."""
+        """Pass tasks to one process, and start a new process if it ends. Each process has a thread that does this."""
         while (task := self._tasks.get()) is not None:
             future, call = task
             if not future.set_running_or_notify_cancel():
@@ -137,7 +137,7 @@ class Processes(Executor):
                              ))  # fmt: skip
 
     def _child(self, number: int) -> "_Child | None":
-        """Return the process with this number, and start it if necessary. Return None after the end."""
+        """Return the process with this number, and start it if necessary. Return None after `end` was called."""
         with self._lock:
             if self._ended:
                 return None
@@ -152,9 +152,9 @@ class _Child:
     def __init__(self, threads: int, number: int):
         context = multiprocessing.get_context("spawn")
         self.end, there = context.Pipe()
-        # It is not a daemon, since daemons may not start processes. It ends with this process in other ways.
+        # The process is not a daemon, because a daemon may not start processes. `end_with_parent` ends the process.
         self.process = started(context.Process(target=_serve, args=(there, threads, number)))
-        there.close()  # so that each side notices the end of the other
+        there.close()  # so that each process notices if the other process ends
 
     def close(self) -> int | None:
         """Let the process end, and return its exit code."""
@@ -164,7 +164,7 @@ class _Child:
 
 
 def _serve(end: Connection, threads: int, number: int) -> None:
-    """Answer calls until the connection is closed. Printed text goes to stderr; stdout carries only answers."""
+    """Run the calls that arrive, until the connection is closed. Text that the calls print goes to stderr."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -177,7 +177,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
                 answer, error = function(*args, **kwargs), None
             except EOFError:
                 return
-            except (Exception, SystemExit) as found:  # also for objects that cannot be found in this process
+            except (Exception, SystemExit) as found:  # also if this process cannot import the function
                 answer, error = None, found
             lasts = _lasts()
             try:
@@ -197,12 +197,11 @@ def end_with_parent() -> None:
 
 
 def share_cores(threads: int, number: int) -> None:
-    """Start JAX in a process with its share of the threads.
+    """Start JAX in this process with a limited number of threads.
 
-    JAX's thread pool gets one thread for each core that the process may use when JAX starts.
-
-    So the process may use only a share of the cores while JAX starts. Afterwards its threads may run on any core,
-    because other programs may be busy on the cores of this share.
+    When JAX starts, its thread pool gets one thread for each core that the process may use. Therefore, the process may
+    use only some of the cores while JAX starts. Afterwards, its threads may run on any core, because other programs may
+    be busy on these cores.
 
     Args:
         threads: the number of threads.
@@ -223,12 +222,12 @@ def share_cores(threads: int, number: int) -> None:
 
 
 def _lasts() -> bool:
-    """Whether this process may take another task."""
+    """Whether this process may take another task, because its memory is below the limit (see `_HELD`)."""
     least, most = _HELD
     return _resident() < max(least, min(most, available_bytes() // 2))
 
 
 def _resident() -> int:
-    """The bytes that this process holds in memory; 0 without Linux's table of processes."""
+    """The bytes of memory that this process uses; 0 if the system has no file /proc/self/statm."""
     table = pathlib.Path("/proc/self/statm")
     return int(table.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if table.exists() else 0

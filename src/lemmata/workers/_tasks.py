@@ -1,4 +1,4 @@
-"""Run tasks with keys on any executor, and return results and lost tasks one by one as they finish."""
+"""Run tasks, each with a key, on any executor. Return results and lost tasks one by one as they finish."""
 
 import concurrent.futures
 import dataclasses
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from lemmata.core import float64_enabled, one_blas_thread
 from lemmata.errors import words_of
 
-_AHEAD = 64  # tasks under way if an executor does not say how many workers it has
+_AHEAD = 64  # submitted and unfinished tasks, if an executor does not have an attribute with its number of workers
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -30,17 +30,17 @@ class Lost:
 def finished(
     executor: Executor | None, function: Callable[..., Any], tasks: Iterable[tuple[Key, tuple]]
 ) -> Iterator[tuple[Key, Any]]:
-    """Run tasks on an executor, and yield each key with its result when it is finished.
+    """Run tasks on an executor. Yield the key and the result of each task when the task is finished.
 
-    If a task fails, its result is a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
-    received are lost, at most two for each of its workers. The remaining tasks run here. If the caller stops
-    listening, tasks that have not begun are cancelled. A worker uses float64 if this process does, and gives one
-    thread to BLAS.
+    If a task fails, its result is a `Lost`, and the other tasks continue. If the executor dies, the tasks that it has
+    received are lost, at most two for each of its workers. The remaining tasks run in this process. If the caller ends
+    the iteration early, tasks that have not begun are cancelled. A worker uses float64 if this process uses float64,
+    and BLAS gets one thread.
 
     Args:
-        executor: any executor of `concurrent.futures`. None runs the tasks here, one after the other.
-        function: a function of a module, so that a worker can import it.
-        tasks: pairs of a key and the arguments of the call. The next pair is requested when there is room for it.
+        executor: any executor of `concurrent.futures`. None runs the tasks in this process, one after the other.
+        function: a function of a module, so that a worker can import the function.
+        tasks: pairs of a key and the arguments of the call. The next pair is taken when the executor has room for it.
 
     >>> dict(finished(None, divmod, [("a", (7, 2)), ("b", (1, 0))]))
     {'a': (3, 1), 'b': Lost(key='b', error='ZeroDivisionError: integer division or modulo by zero')}
@@ -53,7 +53,7 @@ def finished(
             while executor is not None and task is not None and len(running) < room:
                 try:
                     running[submitted(executor, _run, float64, function, *task)] = task[0]
-                except RuntimeError:  # it died, or was shut down
+                except RuntimeError:  # the executor died, or was shut down
                     executor = None
                 else:
                     task = next(waiting, None)
@@ -72,8 +72,8 @@ def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any)
     """Give a call to an executor.
 
     Raises:
-        RuntimeError: if the executor accepts no more tasks. If its scheduler is gone, Dask's executor would accept
-            tasks and never answer.
+        RuntimeError: if the executor accepts no more tasks, or if the scheduler of Dask's executor is gone. Without
+            this check, Dask's executor would accept tasks and never finish them.
     """
     client = getattr(executor, "_client", None)
     if getattr(client, "status", "running") != "running":

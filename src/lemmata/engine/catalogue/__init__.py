@@ -1,4 +1,4 @@
-"""The catalogue as files that can be read without JAX: claims, last verdicts, topics and tags."""
+"""The catalogue of claims, with their last verdicts, topics and tags, in files that can be read without JAX."""
 
 from ._classification import FACETS as FACETS
 from ._classification import PROBLEMS as PROBLEMS

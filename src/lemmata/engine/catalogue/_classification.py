@@ -1,6 +1,6 @@
 """Topics of claims: mathematical tool, architecture, object, and the open problem that a claim concerns.
 
-Every section states its topics at the top, in a constant `ABOUT` that no trial reads.
+Every section (a file of claims) states its topics at the top, in a constant `ABOUT` that no trial reads.
 """
 
 import sys
@@ -21,16 +21,16 @@ OBJECTS = (
     "memory", "construction", "inequality",
 )  # fmt: skip
 FACETS = {"tool": TOOLS, "architecture": ARCHITECTURES, "object": OBJECTS}
-"""The words that a classification may use."""
+"""The words that a classification may use, by facet."""
 PROBLEMS = range(1, 8)
-"""The numbers of the survey's open problems."""
+"""The numbers of the open problems in the survey (foundation2025)."""
 
 
 def about(module: str) -> dict[str, Any]:
-    """The `ABOUT` of a section whose module is loaded.
+    """The `ABOUT` of a section whose module is loaded; empty if there is none.
 
-    `ABOUT` has a word for each facet (tool, architecture, object). A claim that differs from its section has its own
-    words.
+    `ABOUT` has a word for each facet (tool, architecture, object). If a claim needs other words than its section, the
+    claim has an entry of its own.
 
     >>> import lemmata.subjects.high_dimension.ridgeless
     >>> about("lemmata.subjects.high_dimension.ridgeless")["tool"]
@@ -40,7 +40,7 @@ def about(module: str) -> dict[str, Any]:
 
 
 def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
-    """A claim's tool, architecture, object and open problem. Empty or None for topics that its section does not define.
+    """A claim's tool, architecture, object and open problem. A topic that is not defined is empty or None.
 
     >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
     >>> classification(told, "Width")
@@ -56,7 +56,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """The first fault of an `ABOUT`: a wrong word, with the allowed words, or a missing facet. Empty without a fault.
+    """The first fault of an `ABOUT`: a wrong word, with the allowed words, or a missing facet. Empty if there is none.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

@@ -8,11 +8,13 @@ from ._read import catalogue
 from ._rows import rows
 
 PRINTED = 114
-"""The number of results in the survey's taxonomy by tool. The survey states it in its abstract and lists no results."""
+"""The number of results in the taxonomy by tool of the survey (foundation2025).
+
+The abstract of the survey states this number. The survey does not list the results."""
 
 
 def counts() -> dict[str, Any]:
-    """Count claims by verdict, kind, label and facet, count statements by source, and give the survey's number.
+    """Count claims by verdict, kind, label and facet, and statements by source. Add the number that the survey prints.
 
     >>> counts()["printed"]
     114
@@ -43,7 +45,7 @@ def _ordered(counter: Counter) -> dict[str, int]:
 
 
 def _by_tool(known: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """For each tool, including tools that no claim uses, the number of claims with each status."""
+    """The number of claims with each status, for each tool. Tools that no claim uses are included."""
     found: dict[str, Counter] = {tool: Counter() for tool in FACETS["tool"]}
     for row in known:
         found.setdefault(row["tool"] or "not classified", Counter())[row["status"]] += 1

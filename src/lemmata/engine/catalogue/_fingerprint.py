@@ -2,8 +2,8 @@
 
 A verdict depends on the code that its claim names, directly or through other code. For a class, the code includes the
 fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, the code
-includes the functions that are registered for types that occur in the code. It also includes derivatives that
-`@f.defjvp` gives to a function. Moving a definition does not change a fingerprint.
+includes the functions that are registered for types that occur in the code. The code also includes derivatives that
+`@f.defjvp` gives to a function. If a definition is moved, the fingerprint stays the same.
 """
 
 import ast
@@ -42,16 +42,17 @@ class Fingerprint:
 def fingerprint(
     roots: Iterable[tuple[str, str]], own: Iterable[str] = (), asked: Iterable[str] = (), name: str = ""
 ) -> Fingerprint:
-    """The digests of the code behind some definitions.
+    """The digests of the code that some definitions depend on.
 
-    A name is replaced by the digest of the piece that it refers to and of the names in that piece, three steps deep.
-    In the digest of one subpackage, code of another subpackage is represented by its name.
+    Each name in the code is replaced by a digest of the piece of code to which the name refers. The names in this piece
+    are replaced in the same way, three steps deep. In the digest of one subpackage, code of another subpackage is
+    represented by its name.
 
     Args:
         roots: the definitions, each given by a module's full name and a name in this module.
         own: full names of the modules that count as the definitions' own code.
         asked: names of methods that are called on the definitions.
-        name: other things that the code's result depends on.
+        name: a text that is part of each digest, for other things on which the results of the code depend.
     """
     nodes = reached(frozenset(Node(*root) for root in roots), frozenset(asked))
     own = frozenset(own)
@@ -62,7 +63,7 @@ def fingerprint(
         if methods:
             brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
     alone = brief
-    # pieces that differ only in the names they use are distinguished by the pieces to which these names refer
+    # if two pieces differ only in the names that they use, the code to which these names refer distinguishes the pieces
     for _ in range(_ROUNDS):
         brief = {node: _hash([brief[node], *(_told(token, brief, data) for token in meaning(node).tokens)])
                  for node in nodes}  # fmt: skip
@@ -79,7 +80,7 @@ def fingerprint(
 
 
 def digest_of_modules(names: Iterable[str]) -> str:
-    """A digest of the text of all code that some modules use, including messages but not layout and comments."""
+    """A digest of the text of all code that some modules use, with messages, but without layout and comments."""
     roots = [Node(name, own) for name in names if (module := module_of(name)) for own in ("", *module.definitions)]
     return _hash(sorted(_text(node) for node in reached(roots)))
 
@@ -90,7 +91,7 @@ def _text(node: Node) -> str:
 
 
 def _dumped(statement: ast.stmt) -> str:
-    """The syntax tree of a statement as text. For a class, methods are left out, because they are separate pieces."""
+    """The syntax tree of a statement as text. The methods of a class are left out, because they are separate pieces."""
     if not isinstance(statement, ast.ClassDef):
         return ast.dump(statement)
     parts = [
@@ -102,7 +103,7 @@ def _dumped(statement: ast.stmt) -> str:
 
 
 def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
-    """The meaning of a token: the digest of another piece, or nothing if the token is prose."""
+    """The text of a token in a digest: a digest for a piece of code, "words" for prose, or else the token itself."""
     if isinstance(token, Node):
         return brief.get(token, "?")
     if isinstance(token, Words):
@@ -116,12 +117,12 @@ def _hash(words: Iterable[str]) -> str:
 
 @functools.cache
 def _brief(node: Node) -> str:
-    """The digest of a piece of code that ignores what its names refer to."""
+    """The digest of a piece of code, without the definitions to which its names refer."""
     return _hash(token if isinstance(token, str) else "?" for token in meaning(node).tokens)
 
 
 def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]:
-    """The pieces of code that `roots` depend on, if the methods named in `asked` are called on them."""
+    """The pieces of code that `roots` depend on, if the methods that `asked` names are called on the roots."""
     return _reached(frozenset(roots), frozenset(asked))
 
 
@@ -205,7 +206,7 @@ def _registered(name: str, statement: ast.stmt) -> Iterator[tuple[Node, tuple[No
         named = [part for each in told if each is not None for part in ast.walk(each) if isinstance(part, ast.Name)]
         kinds = [resolved(module, part.id) for part in named]
         known = tuple(kind for kind in kinds if isinstance(kind, Node))
-        yield origin, known if len(known) == len(kinds) else ()  # a type from elsewhere may come at any time
+        yield origin, known if len(known) == len(kinds) else ()  # a type outside lemmata may occur in any code
 
 
 def _dispatcher(module: Module | None, called: ast.expr) -> Node | None:

@@ -1,9 +1,10 @@
 """The meaning of a piece of code: its syntax tree, without the parts that cannot affect a result.
 
-Left out are docstrings, annotations, messages (prose, and the arguments of exceptions, warnings and assertions) and
-the words of claims. For an error of lemmata, the builtin errors among its bases are left out, too. Names of local
-variables, of positional parameters, and of lemmata's functions, classes and constants are replaced by their
-definitions. Names of attributes and of keywords are kept, because the text does not show to which object they belong.
+The meaning contains no docstrings, no annotations, no messages (prose, and the arguments of exceptions, warnings and
+assertions), and no texts of claims that only people read. For an error of lemmata, the builtin errors among its bases
+are left out, too. Names of local variables and of positional parameters are replaced by numbers. Names of lemmata's
+functions, classes and constants are replaced by their definitions. Names of attributes and keywords are kept, because
+the code does not show to which objects they belong.
 """
 
 import ast
@@ -24,7 +25,7 @@ PROSE: dict[str, tuple[int | str, ...]] = {
     "violated": (0, 1, "name", "why"), "Integer": (3, "meaning"), "Real": (3, "meaning"), "Choice": (2, "meaning"),
     "where": (0, "rule"),
 }  # fmt: skip
-"""For each function or class, the positions and names of the arguments that are only read by people."""
+"""The positions and names of the arguments that only people read, for each function or class."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -43,7 +44,7 @@ class Meaning:
     """The meaning of a piece of code.
 
     Args:
-        tokens: the normalised tree. A `Node` in it stands for a name and is the definition that the name refers to.
+        tokens: the normalised tree. In the place of a name, the tree has a `Node`: the definition of the name.
         names: the attributes that the code uses, and words that may be names of attributes.
         data: strings of several words that the code compares or looks up.
     """
@@ -77,7 +78,7 @@ def meaning(node: Node) -> Meaning:
 
 
 def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The tokens. All tokens between two nodes are joined into one."""
+    """The tokens. Successive tokens that are text are joined into one."""
     for is_text, run in itertools.groupby(tokens, key=lambda token: isinstance(token, str)):
         if is_text:
             yield "\n".join(run)  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -117,8 +118,8 @@ def _speaks(node: Node) -> bool:
 def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
     """The bases of a class.
 
-    For an error that derives from an error of lemmata, the other bases are left out, because they only determine how
-    users may catch the error.
+    If an error derives from an error of lemmata, its other bases are left out. These bases only determine how users may
+    catch the error.
     """
     known = {base: resolved(module, base.id) for base in part.bases if isinstance(base, ast.Name)}
     own = [base for base, origin in known.items() if isinstance(origin, Node) and _is_error(origin)]
@@ -127,7 +128,7 @@ def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
 
 @functools.cache
 def _is_error(node: Node) -> bool:
-    """Whether a class derives from `Exception` only through classes of lemmata."""
+    """Whether a class derives from `Exception`, directly or through classes of lemmata."""
     module = module_of(node.module)
     bases = [base for each in statements_of(node) if isinstance(each, ast.ClassDef) for base in each.bases]
     known = [resolved(module, base.id) or base.id for base in bases if isinstance(base, ast.Name)]
@@ -135,7 +136,7 @@ def _is_error(node: Node) -> bool:
 
 
 def _compared(part: ast.AST) -> Iterator[str]:
-    """Strings that code compares, looks up or offers as options. They do not count as prose anywhere."""
+    """Strings that code compares, looks up or offers as options. Such strings do not count as prose anywhere."""
     if isinstance(part, ast.Compare):
         yield from _strings(part)
     elif isinstance(part, ast.Subscript):
@@ -153,7 +154,7 @@ def _strings(part: ast.AST) -> Iterator[str]:
 
 
 class _Writer:
-    """A writer of syntax trees of one module as tokens."""
+    """An object that writes syntax trees of one module as tokens."""
 
     def __init__(self, module: Module):
         self.module, self.tokens, self.names, self.data = module, list[Token](), set[str](), set[str]()
@@ -184,7 +185,7 @@ class _Writer:
     # Definitions
 
     def class_header(self, part: ast.ClassDef, claim: bool = False) -> None:
-        """Write a class without methods, docstring and name. Also leave out the words of claims and populations."""
+        """Write a class without methods, docstring and name. For claims and populations, leave out `WORDS`, too."""
         self.tokens.append("class")
         for each in (*part.decorator_list, *_counted_bases(self.module, part), *part.keywords):
             self.write(each)
@@ -207,11 +208,11 @@ class _Writer:
             self.write(each)
         registered = any(isinstance(each, ast.Attribute) and each.attr == "register" for each in part.decorator_list)
         if registered and part.args.args and part.args.args[0].annotation is not None:
-            self.write(part.args.args[0].annotation)  # which type it is for
+            self.write(part.args.args[0].annotation)  # the type for which the function is registered
         self._scope(part.args, [each for each in part.body if not _is_docstring(each)])
 
     def _functiondef(self, part: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        if self.scopes:  # a function in a function is a local
+        if self.scopes:  # a function inside a function has a local name
             self.tokens.append(self._local(part.name) or part.name)
         self.function(part, named=False)
 
@@ -229,7 +230,7 @@ class _Writer:
         self._scope(part.args, part.body)
 
     def _scope(self, given: ast.arguments, body: list[ast.stmt] | ast.expr) -> None:
-        """Write the parameters, whose defaults belong to the outer scope, and the body."""
+        """Write the parameters and the body. The defaults of parameters belong to the outer scope."""
         for default in (*given.defaults, *given.kw_defaults):
             self.write(default)
         positional = [*given.posonlyargs, *given.args]
@@ -238,7 +239,7 @@ class _Writer:
         rest = [each for each in (given.vararg, given.kwarg) if each is not None]
         self.scopes.append({})
         self.tokens.append(f"{len(plain)} {len(given.posonlyargs)} {given.vararg is None} {given.kwarg is None}")
-        self.tokens.extend(each.arg for each in by_word)  # they may be given by their names
+        self.tokens.extend(each.arg for each in by_word)  # callers may pass these arguments by name
         self._bind([each.arg for each in (*positional, *given.kwonlyargs, *rest)])
         self._bind(_stored(body) if isinstance(body, list) else ())
         self.write(body)
@@ -316,7 +317,7 @@ class _Writer:
             return
         places = PROSE.get(called, ())
         if called == "where" and not _is_text(part.args[:1]):
-            places = ()  # jax.numpy's
+            places = ()  # this is the function `where` of jax.numpy
         for number, each in enumerate(part.args):
             if number in places:
                 self.tokens.append("words")
@@ -371,7 +372,7 @@ def _is_words(statement: ast.stmt) -> bool:
 
 
 def _stored(body: list[ast.stmt]) -> Iterator[str]:
-    """The names that a function binds itself, in order. Names in inner functions and comprehensions are left out."""
+    """The names that a function itself binds, in order. Names in inner functions and comprehensions are left out."""
     outer: set[str] = set()
     waiting: list[ast.AST] = list(body)
     found: list[str] = []

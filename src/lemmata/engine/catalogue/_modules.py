@@ -1,4 +1,4 @@
-"""lemmata's modules as source code: what each module defines, and where each of its names is defined.
+"""lemmata's modules as source code: the definitions in each module, and the place where each of its names is defined.
 
 The code is read, but never run.
 """
@@ -15,7 +15,7 @@ from ._values import with_values
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT.name
 GROUPS = ("engine", "subjects", "workflows", "interfaces")
-"""Folders whose packages each count as a separate subpackage."""
+"""Folders of lemmata. Each package in such a folder counts as a separate subpackage."""
 ROOTS = {PACKAGE: ROOT}
 """The packages whose code is read, each with its folder."""
 Function = ast.FunctionDef, ast.AsyncFunctionDef
@@ -47,7 +47,7 @@ class Module:
 
 
 def tree_of(file: pathlib.Path) -> ast.Module:
-    """The syntax tree of a file. It is cached by the file's text, so it must not be changed."""
+    """The syntax tree of a file. The tree is cached by the text of the file, so callers must not change the tree."""
     return _parsed(file.read_text(encoding="utf-8"))
 
 
@@ -58,7 +58,7 @@ def _parsed(text: str) -> ast.Module:
 
 @functools.cache
 def module_of(name: str) -> Module | None:
-    """One of lemmata's modules; None for anything else."""
+    """The module of lemmata with this name; None if lemmata has no such module."""
     package, *parts = name.split(".")
     if package not in ROOTS:
         return None
@@ -110,7 +110,7 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterato
 
 
 def modules(holding: Iterable[str]) -> Iterator[Module]:
-    """The modules whose text contains one of the given attributes."""
+    """The modules of lemmata whose text uses an attribute with one of the given names."""
     root = ROOTS[PACKAGE]
     for path in sorted(root.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -125,9 +125,9 @@ def resolved(module: Module | None, name: str) -> Node | str | None:
     """The definition that a name of a module refers to.
 
     Returns:
-        The definition in lemmata, which is found through imports and the packages' lists of names. If the name stands
-            for something else, such as a module of lemmata, the dotted name of this thing. None if the module does not
-            define the name.
+        The definition in lemmata, which is found by following imports. If the name stands for a module, or for an
+            object outside lemmata, the result is its dotted name. The result is None if the module does not define the
+            name.
     """
     seen: set[tuple[str, str]] = set()
     while module is not None:

@@ -1,4 +1,7 @@
-"""Records of mutations: which false neighbours of a claim were refuted by its trials, and how near these were."""
+"""Records of mutations: which false neighbours of a claim its trials refuted, and how near these neighbours were.
+
+A mutation changes a claim slightly, into a false statement: a neighbour of the claim.
+"""
 
 import collections
 import math
@@ -8,11 +11,12 @@ from typing import Any
 from ._records import found_of
 
 SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
-"""The kinds of mutations that are counted: factors, exponents, signs, switched-off effects, exchanged roles."""
+"""The kinds of mutations that are counted: factors, exponents, signs, removed effects, and exchanged roles."""
 
 
 WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
-"""Distances of mutations, as pairs: a factor minus 1 (or a share of the way to the control), and an exponent."""
+"""Distances between a claim and a neighbour. Each pair is a factor minus 1 (or a share of the way to the control) and
+a difference of exponents."""
 
 _TOLD = WITHIN.index((0.25, 0.2))  # the last distance at which a claim is not weak
 
@@ -21,7 +25,7 @@ ALONE = "in component"
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of mutations for the claim as it was tested. None if there is none, or if it belongs to other code.
+    """The record of mutations for a claim; None if there is no record, or if the record belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -30,10 +34,10 @@ def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_weak(record: dict[str, Any] | None) -> bool:
-    """Whether a claim counts in the score, and for some change the nearest neighbour that its trials refute is distant.
+    """Whether a claim is weak: for some kind of change, its trials refute only distant neighbours, or none.
 
     A neighbour is distant if it differs by more than a factor 1.25, a quarter of the way to the control, or 0.2 in an
-    exponent. If no neighbour is refuted, the nearest one counts as distant.
+    exponent. A claim that does not count in the score is never weak.
 
     >>> is_weak({"left": "", "nearest": [{"part": None, "way": "x", "unit": "factor", "amount": 0.26}]})
     True
@@ -44,7 +48,7 @@ def is_weak(record: dict[str, Any] | None) -> bool:
 def told_mutations(record: dict[str, Any] | None) -> str:
     """The result of mutations, in a sentence; empty if there were none.
 
-    Among the components that were mutated alone, the sentence names the component whose neighbour is farthest.
+    For components that were mutated alone, the sentence names only the component whose refuted neighbour is farthest.
 
     >>> nearest = [{"part": None, "way": "x", "unit": "factor", "amount": 0.031},
     ...            {"part": 0, "way": "x", "unit": "factor", "amount": 0.031},
@@ -75,7 +79,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The neighbours of the whole prediction. Then, for each kind of change, the farthest neighbour of a component."""
+    """The neighbours of the whole prediction, followed by the farthest neighbour of a component for each change."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]
@@ -105,7 +109,7 @@ def told_neighbour(own: dict[str, Any]) -> str:
 
 
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
-    """For each group of claims, how many mutations of each size were made, and how many of them the trials noticed.
+    """The number of mutations of each size, and how many of them the trials noticed, for each group of claims.
 
     Only claims that are supported, and neither vacuous nor loose, are included. Besides the sizes, the key `claims`
     holds the number of claims, and "1.25 alone" holds mutations of a single component.
@@ -148,11 +152,11 @@ def _share(made: int, noticed: int) -> str:
 
 
 def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
-    """For each relation, how many claims refute neighbours within each distance, as lines of a Markdown table.
+    """The number of claims that refute neighbours at each distance, for each relation, as lines of a Markdown table.
 
-    Each claim has a nearest refuted neighbour for each kind of change and component. The farthest of these neighbours
-    counts, because it belongs to the change to which the claim's trials are least sensitive. Only claims that count in
-    the score are included.
+    Each claim has a nearest refuted neighbour for each kind of change and each component. The farthest of these
+    neighbours decides, because the trials are least sensitive to its change. Only claims that count in the score are
+    included.
 
     Args:
         found: records of mutations by the claims' names.
@@ -169,7 +173,7 @@ def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
 
 
 def _place(own: dict[str, Any]) -> int:
-    """The position in `WITHIN` of the first distance that is at least the neighbour's distance."""
+    """The position in `WITHIN` of the first distance that is not below the distance of a neighbour."""
     if own["amount"] is None:
         return len(WITHIN)
     ends = [end[own["unit"] == "exponent"] for end in WITHIN]

@@ -1,7 +1,7 @@
-"""The catalogue: the words of every claim, read from the code once and cached, and the claim's record.
+"""The catalogue: the words of every claim, such as its title and its statement, and the claim's record.
 
-The words of claims are in Python classes, so reading them imports JAX and takes some seconds. The list of claims is
-made when it is first needed, and again if a file of lemmata has changed. It is stored in the user's cache.
+The words of claims are in Python classes. To read these classes, Python must import JAX, which takes some seconds. So
+the words are stored in the user's cache. The words are read again if a file of lemmata has changed.
 """
 
 import contextlib
@@ -36,26 +36,26 @@ def catalogue() -> dict[str, Any]:
 
 
 def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The list for the current code from the user's cache. If the cache does not have it, make it and store it there.
+    """Return values for the current code from the user's cache. If the cache lacks them, compute and store them.
 
     Args:
         name: the name of the cached file.
-        read: a function that makes the list, of plain values.
+        read: a function that computes the values, which must be plain values.
     """
     key, path = _key(), _path(name)
     known = unsealed(path, key)
     if known is not None:
         return known
     found = read()
-    with contextlib.suppress(DataError):  # if nothing can be cached, it is read again
+    with contextlib.suppress(DataError):  # if the values cannot be stored, the next process computes them again
         replace_text(path, sealed(key, found))
     return json.loads(json.dumps(found))
 
 
 def entries() -> dict[str, dict[str, Any]]:
-    """Every claim's words with its record, by name, in the order of the registry.
+    """The words and the record of every claim, by the claim's name, in the order of the registry.
 
-    The record has `verdict` and `fingerprint`.
+    If a claim has a verdict, its entry also has `verdict` and `fingerprint`.
     """
     known = records()
     if _merged.get("records") is not known:
@@ -65,7 +65,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def judged(words: dict[str, Any]) -> dict[str, Any]:
-    """A claim's verdict and fingerprint, with missing figures set to their defaults. Empty if there is no verdict.
+    """A claim's verdict and fingerprint; empty if there is no verdict. Missing figures have their default values.
 
     Args:
         words: the words of the claim.
@@ -78,7 +78,7 @@ def judged(words: dict[str, Any]) -> dict[str, Any]:
     return {"fingerprint": record["fingerprint"], "verdict": {"setting": setting, **DEFAULTS, **told}}
 
 
-_merged: dict[str, Any] = {}  # the entries, and the records that they were made of
+_merged: dict[str, Any] = {}  # the entries, and the records from which the entries were made
 DEFAULTS: dict[str, Any] = {
     "seed": 0, "level": 1e-3, "judged": 0, "dropped": {}, "violated": [], "estimate": None, "interval": None,
     "band": None, "slack": None, "vacuous": None, "corners": [], "p_value": 1.0, "worst": None, "interrupted": False,
@@ -87,7 +87,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def cost(entry: dict[str, Any]) -> float:
-    """The approximate time in seconds that a verification of a claim takes, from its entry; 0 if it is unknown."""
+    """The approximate time in seconds that a verification of a claim takes; 0 if this time is unknown."""
     return costs().get(entry["class"], 0.0)
 
 

@@ -1,7 +1,7 @@
 """Records of the last verification and search of every claim, with one file for each section.
 
-A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
-fingerprint of the tested code. It contains no times and no versions, so a file changes only if a verdict changes.
+A record contains facts that the code does not show: status, figures, the control's distance, the search, and the
+fingerprint of the tested code. A record has no times and no versions, so its file changes only if a verdict changes.
 `costs.json` contains the approximate time of each claim.
 """
 
@@ -24,7 +24,7 @@ SECTIONS = ROOT / "subjects"
 FOLDER = "records"
 COSTS = pathlib.Path(__file__).with_name("costs.json")
 _RESTORE = "restore the file from version control"
-_FAR = 4  # a cost is written again if it is wrong by more than this factor
+_FAR = 4  # a stored time is replaced if it is wrong by at least this factor
 
 
 def spelled(class_name: str) -> str:
@@ -52,11 +52,11 @@ def records() -> dict[str, dict[str, Any]]:
 
 
 BESIDE = ("search", "walk", "mutations")
-"""Parts of a record besides the verdict. Other commands write them, and a new verdict does not change them."""
+"""Parts of a record besides the verdict. Other commands write these parts, and a new verdict does not change them."""
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """Another command's result, stored with the verdict on a claim. None if it is missing or belongs to other code.
+    """The result of another command, stored with a claim's verdict. None if it is missing or belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -77,7 +77,7 @@ def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str,
         given: new records, by the names of classes.
 
     Raises:
-        DataError: if the file is not valid JSON, or cannot be written. The file is not changed.
+        DataError: if the file is not valid JSON, or cannot be written. In both cases, the file is not changed.
     """
     subject, _, section = place.partition(".")
     path = SECTIONS / subject / FOLDER / f"{section}.json"
@@ -116,10 +116,10 @@ def costs() -> dict[str, float]:
 
 
 def write_costs(seconds: dict[str, float]) -> None:
-    """Enter how long claims took, if the stored times are far off.
+    """Store the times that claims took, if the stored times are wrong by at least a factor 4.
 
     Args:
-        seconds: the seconds that each claim took, by the name of its class.
+        seconds: the seconds that each claim took, by the name of the claim's class.
     """
     known = costs()
     rough = {name: 2.0 ** round(math.log2(max(took, 0.25))) for name, took in seconds.items()}

@@ -25,13 +25,13 @@ def rows() -> list[dict[str, Any]]:
 
 
 def described(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry, with tag, subject, subject.section, status, tightness and search added.
+    """An entry with further fields: tag, subject, place (subject.section), status, tightness, search and others.
 
-    `tightness` is a word for how close prediction and measurement are on the typical problem of the last verdict.
-    `search` is the record of a search for the worst problem. `loose` says whether less than a tenth of the constant was
-    needed in the search. `walk` is the record of a walk through the declared ranges, and `mutations` is the record of
-    the claim's wrong neighbours. `weak` says whether, for some change, the nearest neighbour that the trials refute is
-    distant.
+    `tightness` is a word for how close prediction and measurement are on a typical problem of the last verdict.
+    `search` is the record of a search for the worst problem. `loose` says whether less than a tenth of the bound's
+    constant was needed in this search. `walk` is the record of a walk through the declared ranges of the settings.
+    `mutations` is the record of the claim's false neighbours. `weak` says whether, for some change, the trials refute
+    only distant neighbours.
 
     Args:
         entry: the entry of a claim. The claim need not be in the catalogue.
@@ -64,21 +64,21 @@ def older(entry: dict[str, Any]) -> str:
 
 
 def older_by_kept(entry: dict[str, Any]) -> str:
-    """The same text as `older`, for callers that need it for all claims. The digests are cached, like the catalogue."""
+    """The same text as `older`. Use this function for many claims, because it caches the digests of all claims."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, Fingerprint(**_all_prints()[entry["name"]]))
 
 
 @functools.cache
 def _all_prints() -> dict[str, dict[str, Any]]:
-    """The digests of the code of every claim, by its name."""
+    """The digests of the code of every claim, by the name of the claim."""
     return kept("prints", lambda: {
         name: dataclasses.asdict(prints(entry["module"], entry["class"])) for name, entry in entries().items()
     })  # fmt: skip
 
 
 def tightness(entry: dict[str, Any]) -> str:
-    """A word of `TIGHTNESS` that says how far the median of predicted / measured is from 1."""
+    """The word of `TIGHTNESS` for the distance of the median of predicted / measured from 1."""
     slack = (entry.get("verdict") or {}).get("slack")
     middle = slack[1] if slack else None
     if entry["label"] == "rate" or not middle or middle < 0:

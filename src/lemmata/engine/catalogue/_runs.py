@@ -36,7 +36,8 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
     Functions of the engine are left out.
 
-    The search follows names in the code. So a function is included even if only code that no trial runs names it.
+    The search follows names in the code. So a function is included even if its name occurs only in code that no trial
+    runs.
 
     Args:
         module: the full name of the claim's module.
@@ -48,7 +49,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
 @functools.cache
 def all_runs() -> dict[str, list[str]]:
-    """The result of `runs_of` for each claim, by the claim's name. It is computed once and cached."""
+    """The result of `runs_of` for each claim, by the claim's name. These results are computed once and cached."""
     return kept("runs", lambda: {name: runs_of(row["module"], row["class"]) for name, row in entries().items()})
 
 

@@ -1,4 +1,4 @@
-"""Whether a recorded verdict is on the current code."""
+"""Find out whether a recorded verdict is on the current code."""
 
 import enum
 import functools
@@ -30,14 +30,14 @@ class State(enum.StrEnum):
 
 
 def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
-    """The digests of the code on which a claim's verdicts depend: its own code, and the shared code.
+    """The digests of the code on which a claim's verdicts depend: the claim's own code, and the shared code.
 
-    The claim's own code is the file of its section, and files of problems that no other section imports.
+    The claim's own code is the file of its section, and private files in the same folder that only this file imports.
 
     Args:
         module: the full name of the claim's module.
         class_name: the name of the claim's class, from which the keys of its trials are made.
-        besides: the text of code outside lemmata.
+        besides: the text of code outside lemmata that is part of the digests.
     """
     return fingerprint(((module, class_name), *ENGINE), _own(module), ASKED, class_name + besides)
 
@@ -48,7 +48,7 @@ def trials_print(module: str, class_name: str, besides: str = "") -> str:
     Args:
         module: the full name of the claim's module.
         class_name: the name of the claim's class.
-        besides: code that is not lemmata's.
+        besides: the text of code outside lemmata that is part of the digest.
     """
     return fingerprint(((module, class_name), ENGINE[0]), _own(module), ASKED, class_name + besides).whole
 
@@ -71,7 +71,7 @@ def _own(section: str) -> frozenset[str]:
 
 
 def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:
-    """The state of a verdict.
+    """Whether a recorded verdict is on the current code, as a `State`.
 
     Args:
         record: the record of the claim; None if there is none.

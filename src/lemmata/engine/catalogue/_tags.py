@@ -1,4 +1,4 @@
-"""Permanent addresses of claims: short tags, given once in order and never again to another claim."""
+"""Permanent addresses of claims: short tags in increasing order. A tag is never given to a second claim."""
 
 import functools
 import json

@@ -18,7 +18,7 @@ def searches() -> dict[str, dict[str, Any]]:
 
 
 def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a search for the claim as it was tested. None if there is none, or if it belongs to other code.
+    """The record of a search for a claim; None if there is no record, or if the record belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -27,7 +27,7 @@ def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_loose(record: dict[str, Any] | None) -> bool:
-    """Whether less than a tenth of the constant was needed in a search."""
+    """Whether a bound is loose: a search refuted nothing and found that less than a tenth of its constant is needed."""
     return record is not None and not record["refuted"] and record["ratio"] is not None and record["ratio"] < LOOSE
 
 

@@ -1,4 +1,4 @@
-"""Answers that are constant values. An attribute with such a value means the same as a method that returns it."""
+"""Constant answers of claims. A class attribute with a value means the same as a method that returns this value."""
 
 import ast
 import copy
@@ -10,7 +10,7 @@ _FILLED = {"zeros": 0.0, "ones": 1.0}
 
 
 def with_values(part: ast.ClassDef) -> ast.ClassDef:
-    """The class with its constant answers as attributes. They are placed last, in the order of their names."""
+    """The class with its constant answers as attributes. These attributes come last, in the order of their names."""
     values = {name: value for each in part.body if (name := _asked(each)) and (value := _value(each)) is not None}
     if not values:
         return part
@@ -47,7 +47,7 @@ def _value(statement: ast.stmt) -> ast.expr | None:
 
 
 def _number(value: ast.expr) -> ast.expr:
-    """The numbers, without the call that makes an array of them, because the engine itself makes the array."""
+    """The numbers in an expression, without a call that makes an array, because the engine itself makes the array."""
     folded = _folded(value)
     if folded is None:
         return value.args[0] if _made_by(value, "asarray", "array") else value  # pyright: ignore[reportAttributeAccessIssue]
@@ -55,7 +55,7 @@ def _number(value: ast.expr) -> ast.expr:
 
 
 def _folded(value: ast.expr) -> float | tuple[float, ...] | None:
-    """The numbers that an expression writes out as constants; None if it contains anything else."""
+    """The numbers that an expression writes out as constants; None if the expression contains anything else."""
     if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
         inner = _folded(value.operand)
         return -inner if isinstance(inner, float) else None

@@ -6,7 +6,7 @@ from ._records import found_of
 
 
 def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a walk for the claim as it was tested. None if there is none, or if it belongs to other code.
+    """The record of a walk for a claim; None if there is no record, or if the record belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.

@@ -1,10 +1,10 @@
-"""The advice for a verdict. It recommends a larger budget only if this can help."""
+"""The advice for a verdict. The advice recommends a larger budget (more trials) only if more trials can help."""
 
 import re
 from typing import Any
 
 MOST_TRIALS = 10**7
-"""The largest budget. It takes three hours at a thousand trials a second, a speed that few claims reach."""
+"""The largest number of trials. At a thousand trials a second, which few claims reach, they take three hours."""
 
 
 def advice_on(verdict: Any) -> str:

@@ -1,4 +1,4 @@
-"""Check the answers of a claim's methods on a sampled problem, before its trials run."""
+"""Check the answers of a claim's methods on a sampled problem, before the trials of the claim run."""
 
 import weakref
 from collections.abc import Callable
@@ -23,14 +23,14 @@ def check_answers(claim: Claim, file: str | None = None) -> None:
 
     For a claim in JAX, only shapes and types are checked. For other claims, the values are checked.
 
-    If a method raises an error, the check ends, because its trials will report the error.
+    If a method raises an error, the check ends, because the trials of the claim will report this error.
 
     Args:
         claim: the claim.
-        file: the file of the claim, for errors.
+        file: the file of the claim, for error messages.
 
     Raises:
-        ClaimError: for the first answer that no trial can use; the message names the method.
+        ClaimError: for the first answer that no trial can use. The message names the method.
     """
     name = f"claim {type(claim).__name__}" + (f" in {file}" if file else "")
     try:
@@ -91,9 +91,9 @@ def _asked(
     name: str, traced: bool, method: str, function: Callable[..., Any], *arguments: Any,
     check: Callable[[Any], str | None] = _numbers, rule: str = "a number, or an array of real numbers",
 ) -> Any:  # fmt: skip
-    """The answer of a method, or its shapes and types; ClaimError if no trial can use it.
+    """Return the answer of a method, or only its shapes and types. Raise ClaimError if no trial can use the answer.
 
-    A value that is not an array cannot leave a traced function, so it is checked inside the function.
+    A value that is not an array cannot leave a traced function. So the value is checked inside the function.
     """
     wrong: list[str | None] = []
 
@@ -106,7 +106,7 @@ def _asked(
 
     try:
         answer = jax.eval_shape(answered, *arguments) if traced else answered(*arguments)
-    except (Exception, SystemExit) as error:  # a claim's own code may raise anything, or leave
+    except (Exception, SystemExit) as error:  # a claim's own code may raise any error, or end the process
         raise _RaisedError from error
     if wrong and wrong[-1]:
         raise ClaimError(f"{name}, {method}", found=wrong[-1], rule=rule, remedy=f"return {rule} from this method")
@@ -118,15 +118,15 @@ def _told(value: Any) -> str:
 
 
 def check_foreign(claim: Claim, calling: bool = True) -> None:
-    """Check what a claim declares and answers. The claims of lemmata are skipped, because the tests check them.
+    """Check the declarations and answers of a claim. Claims of lemmata are skipped, because the tests check them.
 
     Args:
         claim: the claim.
-        calling: whether methods that are not in JAX are called, too. Such a method may hang or end the process. So if
-            other processes wait for this process, leave these checks to the process that runs the trials.
+        calling: whether methods that are not written in JAX are called, too. Such a method may hang or end the process.
+            So if other processes wait for this process, leave these calls to the process that runs the trials.
 
     Raises:
-        ClaimError: for the first fault.
+        ClaimError: for the first fault that is found.
     """
     if type(claim).__module__.startswith("lemmata.") or type(claim) in _CHECKED:
         return
@@ -138,4 +138,4 @@ def check_foreign(claim: Claim, calling: bool = True) -> None:
 
 
 _CHECKED = weakref.WeakSet[type]()
-"""Classes of claims that passed the check. They are not checked again, because a trial of a claim may take long."""
+"""Classes of claims that passed the check. Such a class is not checked again, because the check may take long."""

@@ -1,4 +1,4 @@
-"""Answers that are constant values. A class may state such an answer as an attribute in place of a method."""
+"""Constant answers of claims. A class may state such an answer as an attribute in place of a method."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ._settings import Space
 def answer_by_values(cls: type, questions: tuple[str, ...]) -> None:
     """In a class, replace attributes that state answers by methods that return the values of these attributes.
 
-    Numbers, and tuples of numbers, become arrays when they are used; a `Space` is returned unchanged.
+    Such a method returns a number, or a tuple of numbers, as an array. A `Space` is returned unchanged.
 
     Args:
         cls: the class, which is changed.

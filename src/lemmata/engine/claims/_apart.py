@@ -20,13 +20,13 @@ Run = Callable[..., Trials]
 
 
 def sent(claim: Claim) -> Claim | str:
-    """The object to send for a claim: the claim, or its file and class name if it is not in an importable module."""
+    """The object to send for a claim: the claim itself, or, if it was loaded from a file, its file and class name."""
     file = file_of(claim)
     return claim if file is None else f"{file}:{type(claim).__name__}"
 
 
 def received(claim: Claim | str) -> Claim:
-    """The claim that was sent. Warnings about other packages are left out, because the sender has shown them."""
+    """The claim that was sent. Warnings about other packages are not shown, because the sender has shown them."""
     if isinstance(claim, Claim):
         return claim
     with warnings.catch_warnings():
@@ -35,13 +35,13 @@ def received(claim: Claim | str) -> Claim:
 
 
 def sent_run(run: Run, claim: Claim, seed: int) -> Run:
-    """The runner of trials that a worker receives: the object itself, or what its method `sent` returns."""
+    """The object that runs trials on a worker: `run` itself, or the result of its method `sent`."""
     own = getattr(run, "sent", None)
     return run if own is None else own(claim, seed)
 
 
 def run_came_back(run: Run, other: Run) -> None:
-    """Add the findings of a worker's runner to the runner that sent it, if that runner stores findings."""
+    """Pass the object that a worker returned to the method `add` of `run`, if `run` has this method."""
     if hasattr(run, "add"):
         run.add(other)  # pyright: ignore[reportFunctionMemberAccess]
 
@@ -49,9 +49,9 @@ def run_came_back(run: Run, other: Run) -> None:
 def trials_apart(
     executor: Executor, run: Run, claim: Claim, wanted: list[tuple[dict, int]], seed: int, report: Callable[[int], None]
 ) -> list[Trials]:
-    """Trials of a claim in JAX at several settings, one task for each setting.
+    """Run the trials of a claim in JAX at several settings, with one task for each setting.
 
-    If a task is lost, its trials are replaced by one error.
+    If a task is lost, one error stands in place of its trials.
 
     Args:
         executor: where the trials run.
@@ -76,7 +76,7 @@ def trials_apart(
                 run_came_back(run, back[1])
             done += trials
             report(done)
-    except KeyboardInterrupt:  # settings that did not return stay interrupted
+    except KeyboardInterrupt:  # settings whose trials have not returned stay marked as interrupted
         pass
     return found
 
@@ -94,7 +94,7 @@ def in_order(found: Trials) -> Trials:
 
 
 class TrialExecutor(Executor):
-    """An executor for single trials of a claim that is not written in JAX. A lost trial becomes an error with its key.
+    """An executor for single trials of a claim that is not written in JAX. A lost trial becomes a text about the error.
 
     Args:
         executor: where the trials run.
@@ -104,7 +104,7 @@ class TrialExecutor(Executor):
         self._executor = executor
 
     def submit(self, fn: Callable[..., Outcome | str], /, *args: Any, **kwargs: Any) -> Future:
-        """Submit one trial with the arguments of `run_trials`: claim, setting, seed, number and precision."""
+        """Submit one trial, given by claim, setting, seed, number, and whether float64 is on."""
         assert fn is _untraced
         claim, *rest = args
         outer: Future = Future()
@@ -121,7 +121,7 @@ class TrialExecutor(Executor):
 
         try:
             submitted(self._executor, _one_trial, sent(claim), *rest).add_done_callback(told)
-        # it died, perhaps because of a trial like this one, so this trial is not run here
+        # the executor died, perhaps because of a trial like this one; so this trial is not run in this process
         except RuntimeError as error:
             outer.set_result(f"trial {args[3]}: could not be started, {type(error).__name__}: {words_of(error)}")
         return outer

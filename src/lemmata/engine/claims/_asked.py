@@ -14,7 +14,7 @@ MOST_SEED = 2**32 - 1
 
 
 def check_asked(claim: object, setting: object, seed: Any, executor: Any) -> None:
-    """Refuse arguments of a verification or a search that have another type or are out of bounds.
+    """Raise an error if an argument of a verification or a search has a wrong type or is out of bounds.
 
     Args:
         claim: the claim.
@@ -37,7 +37,7 @@ def check_asked(claim: object, setting: object, seed: Any, executor: Any) -> Non
 
 
 def check_judging(budget: Any, corners: Any, level: Any) -> None:
-    """Refuse numbers of a verification that are out of bounds.
+    """Raise an error if a number of a verification has a wrong type or is out of bounds.
 
     Args:
         budget: the number of trials; None for the default.
@@ -56,10 +56,10 @@ def check_judging(budget: Any, corners: Any, level: Any) -> None:
 
 
 def checked_claims(claims: object) -> list[Claim]:
-    """The claims as a list.
+    """The argument `claims` as a list.
 
     Args:
-        claims: the argument.
+        claims: an argument of any type.
 
     Raises:
         SettingError: for a single claim, or for a list with an entry that is not a claim.

@@ -1,4 +1,4 @@
-"""Bounds and constructions. Each trial holds or fails, and an exact binomial test judges the number of failures."""
+"""Bounds and constructions. The statement holds or fails in each trial; a binomial test judges the failures."""
 
 import abc
 import dataclasses
@@ -25,8 +25,9 @@ from ._statistics import failure_limits, trials_to_support
 class AbstractBound(Relation):
     """A bound that may fail with probability delta.
 
-    With delta = 0, a single violation refutes the bound. Support means that the share of problems in the population
-    that violate the bound is below `resolution`. An infinite bound is never violated and never counts for support.
+    With delta = 0, a single violation refutes the bound. Support then means that at most the share `resolution` of the
+    population's problems violates the bound. With delta > 0, support means that the rate of violations is at most
+    delta. An infinite bound is never violated and never counts for support.
     """
 
     delta: float = 0.0
@@ -35,7 +36,7 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """The excess over the bound. It is negative if the bound holds."""
+        """The excess over the bound. It is negative or 0 if the bound holds."""
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
@@ -43,23 +44,24 @@ class AbstractBound(Relation):
 
     @property
     def aim(self) -> float:
-        """The rate of violations below which the statement is supported."""
+        """The statement is supported if the rate of violations is shown to be at most this number."""
         return self.delta if self.delta > 0 else self.resolution
 
     def against(self, sample: Sample) -> np.ndarray:
-        """Which components violate the bound by more than rounding."""
+        """Which components violate the bound by more than rounding errors."""
         excess = self.excess(columns(sample.predicted), columns(sample.measured))
         beyond = excess > columns(sample.tolerance(self.block))
         return blocks(beyond.reshape(sample.measured.shape), self.unit)
 
     def violations(self, sample: Sample) -> np.ndarray:
-        """Which trials violate the bound by more than rounding."""
+        """Which trials violate the bound by more than rounding errors."""
         return np.asarray(np.any(self.against(sample), axis=1))
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Apply the exact binomial test to the violations. With delta = 0, a single violation refutes the bound.
 
-        The count of trials includes only trials that give information about the least informative component.
+        A trial may give no information about a component. The test uses the number of trials that give information
+        about the component with the fewest such trials.
         """
         wrong, infinite = self.against(sample), self._infinite(sample)
         mute = infinite if sample.silent is None else infinite | sample.silent
@@ -83,7 +85,7 @@ class AbstractBound(Relation):
         return Judgement(holds, share, (lower, upper), reason, (0.0, self.aim), needed, violated.mean())
 
     def _infinite(self, sample: Sample) -> np.ndarray:
-        """Components whose bounds are all infinite."""
+        """Which components consist only of infinite bounds."""
         empty = np.broadcast_to(self.empty(columns(sample.predicted)), columns(sample.predicted).shape)
         return ~blocks(~empty.reshape(sample.predicted.shape), self.unit)
 
@@ -92,11 +94,11 @@ class AbstractBound(Relation):
         return not self.violations(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials which, if they have no violation, show that the rate is below the aim."""
+        """The number of trials without a violation that shows that the rate of violations is at most `aim`."""
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether a number is NaN or infinite. A bound may be infinite on its vacuous side."""
+        """Whether a trial has NaN or infinity. A bound may be infinite in the direction in which it always holds."""
         predicted = columns(sample.predicted)
         lost = ~(np.isfinite(predicted) | self.empty(predicted)).all(axis=1)  # pyright: ignore
         return not_finite(sample.measured) | lost
@@ -143,11 +145,11 @@ class AtMost(AbstractBound):
     label: ClassVar[str] = "upper"
 
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """Measured - predicted."""
+        """The difference measured - predicted."""
         return measured - predicted
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """+inf."""
+        """Whether the bound is +inf."""
         return np.isposinf(predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -169,11 +171,11 @@ class AtLeast(AbstractBound):
     label: ClassVar[str] = "lower"
 
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """Predicted - measured."""
+        """The difference predicted - measured."""
         return predicted - measured
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """-inf."""
+        """Whether the bound is -inf."""
         return np.isneginf(predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -192,14 +194,15 @@ class AtLeast(AbstractBound):
 class Witness(Relation):
     """The object that the statement constructs attains at least the predicted value, with the given probability.
 
-    The construction is refuted if it succeeds less often than stated. If the probability is 1, one failure beyond
-    rounding is enough. The construction is supported if the success rate is shown to be at least the stated rate minus
-    `resolution`, and at least half of the stated rate.
+    The construction is refuted if it is shown to succeed less often than stated. If the probability is 1, one failure
+    beyond rounding refutes the construction. For support, the success rate must be shown to be at least probability -
+    `resolution`, and at least half of the probability.
 
-    The probability is stated for each problem, not on average over problems. If it is below 1, each problem is tried
-    twice. If no problem fails with a probability above q = 1 - probability, both tries fail with probability at most
-    q². If two failures are shown to be more frequent than this, the construction is refuted. For support, the rate of
-    two failures must be shown to be at most q² + resolution. So success on only some of the problems is not enough.
+    The probability is stated for each problem, not on average over problems. If the probability is below 1, each
+    problem is tried twice. Let q = 1 - probability. If each problem fails with a probability of at most q, both tries
+    fail with a probability of at most q². The construction is refuted if two failures are shown to be more frequent.
+    For support, the rate of two failures must be shown to be at most q² + resolution. So success on only some of the
+    problems is not enough.
     """
 
     probability: float = 1.0
@@ -217,7 +220,7 @@ class Witness(Relation):
         return max(self.probability - self.resolution, self.probability / 2)
 
     def _tries(self, sample: Sample) -> list[Sample]:
-        """The sample with the measurements of each try."""
+        """For each try, the sample with the measurements of this try."""
         measured = np.asarray(sample.measured)
         tries = measured[None] if self.replicates == 1 else np.moveaxis(measured, 1, 0)
         return [dataclasses.replace(sample, measured=own) for own in tries]
@@ -229,7 +232,8 @@ class Witness(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Apply exact binomial tests to the successes of first tries, and to the problems in which both tries fail.
 
-        The count of trials includes only trials that give information about the least informative component.
+        A trial may give no information about a component. The tests use the number of trials that give information
+        about the component with the fewest such trials.
         """
         tries, share = self._tries(sample), level / self.replicates
         wrong = _short(tries[0])
@@ -266,11 +270,11 @@ class Witness(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """If the probability is 1, the number of trials that show enough successes if none fails; otherwise None."""
+        """The number of trials without a failure that gives support, if the probability is 1; otherwise None."""
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether NaN or infinity occurs anywhere."""
+        """Whether a trial has NaN or infinity."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -278,7 +282,7 @@ class Witness(Relation):
         return columns(predicted) <= columns(trivial)
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """The largest predicted - measured of each trial, at the first try."""
+        """The largest difference predicted - measured in each trial, at the first try."""
         return (columns(sample.predicted) - columns(self._tries(sample)[0].measured)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -286,7 +290,7 @@ class Witness(Relation):
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault if shapes differ. The axis of tries is ignored."""
+        """The fault if the shapes of prediction and measurement differ. The axis of tries is ignored."""
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:

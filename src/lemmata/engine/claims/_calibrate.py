@@ -17,7 +17,8 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""The levels of tests: LOW for false alarms, because repetitions can resolve it; HIGH for power, as in verdicts."""
+"""Two levels of tests. LOW is for false alarms, because a small number of repetitions can measure a rate near LOW.
+HIGH, the level of verdicts, is for power."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,13 +27,13 @@ class Calibration:
 
     Args:
         family: the family.
-        level: the level at which its verifications were tested.
+        level: the level of the verifications.
         repeats: the number of verifications.
         rate: the share of the verifications with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
         least: the required share. It is 1 - level in general, 1 - 2 level for the coverage of two one-sided binomial
             limits, and 0.95 for power.
-        error: the reason why nothing was measured, if the family was lost with its worker.
+        error: the reason why nothing was measured, if the family was lost with its worker; otherwise empty.
     """
 
     family: Family
@@ -58,9 +59,10 @@ def calibrate(
 ) -> list[Calibration]:
     """Judge each family many times, on independent trials.
 
-    A true statement is refuted with probability at most the level, and its interval covers the truth with probability
-    at least 1 - level. A statement that must not be supported (vacuous, heterogeneous, false) is supported with
-    probability at most the level. A near neighbour is refuted at the level 1e-3 in at least 95 of 100 verifications.
+    Each family tests one of these requirements. A true statement is refuted with probability at most the level. The
+    interval of a true statement covers the truth with probability at least 1 - level. A statement that must not be
+    supported (vacuous, heterogeneous, false) is supported with probability at most the level. A false statement near a
+    true statement is refuted at the level 1e-3 in at least 95 of 100 verifications.
 
     Args:
         repeats: the number of verifications of each family.
@@ -68,7 +70,7 @@ def calibrate(
         families: the families that are judged.
         progress: a function that is called with the number of finished families and the number of all families.
         executor: where families are judged, one task for each family. None means in this process. The rates do not
-            depend on it.
+            depend on the executor.
     """
     place = lambda family: next((k for k, own in enumerate(FAMILIES) if own is family), family)
     tasks = [(number, (place(family), number, repeats, seed)) for number, family in enumerate(families)]

@@ -35,7 +35,7 @@ _NEAR = FACTOR**2  # how loose a bound may be in its tightest trials if its loos
 
 @dataclasses.dataclass(frozen=True)
 class Conformance:
-    """The result of the suite: the verdict, and the number of trials behind it."""
+    """The result of the suite: the claim's name, its verdict, and how many problems were sampled for the checks."""
 
     name: str
     verdict: Verdict
@@ -43,21 +43,22 @@ class Conformance:
 
 
 def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) -> Conformance:
-    """Check that a claim obeys the grammar, and return its verdict.
+    """Check that a claim obeys the rules for claims, and return the result with the claim's verdict.
 
-    The claim names its source, title, statement and what it predicts or bounds. A bound has a trivial value or says
-    why it has none. Concrete methods are not overridden. A verification visits the declared range of every variable.
-    Sampled problems have the population's type. Prediction, control and measurement have the same shapes for every key
-    and are finite. At the default budget, the verdict is as expected, and the control is near and refuted. The share of
-    trials that failed hypotheses drop is at most the share that the population declares.
+    The rules are as follows. The claim names its source, its title, its statement, and the quantity that it predicts or
+    bounds. A bound has a trivial value, or states why it has none. No concrete method is overridden. A verification
+    visits the declared range of every variable. Sampled problems have the population's type. Prediction, control and
+    measurement are finite, and have the same shapes for every key. At the default budget, the verdict is as expected.
+    The control is near the claim and is refuted. The share of trials that are dropped because a hypothesis fails is at
+    most the share that the population declares.
 
     Args:
         claim: the claim, not its class.
         seed: seed of all randomness.
-        samples: problems that are sampled for the checks before the verdict.
+        samples: the number of problems that are sampled for the checks before the verdict.
 
     Raises:
-        ClaimError: if the claim breaks a rule; the message states the first such rule and how to comply.
+        ClaimError: if the claim breaks a rule. The message states the first broken rule and how to comply with it.
     """
     if isinstance(claim, type):
         raise ClaimError(
@@ -80,7 +81,7 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
 
 
 def check_writing(claim: Claim) -> None:
-    """Check the words and methods of a claim without running it; ClaimError if one is wrong."""
+    """Check the words and methods of a claim without running it. Raise ClaimError if one of them is wrong."""
     check_declared(type(claim), file_of(claim))
     _check_words(claim)
     _check_accusation(claim)
@@ -89,9 +90,9 @@ def check_writing(claim: Claim) -> None:
 
 
 def check_ranges(claim: Claim) -> None:
-    """Check that a verification visits other settings within each declared range.
+    """Check that the extra settings of a verification have several values in each declared range.
 
-    Raise ClaimError if all extra settings have the same value in a range.
+    Raise ClaimError if all extra settings have the same value of a variable that may have other values.
     """
     for name, variable in claim.population.settings().variables.items():
         if (only := _pinned(variable)) is not None:
@@ -131,14 +132,14 @@ def _check_words(claim: Claim) -> None:
 
 
 def _pinned(variable: Variable) -> Any:
-    """The value of a variable if all extra settings share it although the range has other values; otherwise None."""
+    """The only value that all extra settings give to a variable, although its range has others; otherwise None."""
     values = sorted(set(variable.corners or ()))
     wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
     return values[0] if wide and len(values) == 1 else None
 
 
 def _check_accusation(claim: Claim) -> None:
-    """Check that a claim that refutes a source quotes it, and that the words are false under every possible reading."""
+    """Check that a claim that refutes a source quotes the source, and that no possible reading of its words is true."""
     if claim.expected is not Status.REFUTED:
         return
     if claim.passage is None and claim.kind not in (Kind.OWN, Kind.FOLKLORE):
@@ -159,7 +160,7 @@ def _check_accusation(claim: Claim) -> None:
 
 
 def _check_names(claim: Claim) -> None:
-    """Check that a claim's class only defines public names that its bases have. Any other public name is misspelt."""
+    """Check that a claim's class defines only public names that its bases have. Other public names may be misspelt."""
     asked = {name for base in type(claim).__mro__[1:] for name in (*vars(base), *inspect.get_annotations(base))}
     for name in (*vars(type(claim)), *inspect.get_annotations(type(claim))):
         if not name.startswith("_") and name not in asked:
@@ -200,7 +201,7 @@ def _check_methods(claim: Claim) -> None:
 
 
 def check_verdict(claim: Claim, verdict: Verdict) -> None:
-    """Check that a verdict is as expected and has enough trials; otherwise ClaimError."""
+    """Check that a verdict is as expected and has enough trials. Otherwise, raise ClaimError."""
     if verdict.judged == 0:
         raise _broken(
             claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial that can be judged"
@@ -299,7 +300,7 @@ def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
-    """The first trials under a seed. For a traced claim, they run in the batch that the verification has compiled."""
+    """The first trials with a seed. For a traced claim, they run in the same compiled call as in a verification."""
     if not claim.traced:
         return [trial(claim, setting, trial_key(claim, seed, number)) for number in range(samples)]
     run, size = compiled(claim, tuple(setting.items()), budget_of(claim))

@@ -1,4 +1,4 @@
-"""The grammar of a claim: the parts that a result of theory needs so that it can be executed."""
+"""The parts of a claim, which a result of theory needs so that lemmata can test it."""
 
 import dataclasses
 import enum
@@ -37,7 +37,7 @@ class Status(enum.StrEnum):
 
     @property
     def remedy(self) -> str:
-        """What to do next."""
+        """The advice for the next step."""
         return {
             "supported": (
                 'Nothing to do. "Supported" does not mean "proved": the verdict covers only the sampled problems.'
@@ -61,14 +61,14 @@ class Status(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Control:
-    """A neighbouring false statement, which the same trials must refute.
+    """A false statement near a claim. The trials of the claim must refute this statement.
 
     Args:
         statement: the false statement in words.
         predict: a function that computes the false prediction from the claim's own prediction and the problem.
         loose: the reason why no nearer false statement is refuted. The reason is required if the control is farther
-            than a factor 4 (an exponent 1/2), leaves a component unchanged, or is refuted in fewer than a tenth of the
-            trials.
+            from the claim than a factor 4 (or 1/2 in an exponent). It is also required if the control leaves a
+            component unchanged, or if fewer than a tenth of the trials refute the control.
     """
 
     statement: str
@@ -77,22 +77,22 @@ class Control:
 
 
 class Claim(eqx.Module, Generic[P]):
-    """A result of the theory that can be executed.
+    """A result of theory as code that can be tested.
 
     A claim is a final class. Its docstring is the statement, which must be understandable alone. Class attributes give
-    its source and how it is judged. Methods compute the prediction and the measurement. `predict` and `measure` share
-    only the problem.
+    the source of the claim and the way in which it is judged. Methods compute the prediction and the measurement.
+    `predict` and `measure` share only the problem.
 
-    The methods of a claim answer these questions. Give predict, measure or measure_at, and trivial for a bound.
+    A claim must define `predict`, and either `measure` or `measure_at`. A bound must also define `trivial`.
 
     * predict(problem): the value that the theorem gives.
     * measure(problem, key): the true value, by an algorithm that shares no code with `predict`. For a sequence of
       sizes, define measure_at(problem, key, rung) instead: the value at one size, with its own key.
     * trivial(problem): the value that every reader already knows. A bound beyond this value is vacuous. If there is no
       such value, state the reason: `trivial = "the quantity has no bound of its own"`.
-    * hypotheses(problem): conditions in addition to those of the population. Optional.
+    * hypotheses(problem): conditions in addition to the conditions of the population. Optional.
     * condition(problem): the condition number of the computation, as one number or as one number for each component.
-      Rounding errors of a few eps times this number do not count as misses. Optional; 1 if not given.
+      Rounding errors of a few eps times this number do not count as misses. Optional; 1 if it is not given.
 
     `predict`, `trivial` and `condition` may be numbers or tuples of numbers if they are equal for all problems:
     `predict = -0.5`.
@@ -102,22 +102,22 @@ class Claim(eqx.Module, Generic[P]):
         source: the place in the literature.
         population: the generator of test problems that the claim is about.
         relation: how prediction and measurement must compare.
-        control: a neighbouring false statement.
+        control: a false statement near the claim.
         controls: the quantity that the result predicts or bounds.
         unexplained: what the result does not explain.
         reading: how words of the source were interpreted, for example O(.) as a factor 1; empty if no word needed an
             interpretation.
-        passage: the source's own words, where the claim refutes them.
-        readings: the ways in which the source's words may be read, each with the result of testing it.
+        passage: the source's own words, if the claim refutes them.
+        readings: the ways in which the source's words may be read, each with the result of testing this reading.
         stated: the kind of the statement, if the source's locator does not show it.
         trials: the number of trials if support depends on the spread of a measurement; bounds and identities compute
             this number themselves.
         traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
         of_data: False if the population accepts a user's data, but the claim says nothing about them. Examples are
             steps of a proof and numerical facts.
-        expected: the status that verification must end with. Set it to refuted for false words of a source (which also
-            need `passage`), for false folklore, and for a false statement of our own.
-        corrects: the claim that this claim corrects. The corrected claim is entered as printed in the source.
+        expected: the status with which a verification must end. Set it to refuted for false words of a source, for
+            false folklore, and for a false statement of our own. False words of a source also need `passage`.
+        corrects: the claim that this claim corrects. The corrected claim states the words as printed in the source.
     """
 
     title: ClassVar[str] = ""
@@ -137,7 +137,7 @@ class Claim(eqx.Module, Generic[P]):
     expected: ClassVar[Status] = Status.SUPPORTED
     corrects: "ClassVar[type[Claim] | None]" = None
 
-    if TYPE_CHECKING:  # not class variables, because to type checkers, a method does not override one
+    if TYPE_CHECKING:  # not class variables, because for type checkers, a method cannot override a class variable
         predict: Any = eqx.field(init=False)
         measure: Question[[P, Key[Array, ""]], Any] | None = eqx.field(init=False)
         measure_at: Question[[P, Key[Array, ""], Any], Any] | None = eqx.field(init=False)
@@ -158,7 +158,7 @@ class Claim(eqx.Module, Generic[P]):
 
     @property
     def name(self) -> str:
-        """The public name: the path of the section, then the class in snake case."""
+        """The public name: the path of the section, then the name of the class in snake case."""
         return name_of(type(self))
 
     @property

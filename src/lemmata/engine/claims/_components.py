@@ -1,4 +1,4 @@
-"""Components of trials: which components give information, and in how many trials the least informative one does."""
+"""Find the components of trials that give information, and count trials for the least informative component."""
 
 import dataclasses
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from ._relations import ROUNDING, Relation, Sample, blocks
 
-_REACH = 0.01  # a component with more rounding error than this share of the distance gives no information
+_REACH = 0.01  # if the rounding error is at least this share of the distance to the control, there is no information
 
 
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
-    """Which of C components in T trials give no information, because rounding could also explain the control.
+    """Which of C components in T trials give no information, because rounding errors are too large.
 
     These are the components whose tolerance is at least a hundredth of the distance between prediction and control, or
-    of the value itself. If the control does not change a component, the component's tolerance is compared with the
-    value alone. The result is None if the relation does not compare the numbers of a single trial.
+    of the value itself. If the control does not change a component, the tolerance is compared with the value alone.
+    The result has shape (T, C), or is None if the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None
@@ -29,9 +29,10 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
 
 
 def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
-    """The number of trials that count for the least informative component.
+    """The number of trials that count for the component with the fewest such trials.
 
-    A trial counts for a component if the component gives information in it, or if the trial contradicts the statement.
+    A trial counts for a component if the component gives information in this trial, or if the trial contradicts the
+    statement.
 
     Args:
         wrong: which components of each trial contradict the statement, shape (T, C).
@@ -42,7 +43,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
 
 
 def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
-    """Words about trials in which the least informative component gives no information; empty without such trials."""
+    """Words about trials in which the least informative component gives no information; empty if there are none."""
     least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
     if not mute.size or not mute[:, least].any():
         return ""
@@ -55,5 +56,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """How many trials to run so that `needed` trials give information, if `said` of `trials` did; None if none did."""
+    """How many trials to run so that `needed` of them give information, if `said` of `trials` did; None if none did."""
     return -(-needed * trials // said) if said else None

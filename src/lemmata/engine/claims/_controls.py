@@ -1,4 +1,4 @@
-"""The control, judged on the trials of its claim, both as a whole and in each component alone."""
+"""Judge the control on the trials of its claim, both as a whole and in each component alone."""
 
 import dataclasses
 import warnings
@@ -13,14 +13,14 @@ from ._verdict import ControlVerdict
 
 
 def status_of(judgement: Judgement) -> Status:
-    """The status that follows from a judgement of a control, or of another wrong neighbour."""
+    """The status that follows from a judgement of a control, or of another false statement near the claim."""
     if judgement.told_apart:
         return Status.REFUTED
     return Status.SUPPORTED if judgement.holds else Status.INCONCLUSIVE
 
 
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
-    """The verdict of the trials on the control, and the reason in words if they fail to refute it (otherwise empty).
+    """The verdict on the control, and the reason why the trials fail to refute it (empty if they refute it).
 
     A control is judged less strictly than a statement. For a control, the ordinary interval of a mean is enough. A
     statement is refuted only by limits that also hold for rare events that no trial has shown.
@@ -31,7 +31,7 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, ea
         false: the prediction of the control.
         level: the level at which the control is tested.
         each: whether the control must be refuted in every component alone. If so, a component in which the statement is
-            sharp cannot make up for a component in which it is vacuous.
+            sharp cannot make up for a component in which the statement is vacuous.
     """
     relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
     judged = relation.judge(against, level)
@@ -62,7 +62,7 @@ _AS_IT_IS = ", a component that the control does not change"
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which components have a control, and which components the control changes in some trial.
 
-    If the prediction is 0 or infinite in all trials, and the control equals it, the component has no control.
+    A component has no control if its prediction is 0 or infinite and equals the control, in all trials.
     """
     predicted, unit = sample.predicted, relation.unit
     differ = np.any(blocks(np.asarray(false != predicted), unit), axis=0)

@@ -32,7 +32,7 @@ _TYPES: tuple[tuple[str, type, str], ...] = (
 
 
 class _Declared:
-    """A claim's class, and the place to which its errors point."""
+    """A claim's class, and the name of the claim in error messages."""
 
     def __init__(self, cls: type[Claim], file: str | None):
         self.cls = cls
@@ -44,14 +44,14 @@ class _Declared:
 
 
 def check_declared(cls: type[Claim], file: str | None = None) -> None:
-    """Check what a claim's class declares, without running any of its methods on a problem.
+    """Check the declarations of a claim's class, without running any of its methods on a problem.
 
     Args:
         cls: the class.
-        file: the file of the claim, for errors.
+        file: the file of the claim, for error messages.
 
     Raises:
-        ClaimError: for the first attribute that is missing or wrong; the message names it.
+        ClaimError: for the first attribute that is missing or wrong. The message names this attribute.
     """
     check_complete(cls, file)
     own = _Declared(cls, file)
@@ -71,11 +71,11 @@ def check_declared(cls: type[Claim], file: str | None = None) -> None:
 
 
 def check_complete(cls: Any, file: str | None = None) -> None:
-    """Check that a claim's class has all parts that a claim needs; otherwise ClaimError.
+    """Check that a claim's class has all parts that a claim needs. Otherwise, raise ClaimError.
 
     Args:
         cls: the class.
-        file: the file of the claim, for errors.
+        file: the file of the claim, for error messages.
     """
     lacking = [name for name in _ASKED if not hasattr(cls, name)] + sorted(getattr(cls, "__abstractmethods__", ()))
     if cls.predict is None:
@@ -99,7 +99,7 @@ def _check_words(own: _Declared) -> None:
     if not own.cls.title.strip():
         own.refuse("title", "no title", "a short name in words")
     words = (own.cls.__doc__ or "").strip()
-    if not words or words.startswith(f"{own.cls.__name__}("):  # what `dataclasses` writes if there is none
+    if not words or words.startswith(f"{own.cls.__name__}("):  # `dataclasses` writes this if there is no docstring
         own.refuse("docstring", "no docstring", "a docstring that states the claim", "write the statement under class")
 
 
@@ -117,11 +117,11 @@ def _check_source(own: _Declared, source: Source) -> None:
     else:
         rule = "one BibTeX entry with this key, balanced braces, and a comma between its fields"
         remedy = 'pass Source(..., entry="@article{key, author={A. Name}, title={Title}, year={2020}}")'
-        if not _balanced(source.entry):  # pybtex reads the part of it that it understands
+        if not _balanced(source.entry):  # pybtex would silently read only a part of the entry
             own.refuse(f"source {source.key!r}", "BibTeX with braces that are not balanced", rule, remedy)
         try:
             _ = source.text, str(source)
-        except Exception as error:  # pybtex has several kinds, and so has the LaTeX in a field
+        except Exception as error:  # pybtex and the LaTeX in a field raise errors of several classes
             found = error.found if isinstance(error, LemmataError) else words_of(error)
             own.refuse(f"source {source.key!r}", f"{found or type(error).__name__}", rule, remedy)
 
@@ -191,12 +191,12 @@ def _check_methods(own: _Declared) -> None:
 
 
 def _check_arguments(own: _Declared, name: str, function: Any, arguments: tuple[str, ...]) -> None:
-    """Check that a function takes the given arguments, and that calling it returns the answer itself."""
+    """Check that a function takes the given arguments, and that it is neither a coroutine nor a generator."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         own.refuse(name, "a coroutine or a generator", "a function that returns its answer")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # written in C, say
+    except (TypeError, ValueError):  # for example, the function is written in C
         return
     try:
         signature.bind(*arguments)

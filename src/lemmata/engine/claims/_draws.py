@@ -9,7 +9,7 @@ from ._claim import Claim
 
 
 def draws_nothing(claim: Claim) -> bool:
-    """Whether the code of the measurement does not use its key. If so, the measurement has no sampling error.
+    """Whether the code of the measurement does not use its random key. If so, the measurement has no sampling error.
 
     A key that is read counts as used, even if it is only passed on to another function.
     """

@@ -37,7 +37,7 @@ from ._verdict import ControlVerdict, Corner, Verdict, plain_json
 def prints_of(cls: type[Claim]) -> Fingerprint:
     """The digests of the code that verdicts on a claim depend on.
 
-    For a claim outside lemmata, its own code is its whole file, without the files that it imports.
+    For a claim outside lemmata, the digests also cover the whole text of its file, but not the files that it imports.
     """
     return prints(cls.__module__, cls.__name__, _besides(cls))
 
@@ -63,7 +63,7 @@ def fingerprint_of(claim: Claim) -> str:
 
 
 def trials_print_of(claim: Claim) -> str:
-    """The hash of the code that a claim's trials run. Rules for judging can change without changing it."""
+    """The hash of the code that a claim's trials run. The hash stays the same if only the rules for judging change."""
     return _trials_print(type(claim))
 
 
@@ -116,7 +116,7 @@ def words_of(claim: Claim) -> dict[str, Any]:
 
 
 def entry_of(claim: Claim) -> dict[str, Any]:
-    """The claim's words, with the verdict that is recorded."""
+    """The claim's words, with the recorded verdict."""
     words = words_of(claim)
     return {**words, **judged(words)}
 
@@ -134,7 +134,7 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
     """Enter a record into the file of the claim's section.
 
     Raises:
-        DataError: if the file cannot be written; it is not changed.
+        DataError: if the file cannot be written. The file is then not changed.
     """
     classes = [type(own).__name__ for own in claims_in(sys.modules[type(claim).__module__])]
     write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
@@ -150,15 +150,15 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
         found: the result.
 
     Raises:
-        DataError: if the file cannot be written; it is not changed.
+        DataError: if the file cannot be written. The file is then not changed.
     """
-    records.cache_clear()  # another process may have written a verdict since
+    records.cache_clear()  # another process may have written a verdict in the meantime
     if claim.name in records():
         write_record(claim, {**records()[claim.name], what: found})
 
 
 def recorded(claim: Claim) -> Verdict | None:
-    """The recorded verdict on a claim, whose time is only approximate; None if there is none."""
+    """The recorded verdict on a claim; None if there is none. The time of the verdict is only approximate."""
     found = judged({"name": claim.name, "settings": {}}).get("verdict")
     if found is None:
         return None
@@ -167,7 +167,7 @@ def recorded(claim: Claim) -> Verdict | None:
 
 
 def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:
-    """A verdict on a claim from its record, as `Verdict.to_json` gives it."""
+    """Build a verdict on a claim from its record, which has the form of `Verdict.to_json`."""
     known = {name: value for name, value in record.items() if name not in ("name", "source", "remedy")}
     known["status"] = Status(known["status"])
     known["control"] = ControlVerdict(**{**known["control"], "status": Status(known["control"]["status"])})

@@ -27,9 +27,10 @@ from ._statistics import failure_limits, trials_to_support
 class Equal(Relation):
     """measured = predicted up to rounding, in every trial and every component.
 
-    The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. The
-    last `block` axes share the largest value of their components. Set `block` if, for example, the entries of a matrix
-    come from sums that cancel. Support means that the share of problems in which equality fails is below `resolution`.
+    The tolerance of a component is 32 eps (machine precision) times the claim's condition number times the larger of
+    its two values. Components along the last `block` axes share the largest of their values. Set `block` if, for
+    example, the entries of a matrix come from sums that cancel. Support means that equality fails in at most the share
+    `resolution` of the problems.
     """
 
     resolution: float = 0.1
@@ -51,7 +52,8 @@ class Equal(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Judge the trials. A single difference beyond rounding refutes the statement.
 
-        The count of trials includes only trials that give information about the least informative component.
+        A trial may give no information about a component. Support depends on the number of trials that give information
+        about the component with the fewest such trials.
         """
         wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
@@ -74,11 +76,14 @@ class Equal(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials which, without an inequality, show that the rate of these is below the resolution."""
+        """The number of trials without an inequality that shows that inequalities are at most as frequent as allowed.
+
+        The allowed rate is `resolution`.
+        """
         return trials_to_support(self.resolution, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether any number is NaN or infinite."""
+        """Whether a trial has NaN or infinity."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -90,7 +95,7 @@ class Equal(Relation):
         return self._ratios(sample).max(axis=1, initial=0.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """max |f - p| / max(|p|, |f|) for control f and prediction p, with maxima over blocks with a common scale."""
+        """max |f - p| / max(|p|, |f|) for control f and prediction p, where each maximum is over a block."""
         size = np.maximum(np.abs(predicted), np.abs(false))
         axes = size.ndim - 1 if self.block == WHOLE else min(self.block, size.ndim - 1)
         apart, shared = np.abs(false - predicted), tuple(range(-axes, 0))
@@ -102,7 +107,7 @@ class Equal(Relation):
         return same_shape(predicted, measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The numbers of the component whose ratio is largest."""
+        """The numbers of the component with the largest |measured / predicted|."""
         return most_different(sample)
 
     @property
@@ -127,16 +132,16 @@ class EqualInMean(Relation):
     errors with different signs in different problems do not average out. With `over="problems"`, the statement is only
     about the mean over the population.
 
-    An exact statement has margin 0. The margin of an asymptotic statement is the declared distance that its setting
-    may have from the limit. For support, the interval of the mean must be within margin + resolution. If a spread is
+    An exact statement has margin 0. The margin of an asymptotic statement is the declared distance from the limit that
+    is allowed at its setting. For support, the interval of the mean must be within margin + resolution. If a spread is
     declared, the root mean square of the means of single problems may be up to margin + spread. Without a declared
-    spread, this root mean square must not be shown to exceed the margin. For support, it must be shown to be at most
-    margin + 5 resolutions.
+    spread, this root mean square must not be shown to exceed the margin. For support, it must then be shown to be at
+    most margin + 5 resolution.
 
     The statement is refuted if the limits of the mean from `mean_limits` are outside the margin. These limits also hold
     for rare events and heavy tails. `ends` may give two values between which every measurement lies, such as (0, 1) for
-    a share or (0, inf) for a square. With `ends`, the limits hold for any distribution. A sample that does not vary
-    leaves the statement undecided, unless the measurement is deterministic and the statement is about each problem.
+    a share or (0, inf) for a square. With `ends`, the limits hold for any distribution. If all measurements are equal,
+    the statement stays undecided. The exception is a deterministic measurement for a statement about each problem.
     """
 
     margin: float = 0.0
@@ -159,7 +164,7 @@ class EqualInMean(Relation):
         return 1 if self.over == "problems" else 2
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Compare the intervals of the mean (corrected for skewness) and of the squared means with the margin."""
+        """Compare two intervals with the margin: of the mean (corrected for skewness), and of the squared means."""
         differences = difference_of(sample, self.relative, self.replicates)
         shared, exact = level / self.replicates, sample.exact and self.over == "measurements"
         mean = judge_means(
@@ -208,7 +213,7 @@ class EqualInMean(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether a number is NaN or infinite, or a prediction is 0 although the statement is relative."""
+        """Whether a trial has NaN or infinity, or has a prediction of 0 although the statement is relative."""
         zero = (columns(sample.predicted) == 0).any(axis=1) if self.relative else False
         return not_finite(sample.measured) | not_finite(sample.predicted) | zero
 
@@ -227,11 +232,11 @@ class EqualInMean(Relation):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault if shapes differ. The axis of replicates is ignored."""
+        """The fault if the shapes of prediction and measurement differ. The axis of replicates is ignored."""
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The numbers of the component that differs most, averaged over replicates."""
+        """The numbers of the component with the largest |measured / predicted|, averaged over replicates."""
         if self.replicates > 1:
             sample = dataclasses.replace(sample, measured=sample.measured.mean(axis=1))
         return most_different(sample)
@@ -252,7 +257,10 @@ class EqualInMean(Relation):
 
 
 def difference_of(sample: Sample, relative: bool, replicates: int = 1) -> np.ndarray:
-    """The differences measured / predicted - 1, or measured - predicted, shape (T, R, C)."""
+    """The differences measured / predicted - 1, or measured - predicted, for T trials, R replicates and C components.
+
+    The result has shape (T, R, C).
+    """
     measured = np.asarray(sample.measured, float).reshape(sample.trials, replicates, -1)
     predicted = columns(sample.predicted)[:, None, :]
     return measured / predicted - 1 if relative else measured - predicted

@@ -16,7 +16,7 @@ class Estimate(AbstractBound):
     """The predicted interval contains the measured value with probability at least 1 - delta.
 
     Prediction and measurement are three numbers, (low, value, high). The predicted interval is declared before the
-    measurement. The measurement's own interval is shown, but not used in the judgement. An infinite interval gives no
+    measurement. The interval of the measurement is not used in the judgement. An infinite interval gives no
     information. An interval that is at least as wide as the trivial value is vacuous.
     """
 

@@ -17,7 +17,7 @@ from ._equalities import Equal
 from ._relations import Relation, Sample
 
 _PRIOR = 0.5
-"""The two equal parameters of a Beta distribution (Jeffreys' prior). It weights the rates above the allowed rate."""
+"""Both parameters of a Beta distribution (Jeffreys' prior). This prior weights the rates above the allowed rate."""
 
 
 def allowed_misses(relation: Relation) -> float | None:
@@ -44,9 +44,9 @@ def misses(relation: Relation, sample: Sample) -> int:
 def count_e_value(count: int, trials: int, allowed: float) -> float:
     """The e-value of the statement "the rate of misses is at most `allowed`", after `count` misses in `trials` trials.
 
-    It is a ratio of likelihoods of the counts. The numerator is the average of the likelihood over rates q above the
-    allowed rate, under Jeffreys' prior J restricted to these rates. The denominator is the likelihood at the allowed
-    rate a. With k misses in n trials,
+    The e-value is a ratio of likelihoods of the counts. The numerator is the average of the likelihood over rates q
+    above the allowed rate, under Jeffreys' prior J restricted to these rates. The denominator is the likelihood at the
+    allowed rate a. With k misses in n trials,
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 
@@ -92,7 +92,7 @@ def p_e_value(p_value: float) -> float:
 
 
 def joined(e_values: Iterable[float]) -> float:
-    """The joint e-value of independent sessions. It is the product of their e-values, or 0 if one of these is 0."""
+    """The joint e-value of independent sessions: the product of their e-values, or 0 if one e-value is 0."""
     found = list(e_values)
     if 0.0 in found:
         return 0.0
@@ -100,9 +100,9 @@ def joined(e_values: Iterable[float]) -> float:
 
 
 def shared(case: float, corners: list[float]) -> float:
-    """The e-value of a case and its extra settings.
+    """The e-value of a claim, from the e-values of its default setting (`case`) and of its extra settings (`corners`).
 
-    The case has half of the weight, and all extra settings together have the other half of the weight.
+    The default setting has half of the weight. All extra settings together have the other half.
     """
     return case if not corners else case / 2 + math.fsum(corners) / (2 * len(corners))
 

@@ -1,4 +1,4 @@
-"""Examination of one claim on one problem, your own or a sampled one, without statistics."""
+"""Examine one claim on one problem, which may be a user's problem or a sampled problem, without statistics."""
 
 import dataclasses
 
@@ -34,14 +34,14 @@ class Examination:
     Args:
         name: the claim.
         applies: whether every hypothesis that can be checked holds.
-        hypotheses: the findings; `holds` is None if a condition cannot be checked.
-        predicted, measured: the numbers. For a rate, these are the stated and the measured exponent. For several
-            components, they belong to the component with the largest measured / predicted.
+        hypotheses: the findings on the hypotheses.
+        predicted, measured: the two numbers. For a rate, these are the stated and the measured exponent. For several
+            components, they belong to the component with the largest measured / predicted (smallest for a lower bound).
         ratio: predicted / measured.
         trivial: the trivial value of the same component, which holds without any theory.
         vacuous: the share of components in which the bound is beyond the trivial value; None if there is no trivial
             value.
-        agrees: whether prediction and measurement compare as stated; None if a single problem cannot decide this.
+        agrees: whether the problem agrees with the claim; None if a single problem cannot decide this.
         culprit: if a hypothesis fails, the likely cause.
     """
 
@@ -62,7 +62,7 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
 
     Args:
         claim: the claim.
-        problem: a problem to which the claim applies (`claim.population.posed` decides).
+        problem: a problem that `claim.population.posed` accepts.
         key: the random key of the measurement.
 
     Raises:

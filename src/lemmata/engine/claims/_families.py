@@ -1,7 +1,7 @@
 """Families of statements that are known to be true or false, on which the engine's error rates are measured.
 
-Each family draws finished trials: predictions, measurements, a control's predictions and trivial values. By a
-parameter, the true statement of a family becomes a false statement nearby.
+Each family draws finished trials, which consist of predictions and measurements. For many families, another value of a
+parameter turns the true statement into a false statement near it.
 """
 
 import dataclasses
@@ -46,8 +46,8 @@ class Family:
     Args:
         relation: the relation by which the trials are judged.
         what: the family in words.
-        asked: the required result: "not refuted" (true), "refuted" (a near neighbour), "not supported", or "covered"
-            (the interval of the relation contains `truth`).
+        asked: the required result: "not refuted" (for a true statement), "refuted" (for a false statement near it),
+            "not supported", or "covered" (the interval of the relation contains `truth`).
         trials: the number of trials in one verification.
         draw: a function that draws predictions and measurements for a given number of trials.
         truth: the value that the interval estimates, for coverage.

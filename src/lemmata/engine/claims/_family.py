@@ -16,15 +16,18 @@ MEAN_TRIALS = 256
 
 @functools.cache
 def family_size() -> int:
-    """The smallest power of two, from 256, that is at least the number of recorded claims. So budgets rarely change."""
+    """The smallest power of two that is at least 256 and at least the number of recorded claims.
+
+    A power of two rarely changes, so the numbers of trials rarely change, too.
+    """
     return 2 ** math.ceil(math.log2(max(len(records()), 256)))
 
 
 def budget_of(claim: Claim, level: float = LEVEL) -> int:
-    """The number of trials that support needs at the claim's share of the family's level, or more if declared.
+    """The number of trials that support needs at the claim's share of the level, or more if the claim declares more.
 
-    Without a violation in n trials, the rate of violations is below r at confidence 1 - a if (1 - r)^n <= a. Here a is
-    half of the level over the number of claims.
+    Suppose that n trials have no violation. The rate of violations is then below r at confidence 1 - a, if (1 - r)^n <=
+    a. The number a is half of the level, divided by `family_size()`.
     """
     needed = claim.relation.budget(level / 2 / family_size())
     return max(claim.trials or (0 if needed else MEAN_TRIALS), needed or 0)

@@ -36,7 +36,7 @@ class Fault:
 def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
     """Hypotheses whose value or threshold is NaN, or whose value is infinite although the threshold is finite.
 
-    A trial with fewer hypotheses has NaN in place of the missing hypotheses, which is not a fault.
+    If a trial has fewer hypotheses than others, NaN stands in place of the missing hypotheses. This is not a fault.
     """
     for hypothesis in results.hypotheses:
         if hypothesis.checkable:
@@ -50,8 +50,8 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """The NaN and infinite values of trials whose hypotheses hold.
 
-    A bound or its control may be infinite in the direction in which the bound always holds. A trivial value may be
-    infinite in the same direction if it is infinite in every trial, because the component then has no trivial value.
+    A bound may be infinite in the direction in which it always holds, and so may its control. A trivial value may be
+    infinite in the same direction if it is infinite in every trial. The component then has no trivial value.
     """
     sample = Sample(
         *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore

@@ -10,7 +10,7 @@ RELATIONS = ("<=", "<", ">=", ">", "==")
 
 
 class Standing(enum.StrEnum):
-    """The knowledge about a hypothesis on this problem: its value, nothing, or that it is false."""
+    """Whether a hypothesis has a value on a problem, is not checked, or is known to be false."""
 
     CHECKED = "checked"
     UNCHECKED = "unchecked"
@@ -40,12 +40,12 @@ class Hypothesis(eqx.Module):
 
     @classmethod
     def unchecked(cls, name: str, why: str) -> "Hypothesis":
-        """A condition that cannot be checked on data, with the reason. It never counts as failed."""
+        """A condition that cannot be checked on data, with the reason. Such a condition never counts as failed."""
         return cls(name, jnp.nan, "==", jnp.nan, why, standing=Standing.UNCHECKED)
 
     @classmethod
     def violated(cls, name: str, why: str) -> "Hypothesis":
-        """A condition that is known to be false on these problems, and the reason why they are tested nevertheless.
+        """A condition that is known to be false on these problems, with the reason for testing them nevertheless.
 
         A claim with such a condition is judged outside its theorem's hypotheses, and its verdict says so.
         """
@@ -72,7 +72,7 @@ class Hypothesis(eqx.Module):
         """The signed relative distance to the threshold, which is negative if the condition fails.
 
         The margin is (threshold - value) / max(|value|, |threshold|) for <=, minus this ratio for >=, and minus its
-        modulus for ==. It is 1 or -1 if value or threshold is infinite.
+        modulus for ==. The margin is 1 or -1 if value or threshold is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         equal = self.value == self.threshold

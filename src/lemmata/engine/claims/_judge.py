@@ -17,8 +17,8 @@ from ._statistics import failure_limits
 from ._trials import Outcome, Trials
 from ._verdict import Corner, Verdict
 
-_MOST = 0.5  # a bound is vacuous if more than this share of its components is
-_CHANCE = 0.05  # probability of failing a population that drops exactly the declared share of problems
+_MOST = 0.5  # a bound is vacuous if more than this share of its components is beyond the trivial value
+_CHANCE = 0.05  # probability of rejecting a population that drops exactly the declared share of problems
 
 
 def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level: float, seconds: float) -> Verdict:
@@ -70,14 +70,14 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
 
 
 def judged_sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
-    """The trials that count, and the components in which these trials give no information."""
+    """The trials that count, as a sample that marks the components without information."""
     parts = (results.predicted, results.measured, results.condition)
     sample = Sample(*(np.asarray(part)[kept] for part in parts), exact=draws_nothing(claim))
     return dataclasses.replace(sample, silent=silent_components(claim.relation, sample, results.false[kept]))
 
 
 def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
-    """A short form of a verdict at an extra setting."""
+    """The short form of a verdict at an extra setting."""
     gap = -math.inf
     if verdict.judged and finished.stacked is not None:
         sample = judged_sample(claim, finished.stacked, np.asarray(finished.stacked.holds))
@@ -87,7 +87,7 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 
 
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
-    """Add extra settings ("corners") to a verdict. If a corner is refuted or fails, it decides the verdict.
+    """Add extra settings ("corners") to a verdict. If the claim is refuted or fails at a corner, this one decides.
 
     The reason of the verdict names the worst extra setting. The claim's own setting gets half of the level. Each of
     its k extra settings gets 1/(2k) of the level. So the p-value of the claim's own setting is multiplied by 2, and the
@@ -138,11 +138,13 @@ def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tupl
 
 
 def _empty(beyond: np.ndarray, sure: bool) -> str:
-    """Words that say where a bound is beyond its trivial value too often: in all components together, or in one.
+    """The reason why a bound is vacuous: all components together, or one component, are beyond the trivial value.
+
+    The result is empty if the bound is not vacuous.
 
     Args:
         beyond: which components are beyond the trivial value, shape (T, C).
-        sure: whether "too often" means in every trial.
+        sure: whether components must be beyond the trivial value in all trials. Otherwise, more than half is enough.
     """
     trials, count = beyond.shape
     shares = beyond.mean(axis=0)
@@ -169,11 +171,11 @@ def _violated(results: Outcome) -> tuple[str, ...]:
 def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
     """The status and the reason, if the trials give no information about the statement; otherwise None.
 
-    A sampler is responsible for the trials that it drops at its default setting. At another setting, the hypotheses may
-    fail more often. In this case there is no verdict.
+    Suppose that hypotheses fail in more trials than the population declares. At the default setting, this is an error
+    of the sampler, and the status is failed. At another setting, the status is inapplicable.
     """
     executed, results = len(finished.numbers), finished.stacked
-    assert results is not None  # the caller has looked
+    assert results is not None  # the caller has checked this
     if finished.errors:
         first = finished.errors[0]
         return (
@@ -203,7 +205,7 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
 
 
 def _dropped_violations(claim: Claim, results: Outcome) -> int:
-    """The number of dropped trials in which the conclusion fails.
+    """The number of trials that are dropped (a hypothesis fails) and in which the conclusion fails, too.
 
     If there are more than a few such trials, the hypotheses may have selected trials by their results.
     """
@@ -249,7 +251,7 @@ def _beyond(claim: Claim, sample: Sample, trivial: np.ndarray) -> np.ndarray | N
 
 
 def p_value(claim: Claim, sample: Sample) -> float:
-    """The smallest level, at least 1e-12, at which the sample refutes the statement. It is found by bisection."""
+    """The smallest level, at least 1e-12, at which the sample refutes the statement, found by bisection."""
     low, high = math.log(1e-12), math.log(0.5)
     if claim.relation.judge(sample, math.exp(high)).holds is not False:
         return 1.0

@@ -29,10 +29,10 @@ from ._trials import Trials, run_trials
 from ._verdict import Verdict
 from ._verify import verified, verify
 
-# claims that a process judges before another process replaces it, because compiled functions fill its memory
+# after this number of claims, a new process replaces a process, because compiled functions fill its memory
 _A_PROCESS = 40
-_START = 600.0  # seconds within which a process has imported the claim
-_LOOK = 1.0  # the largest number of seconds until it is noticed that a trial has exceeded its time
+_START = 600.0  # seconds that a process has to import the claim
+_LOOK = 1.0  # seconds between two checks whether a trial has exceeded its time
 _PARTING = 20.0  # seconds that a process without a task has to leave its context
 _METHOD = "spawn"  # JAX has threads, which a copy of this process would lack
 _clock = time.monotonic
@@ -41,7 +41,7 @@ Run = Callable[..., Trials]
 
 @dataclasses.dataclass(frozen=True)
 class JudgingTask:
-    """A claim to judge.
+    """A claim to judge, with the options of `verify`.
 
     Args:
         claim: the claim.
@@ -72,8 +72,9 @@ class Judged:
     """A finished task.
 
     Args:
-        task: the claim.
-        verdict: the verdict on the claim. It is "failed", with the key of the trial, if the trial was stopped.
+        task: the task.
+        verdict: the verdict on the claim. If a trial was stopped, the status is "failed", and the reason names the
+            trial.
         unrecorded: the reason why the trials could not be stored; empty if they were stored.
         late: whether the task was stopped because its time limit was exceeded.
     """
@@ -97,21 +98,23 @@ def run_keyed(
     """Judge claims in processes. If a trial takes longer than the limit, its process is ended; other claims continue.
 
     In JAX, a trial is part of a compiled call, so the limit applies to the whole call, including its compilation. If a
-    process ends by itself, because it is killed or out of memory, this is reported in the same way. In these cases the
-    verdict is `failed`, and gives setting, seed and trial.
+    process ends by itself (killed, or out of memory), a new process takes its task, at most twice. If a time limit is
+    exceeded, or if all processes of a task end, the verdict is `failed`. The reason of the verdict gives setting, seed
+    and trial.
 
     Args:
         tasks: the tasks. Each task is requested when a process is free, so a generator of tasks may end early if time
-            is over. A process first takes claims of the section that it judged last, because it has compiled their
-            functions. Then it takes claims of a section that no other process works on.
-        limit: seconds for each trial. None means no limit. Without a limit, without `most` and with one job, this
-            process itself judges the claims.
+            is over. If the tasks are a list, a process first takes tasks of the section that it judged last, whose
+            functions it has compiled. Then the process takes tasks of a section without a process.
+        limit: seconds for each trial. None means no limit. If `limit` and `most` are None and `jobs` is 1, this process
+            itself judges the claims.
         most: seconds for each task, counted from its first trial; None means no limit.
         jobs: the number of processes.
         run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
             ledger's disk is full, trials run without it.
-        around: a picklable context that each process enters, and leaves unless the process is ended.
-        executor: where claims are judged in place of these processes, without a limit.
+        around: a picklable function that returns a context. Each process enters its context, and leaves it unless the
+            process is ended.
+        executor: where claims are judged instead of in these processes, without a limit.
 
     Raises:
         MemoryError: if the memory of this process is limited, and processes repeatedly end before their first claim.
@@ -148,9 +151,9 @@ def run_keyed(
 
 
 def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingTask | None:
-    """The first known task of the same section. Otherwise, a task of a section without a process, or else any task.
+    """Remove and return the best task for a process; None if there is no task.
 
-    The result is None if there is no task.
+    Tasks of the same section come first, then tasks of a section without a process, and then all other tasks.
     """
     ranks = [0 if own.section == section else 1 + (own.section in others) for own in known]
     return known.pop(ranks.index(min(ranks))) if known else None
@@ -173,7 +176,7 @@ def _apart(tasks: Iterable[JudgingTask], executor: Executor, run: Run) -> Iterat
         unrecorded = ""
         try:
             run_came_back(run, found[1])
-        except DataError as error:  # of the ledger
+        except DataError as error:  # an error of the ledger
             unrecorded = str(error)
         yield Judged(known[name], found[0], unrecorded)
 
@@ -205,7 +208,7 @@ class _Worker:
         self.task, self._place, self._begun, self._tries, self._end = task, ({}, None), _clock(), 0, None
         self.section = task.section
         self._allow(_START)
-        with contextlib.suppress(OSError):  # it has ended, which is seen when it is read
+        with contextlib.suppress(OSError):  # if the process has ended, `read` will detect this
             self.end.send((sent(task.claim), task.options))
 
     def read(self) -> Judged | None:
@@ -224,7 +227,7 @@ class _Worker:
                 self.give(again)
                 self._tries = tries
                 return None
-            if self._end is None and not self._judged and own_limits():  # no other task would do better
+            if self._end is None and not self._judged and own_limits():  # the other tasks would fail in the same way
                 raise MemoryError(
                     f"the processes that judge claims ended before their first claim; the last one ended by {by}"
                 ) from None
@@ -260,7 +263,7 @@ class _Worker:
         return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason), late=late)
 
     def dismiss(self) -> None:
-        """End the process. If it has no task, let it leave its context first."""
+        """End the process. If the process has no task, it may leave its context first."""
         if self._process is not None and self.task is None:
             self.end.close()
             self._process.join(_PARTING)
@@ -276,7 +279,7 @@ class _Worker:
 
 
 def _failure(task: JudgingTask, setting: dict, number: int | None, seconds: float, reason: str) -> Verdict:
-    """The verdict on a claim whose trials ended without a verdict, with the key of the trial."""
+    """The verdict `failed` on a claim whose trials were stopped. The reason names trial, seed and setting."""
     setting = setting or task.claim.population.settings().default
     trial = "before the first trial" if number is None else f"in trial {number}"
     if number is not None and task.claim.traced:
@@ -288,7 +291,7 @@ def _failure(task: JudgingTask, setting: dict, number: int | None, seconds: floa
 
 
 def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lambda setting, number: None):
-    """The verdict on a claim, in this process."""
+    """Judge a claim in this process. Before each trial or compiled call, pass its setting and number to `told`."""
     amiss = []
 
     def watched(claim: Claim, setting: dict, trials: int, seed: int, executor: Any, progress: Callable) -> Trials:
@@ -318,7 +321,7 @@ class _Announced(ThreadPoolExecutor):
         self._setting, self._told = setting, told
 
     def submit(self, fn: Callable, /, *args: Any, **options: Any) -> Future:
-        """Run one trial, given by claim, setting, seed, number and precision."""
+        """Run one trial, given by claim, setting, seed, number, and whether float64 is on."""
 
         def announced() -> Any:
             self._told(self._setting, args[3])
@@ -344,15 +347,15 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
         warnings.simplefilter("ignore", EntryPointWarning)
         while True:
             try:
-                found, options = end.recv()  # which imports the section of the claim, and no other
-            except LemmataError:  # an error of the section, which may have looked for a file
+                found, options = end.recv()  # this imports the section of the claim, and no other section
+            except LemmataError:  # an error of the section itself, which may also be an OSError
                 raise
             except (EOFError, OSError):
                 return
             try:
                 claim = received(found)
                 for asked in (fingerprint_of, trials_print_of):
-                    asked(claim)  # only a ledger needs them, and reading the code is not part of a trial
+                    asked(claim)  # a ledger needs these digests; the time to compute them is not part of a trial
                 done = _judged(JudgingTask(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:

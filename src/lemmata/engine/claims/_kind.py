@@ -1,4 +1,4 @@
-"""The kind of statement that a claim judges, and how a locator shows this kind."""
+"""The kind of statement that a claim judges, and the kind that a locator (such as "Theorem 2") shows."""
 
 import enum
 import re
@@ -9,8 +9,8 @@ class Kind(enum.StrEnum):
 
     `THEOREM` and `LEMMA` are results of the source. `STEP` is a place in a proof or in running text. `RULE` is an
     algorithm or a rule of thumb. `OWN` is a result that no source states. `FOLKLORE` is a statement that people read
-    into works which do not make it. Its source is a work with this reading. `REPAIR` corrects a statement of the
-    source.
+    into works that do not make this statement. The source of the claim is a work with this misreading. `REPAIR`
+    corrects a statement of the source.
     """
 
     THEOREM = "theorem"

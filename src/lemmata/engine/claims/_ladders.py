@@ -21,7 +21,7 @@ class AbstractLadder(Relation):
     Args:
         along: the meaning of the sizes, in a word or a symbol.
         rungs: the sizes, as Python numbers, so that they may determine shapes.
-        replicates: how often each problem is measured. If it is 2, noise is separated from differences of problems.
+        replicates: how often each problem is measured. Two measurements separate noise from differences of problems.
     """
 
     along: str = "n"
@@ -37,7 +37,7 @@ class AbstractLadder(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether any number is NaN or infinite."""
+        """Whether a trial has NaN or infinity."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -67,12 +67,12 @@ def spread_over_problems(
     """The judgement of a mean, combined with the distances between single problems' values and the statement.
 
     If each problem is measured twice, the mean product of the two measurements estimates the mean square of the
-    problems' own values. With a single measurement, the mean square also includes noise. This mean square can support a
-    statement, but can refute it only if there is no noise.
+    problems' own values. With a single measurement, the mean square also includes noise. A mean square with noise can
+    support a statement, but cannot refute it.
 
     Args:
         judgement: the judgement of the mean.
-        own: the distance between each problem's value and the statement, shape (T, R).
+        own: the distance between each problem's value and the statement, shape (T, R) for T problems and R replicates.
         allowed: the largest root mean square.
         level: the probability of refuting an allowed value.
         exact: whether the numbers have no sampling error.
@@ -106,17 +106,17 @@ class Rate(AbstractLadder):
 
     `predict` gives the exponent, and `measure` gives one value for each size.
 
-    Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. If `upper`, the
-    statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the
-    declared allowance for finite sizes. For support, the interval must be within margin + resolution. Sizes at which
-    the median measurement is only rounding error are dropped, and the reason says so.
+    Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. If `upper` is true,
+    the statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is
+    the declared allowance for finite sizes. For support, the interval must be within margin + resolution. Sizes at
+    which the median measurement is only rounding error are dropped, and the reason says so.
 
     The statement is about each problem and about all sizes. For support, the slopes of the problems must also be
-    within `spread` of the exponent in root mean square. Without a declared spread, `spread` is twice margin +
-    resolution. For an upper bound, less than a third of the problems may be slower than the exponent by more than that.
-    Two slopes must not be shown to differ from the prediction by more than margin + resolution. These are the slope
-    over the large half (two thirds of the sizes, at least three), and this slope without the last size. The constant C
-    that fits the smaller sizes must not be shown to fail at the larger sizes.
+    within `spread` of the exponent in root mean square. By default, `spread` is 2 (margin + resolution). For an upper
+    bound, less than a third of the problems may be slower than the exponent by more than `spread`. The slope over the
+    larger half of the sizes must not be shown to differ from the prediction by more than margin + resolution. This half
+    has at least three sizes if there are four or more. The same holds for the slope over all sizes except the last. The
+    constant C that fits the smaller sizes must not be shown to fail at the larger sizes.
     """
 
     upper: bool = False
@@ -205,7 +205,7 @@ class Rate(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault, unless there is one exponent, and one value for each size."""
+        """The fault if there is not exactly one exponent, or not one value for each size."""
         return "predict() must give one number, the exponent" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -240,8 +240,8 @@ class Limit(AbstractLadder):
     refuted if the excess has fallen less than required, for example at a plateau. If the excess falls fast enough, the
     statement stays undecided.
 
-    The statement is about each problem. So for support, the root mean square of single problems' differences at the
-    last size must be within `spread`. Without a declared spread, `spread` is twice margin + resolution.
+    The statement is about each problem. For support, the differences of the problems at the last size must be within
+    `spread` in root mean square. By default, `spread` is 2 (margin + resolution).
     """
 
     margin: float = 0.05
@@ -256,7 +256,7 @@ class Limit(AbstractLadder):
         return np.stack([difference_of(own, self.relative)[:, 0] for own in self._each(sample)], axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Judge the difference at the last size and the remaining part of an earlier excess, by their intervals."""
+        """Judge the difference at the last size, and how far the excess has fallen since an earlier size."""
         own, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
         difference, exact = own.mean(axis=1), sample.exact
         share = level / (3 if exact or self.replicates > 1 else 2)
@@ -288,7 +288,7 @@ class Limit(AbstractLadder):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault, unless there is one limit (or one for each size), and one value for each size."""
+        """The fault if there is not one measured value for each size."""
         return self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -375,7 +375,7 @@ class Order(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault, unless there is one sign, and one value for each size."""
+        """The fault if there is not exactly one sign, or not one value for each size."""
         return "predict() must give one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -395,6 +395,6 @@ class Order(AbstractLadder):
 
 
 def slope(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The least-squares slope of each row of values, shape (T, rungs), over the sizes at which they were measured."""
+    """The least-squares slope of each row of values, shape (T, sizes), over the positions `at`."""
     centred = at - at.mean()
     return values @ centred / (centred @ centred)

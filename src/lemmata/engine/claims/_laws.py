@@ -50,7 +50,7 @@ def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def identity(relative: float, size: float = 1.0) -> Draw:
-    """Three numbers, predicted up to rounding. Only the first has a relative error; the last has another size."""
+    """Three numbers, predicted up to rounding except for a relative error of the first. `size` scales the last."""
 
     def draw(rng, trials):
         values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])
@@ -84,7 +84,7 @@ def rare(factor: float, probability: float, draws: int) -> Draw:
 
 
 def unseen(stated: float, probability: float) -> Draw:
-    """The number 1 + 1/probability with the given probability, and 1 otherwise, so the mean is 2."""
+    """Measurements that are 1 + 1/probability with this probability, and 1 otherwise (mean 2), and a stated mean."""
 
     def draw(rng, trials):
         return np.full(trials, stated), 1 + (rng.uniform(size=(trials, 2)) < probability) / probability
@@ -123,7 +123,7 @@ def power(exponent: float, stated: float) -> Draw:
 
 
 def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates: int = 1) -> Draw:
-    """A sequence C n^exponent, in which each problem draws its exponent, and a stated exponent."""
+    """A sequence C n^exponent with an exponent that each problem draws, and a stated exponent."""
 
     def draw(rng, trials):
         own = rng.choice(np.asarray(exponents), size=(trials, 1, 1))
@@ -135,7 +135,7 @@ def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates
 
 
 def bent(exponents: tuple[float, ...], stated: float) -> Draw:
-    """A power law with a little noise. Its exponent from each size to the next is given."""
+    """A sequence with a little noise, whose exponent from each size to the next is given, and a stated exponent."""
 
     def draw(rng, trials):
         logs = np.concatenate([[0.0], np.cumsum(np.asarray(exponents) * np.diff(np.log(_LADDER)))])
@@ -169,7 +169,7 @@ def approach(plateau: float, first: float, rate: float) -> Draw:
 
 
 def order(step: float) -> Draw:
-    """A sequence that falls by a tenth from size to size, except for one step that changes by `step`."""
+    """A noisy sequence that falls by 0.1 from size to size, except for the last step, which is `step`."""
 
     def draw(rng, trials):
         steps = np.full(len(_LADDER), -0.1)
@@ -195,7 +195,7 @@ def rounding(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def construction(*rates: float) -> Draw:
-    """A construction that attains the value with a probability that each problem draws. It is tried twice."""
+    """A construction that attains the value with a probability that each problem draws. Each problem is tried twice."""
 
     def draw(rng, trials):
         p, own = _problem(rng, trials), rng.choice(np.asarray(rates), size=(trials, 1))
@@ -205,7 +205,7 @@ def construction(*rates: float) -> Draw:
 
 
 def always(rate: float) -> Draw:
-    """A construction that is stated to always attain the value. It is tried once."""
+    """A construction that attains the value with probability `rate`. Each problem is tried once."""
 
     def draw(rng, trials):
         p, measured = construction(rate)(rng, trials)

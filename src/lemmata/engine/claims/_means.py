@@ -1,4 +1,4 @@
-"""Compare means with a band: whether the mean is refuted or supported, or the sample cannot decide this."""
+"""Compare a mean with a band. The mean is in the band, is outside the band, or the sample cannot decide this."""
 
 import dataclasses
 
@@ -7,8 +7,8 @@ import numpy as np
 from ._relations import against_band
 from ._statistics import least_mean, mean_interval, mean_limits, same_throughout, share_of_largest
 
-_MOST = 0.5  # share of the variance in a single trial; if a trial has a larger share, an interval supports nothing
-_FEW = 16  # trials of which one may hold so much by chance
+_MOST = 0.5  # if one trial has a larger share of the variance, an interval supports nothing
+_FEW = 16  # in samples with fewer trials, one trial may have such a share by chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Mean:
 
     Args:
         holds: whether the mean is in the band.
-        needed: the number of trials that could decide the comparison, if it is undecided.
+        needed: the number of trials that could decide an undecided comparison; None if the comparison is decided.
         interval: the confidence interval that decides.
         note: the reason why the sample cannot decide the comparison; empty if it can.
         apart: whether the interval is outside the band, although the limits that allow for heavier tails are not.
@@ -34,7 +34,7 @@ def mean_against(
     sample: np.ndarray, level: float, lowest: float, highest: float, width: float, exact: bool = False,
     ends: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Mean:  # fmt: skip
-    """Compare a mean with the band [lowest, highest]. For support, the band is extended by `width` on both sides.
+    """Compare the mean of a sample with the band [lowest, highest]. For support, `width` is added on both sides.
 
     Args:
         sample: independent numbers.
@@ -43,7 +43,7 @@ def mean_against(
         highest: upper end of the band.
         width: the distance by which the interval may leave the band and still support the statement.
         exact: whether the numbers have no sampling error.
-        ends: the values between which each number always lies; infinite if unknown.
+        ends: for each number, the two values between which it always lies; infinite if unknown.
     """
     interval, limits = mean_interval(sample, level, exact), mean_limits(sample, level, exact)
     known = (-np.inf, np.inf)
@@ -73,7 +73,7 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
 
 
 def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
-    """Limits of a mean of numbers between known ends, for any distribution; infinite where the end is unknown."""
+    """Limits of a mean of numbers between known ends, for any distribution. A limit with unknown end is infinite."""
     low = least_mean(sample, least, level / 2) if np.isfinite(least).all() else -np.inf
     high = -least_mean(-sample, -most, level / 2) if np.isfinite(most).all() else np.inf
     return low, high
@@ -95,7 +95,7 @@ def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tu
         exact: whether the numbers have no sampling error.
 
     Returns:
-        The result, and an interval of the root. Each of its ends is the largest such end over the columns.
+        The result, and an interval of the root. Each end of this interval is the largest one over the columns.
     """
     share = level / own.shape[1]
     shown = [mean_interval(column, share, exact) for column in own.T]

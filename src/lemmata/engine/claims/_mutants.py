@@ -1,4 +1,4 @@
-"""False neighbours of a statement: factors, exponents, widths, signs or problems change, or sizes have no effect."""
+"""False neighbours of a statement: factors, exponents, widths, signs or problems are changed, or sizes lose effect."""
 
 import dataclasses
 import math
@@ -18,13 +18,15 @@ PARTS = 8
 """At most this many components are mutated one at a time. They are evenly spaced, from the first to the last."""
 
 FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
-"""The largest tried change of each kind: a factor 1000, an exponent 4, and the whole way to the control."""
+"""The largest change of each kind that is tried: a factor 1000 (given by its logarithm), an exponent 4, and the whole
+way to the control."""
 
 _CLOSEST = 1e-15
-# halvings of the 36 powers of e between the closest and the farthest; the nearest is then known to 2e-4 of its value
+# number of halvings of the range between the closest and the farthest change, which covers 36 powers of e; the nearest
+# refuted change is then known to 2e-4 of its value
 _STEPS = 18
-_WRONG, _WRONG_EXPONENT = math.log(1.25), 0.2  # from here on, the prediction for another problem counts as wrong
-_OFTEN = 0.25  # in so many trials
+_WRONG, _WRONG_EXPONENT = math.log(1.25), 0.2  # a prediction counts as wrong if it differs by at least this
+_OFTEN = 0.25  # the share of the trials in which other predictions must be wrong
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Way:
         name: the change.
         unit: the unit of the amount: "factor" (the amount is its logarithm), "exponent", or "share" of the way to the
             control.
-        go: a function that moves columns of predictions by an amount; it also gets the columns of the control.
+        go: a function that moves predictions by an amount. The arguments are the predictions, the control's
+            predictions (both with one column for each component), and the amount.
         sizes: the amounts that are tried, by their names.
     """
 
@@ -92,7 +95,8 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
         relation: the relation by which the statement is judged.
         sample: the trials.
         part: a component; None for all.
-        both: whether bounds are changed in both directions, because a false bound may become true.
+        both: whether bounds are changed in both directions. A change in the other direction may make a false bound
+            true.
     """
     if isinstance(relation, Order):
         return []
@@ -109,7 +113,7 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
 
 
 def parts(relation: Relation, sample: Sample) -> list[int]:
-    """The components that are mutated alone. Empty if there is only one component, or only one component is judged."""
+    """The components that are mutated alone; empty if there is one component, or if all are judged as one."""
     count = columns(sample.predicted).shape[1]
     if count == 1 or isinstance(relation, (Estimate, AbstractLadder)):
         return []
@@ -137,7 +141,7 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
 
 
 def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) -> bool:
-    """Whether a prediction can be moved towards the control. This fails if the control does not change a component.
+    """Whether a change of this kind changes the prediction. A move towards an equal control, for example, does not.
 
     Args:
         sample: the trials.
@@ -150,7 +154,7 @@ def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) 
 
 
 def mutants(relation: Relation, sample: Sample, false: np.ndarray, seed: int, both: bool = False) -> Iterator[Mutant]:
-    """Wrong neighbours of a statement, on trials that do not need to run again.
+    """The false neighbours of a statement, made from finished trials, which do not run again.
 
     Args:
         relation: the relation by which the statement is judged.
@@ -179,7 +183,7 @@ def _spelled(way: Way, amount: float) -> str:
 
 
 def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[Mutant]:
-    """Neighbours with the measurements of other problems, or with sequences in which the size has no effect."""
+    """Neighbours with the predictions of other problems, or with sequences in which the size has no effect."""
     if sample.trials > 1 and not (isinstance(relation, EqualInMean) and relation.over == "problems"):
         order = np.random.default_rng(seed).permutation(sample.trials)
         others = np.empty_like(order)
@@ -197,7 +201,7 @@ def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[M
 def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
     """Whether other predictions are wrong by at least a factor 1.25 or an exponent 0.2 in a quarter of the trials.
 
-    For a bound, a mutant is wrong if it is tighter by the same amount.
+    A bound counts as wrong if it is tighter by at least this amount.
 
     Args:
         relation: the relation by which the predictions are judged.
@@ -224,11 +228,11 @@ def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
 
 
 def judged(relation: Relation, sample: Sample, level: float) -> Status:
-    """The status that the trials give a mutant; "failed" if its predictions are NaN or infinite.
+    """The status of a mutant on its trials; "failed" if the mutant has predictions that cannot be judged.
 
     Args:
         relation: the relation by which the mutant is judged.
-        sample: the trials.
+        sample: the trials, with the predictions of the mutant.
         level: the level of a refutation.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -240,7 +244,7 @@ def judged(relation: Relation, sample: Sample, level: float) -> Status:
 def nearest_refuted(
     relation: Relation, sample: Sample, false: np.ndarray, level: float, way: Way, part: int | None = None
 ) -> float | None:
-    """The smallest change of a prediction, in the given way, that the trials refute. It is found by bisection.
+    """The smallest change of a prediction, in the given way, that the trials refute. Bisection finds this change.
 
     Args:
         relation: the relation by which predictions are judged.

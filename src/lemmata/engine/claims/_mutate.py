@@ -1,4 +1,4 @@
-"""Find the nearest false statement that a claim's trials refute, and the false neighbours that they fail to refute."""
+"""Find the nearest false statement that a claim's trials refute, and false statements that the trials do not refute."""
 
 import collections
 import dataclasses
@@ -43,7 +43,7 @@ class Neighbour:
 
 @dataclasses.dataclass(frozen=True)
 class Mutations:
-    """The verdicts of a claim's trials on its wrong neighbours.
+    """The verdicts of a claim's trials on false neighbours of the claim (mutants).
 
     Args:
         relation: the name of the relation's class.
@@ -70,19 +70,19 @@ def mutate(
     claim: Claim, *, seed: int = 0, budget: int | None = None, level: float = LEVEL,
     run: Callable[..., Trials] = run_trials,
 ) -> Mutations:  # fmt: skip
-    """Run a claim's trials once, at its default setting, and use them to judge wrong neighbours of the prediction.
+    """Run a claim's trials once, at its default setting, and use them to judge false neighbours of the claim (mutants).
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, in all components and in one component alone. Exponents are
-    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. Measurements are replaced by measurements of
-    another problem, or by sequences in which the size has no effect. Fields of problems are exchanged. Bounds are made
-    tighter, since a looser bound stays true. A mutant is noticed if the trials do not support it. A mutant of a refuted
-    claim is noticed if the trials do not refute it.
+    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. Predictions are compared with measurements of
+    another problem, or with sequences in which the size has no effect. Fields of problems are exchanged. Bounds are
+    made tighter, since a looser bound stays true. A mutant is noticed if the trials do not support it. A mutant of a
+    refuted claim is noticed if the trials do not refute it.
 
     Args:
         claim: the claim.
         seed: seed of all randomness, as in `verify`.
         budget: number of trials; None for the number that `verify` runs.
-        level: the level of a verdict, as in `verify`, which spends half of the level on the default setting.
+        level: the level of a verdict, as in `verify`. Half of this level is spent on the default setting.
         run: the function that runs trials.
 
     Raises:
@@ -140,7 +140,7 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
 
 
 def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
-    """The record of a claim's mutations: the numbers made and noticed for each size, survivors, nearest neighbours.
+    """The record of a claim's mutations: the numbers made and noticed, the unnoticed mutations, and the neighbours.
 
     Args:
         claim: the claim.

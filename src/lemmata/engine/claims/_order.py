@@ -16,7 +16,7 @@ _DECIDED = (Status.SUPPORTED, Status.VACUOUS, Status.REFUTED)
 
 @dataclasses.dataclass(frozen=True)
 class Prospect:
-    """The cost of judging a claim, and the information it can give.
+    """The cost of judging a claim, and the information that the judgement can give.
 
     Args:
         claim: the claim.
@@ -36,21 +36,21 @@ class Prospect:
     def bits(self) -> float:
         """The expected information in bits: nearness times log2(1 + fresh / (known + 1)) / 2.
 
-        Suppose that m trials have reduced the variance of a mean to v / m. Then n more trials reduce it to v / (m + n).
-        They reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 in the formula stands for the
-        prior belief before any trial. So the first 255 trials are worth 4 bits, and another 256 trials after 255 known
-        trials are worth half a bit.
+        Suppose that m trials have reduced the variance of a mean to v / m. Then n more trials reduce this variance to
+        v / (m + n). They reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. In known + 1, the 1
+        stands for the prior belief before any trial. So the first 255 trials are worth 4 bits, and another 256 trials
+        after 255 known trials are worth half a bit.
         """
         return self.nearness * math.log2(1 + self.fresh / (self.known + 1)) / 2
 
 
 def nearness(verdict: Verdict | None) -> float:
-    """Twice the probability that a rerun with equally many new trials moves a verdict's interval over its band's end.
+    """Twice the probability that equally many new trials move a verdict's interval across an end of its band.
 
-    Let z be the distance between the interval and that end in half-widths of the interval, and let q be the half-width
-    in standard errors. The difference between the means of old and new trials has a standard deviation of sqrt(2)
-    standard errors, so the result is 2 P(N > z q / sqrt(2)) for a standard normal N. The result is at least 0.001. It
-    is 1 if the interval reaches the end of the band, or if nothing is known or decided.
+    Let z be the distance between the interval and the nearest end of the band, in half-widths of the interval. Let q be
+    the half-width in standard errors. The difference between the means of old and new trials has a standard deviation
+    of sqrt(2) standard errors. So the result is 2 P(N > z q / sqrt(2)) for a standard normal N. The result is at least
+    0.001. It is 1 if the interval reaches the end of the band, or if there is no verdict that decides the claim.
     """
     if verdict is None or verdict.status not in _DECIDED or verdict.interval is None or verdict.band is None:
         return 1.0
@@ -58,7 +58,7 @@ def nearness(verdict: Verdict | None) -> float:
     lowest, highest = verdict.band
     if verdict.status is Status.REFUTED:
         clear = max(low - highest, lowest - high)
-    else:  # a common end is the end of the possible range, for example a rate of 0
+    else:  # an end that interval and band share is an end of the possible range, for example a rate of 0
         clear = min([end for end in (low - lowest, highest - high) if end], default=math.inf)
     half = (high - low) / 2
     if clear <= 0 or not math.isfinite(half):
@@ -70,7 +70,7 @@ def nearness(verdict: Verdict | None) -> float:
 def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
     """Order claims so that the claims with the most expected bits per second come first.
 
-    If two claims are equal in this, the cheaper claim comes first.
+    Among claims with equal bits per second, the cheaper claim comes first.
     """
     return sorted(prospects, key=lambda own: (-own.bits / max(own.seconds, 1e-3), own.seconds))
 

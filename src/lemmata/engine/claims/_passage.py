@@ -53,7 +53,7 @@ class Reading:
 
 
 def digest_of(words: str) -> str:
-    r"""Sixteen hexadecimal digits of the SHA-256 of words. Before this, the words are joined by single blanks.
+    r"""The first sixteen hexadecimal digits of the SHA-256 of words, which are first joined by single blanks.
 
     >>> digest_of("n rows") == digest_of(" n\n  rows")
     True

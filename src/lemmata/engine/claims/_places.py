@@ -1,6 +1,6 @@
 """The places at which the claims of a package are defined.
 
-They are found in the texts of the package's files, so one claim can be found without loading all other claims.
+The functions read the texts of the package's files. So one claim can be found without loading all other claims.
 """
 
 import functools
@@ -29,9 +29,9 @@ def place_of(name: str, package: str) -> str | None:
 
 @functools.cache
 def _meant(package: str) -> dict[str, list[str]]:
-    """The sections that can be meant by each name.
+    """The sections to which each name can refer.
 
-    The names of a class are its own name, the name of its claim, and longer names that end with it.
+    A class has several names: its own name, the last part of the claim's name, and longer ends of the claim's name.
     """
     found: dict[str, list[str]] = {}
     for place, classes in _classes(package).items():

@@ -17,15 +17,15 @@ P = TypeVar("P")
 class Population(eqx.Module, Generic[P]):
     """A generator of the test problems of claims, with its settings, a sampler, and the problems' hypotheses.
 
-    A population is a final, frozen class. Its fields hold settings that differ between claims, such as a default size
-    or a distribution. A claim names its population by `population = LinearDesigns(rows=40)` and can add hypotheses of
-    its own.
+    A population is a final, frozen class. Its fields contain values that differ between claims, such as a default size
+    or a distribution. A claim names its population by, for example, `population = LinearDesigns(rows=40)`, and can add
+    hypotheses.
 
-    `settings` is the space of the named settings of a sampled problem. The space holds the default setting, the
-    allowed ranges, and the extra settings that a verification visits. `settings` is a value, `settings =
-    Space(n=...)`, or a method if it depends on fields. `hypotheses(problem)` evaluates every condition on a problem.
+    `settings` is the space of the named settings of a sampled problem. The space has the default setting, the allowed
+    ranges, and the ranges of the extra settings that a verification visits. `settings` is a value (`settings =
+    Space(n=...)`), or a method if it depends on fields. `hypotheses(problem)` evaluates every condition on a problem.
     The problem may come from a user. Two methods are optional. `pose(problem)` turns a user's problem into a problem of
-    this population, or returns None if this is impossible. `culprit(problem)` names the likely cause when a hypothesis
+    this population, or returns None if this is impossible. `culprit(problem)` names the likely cause if a hypothesis
     fails.
 
     Attributes:
@@ -33,7 +33,7 @@ class Population(eqx.Module, Generic[P]):
             because a verdict on selected problems does not hold for the whole population.
     """
 
-    if TYPE_CHECKING:  # as in `Claim`, questions are not class variables here
+    if TYPE_CHECKING:  # not class variables, for the same reason as in `Claim`
         settings: Any = eqx.field(init=False)
         drops: ClassVar[float]
         pose: Question[[Any], P | None] | None = eqx.field(init=False)
@@ -50,7 +50,7 @@ class Population(eqx.Module, Generic[P]):
 
     @abc.abstractmethod
     def sample(self, setting: dict, key: Key[Array, ""]) -> P:
-        """A random problem."""
+        """Draw a random problem at a setting."""
 
     @abc.abstractmethod
     def hypotheses(self, problem: P) -> list[Hypothesis]:
@@ -66,7 +66,7 @@ class Population(eqx.Module, Generic[P]):
         return object
 
     def posed(self, problem: Any) -> P | None:
-        """The problem itself if it belongs to the population. Otherwise its conversion by `pose`, or None."""
+        """The problem itself if it belongs to the population; otherwise the result of `pose`, or None."""
         if isinstance(problem, self.problem):
             return typing.cast(P, problem)
         return None if self.pose is None else self.pose(problem)

@@ -14,9 +14,9 @@ _ENTRIES = 100_000  # entries of a problem that are compared with the measuremen
 
 
 def keys_in(problem: Any) -> list[str]:
-    """The places of a problem that hold random keys or generators.
+    """The places in a problem at which there are random keys or generators.
 
-    Keys and generators are not allowed, because both prediction and measurement could draw from them.
+    Keys and generators are not allowed, because both prediction and measurement could draw numbers from them.
     """
     leaves = jax.tree_util.tree_leaves_with_path(_opened(problem))
     return [jax.tree_util.keystr(path) or "the problem itself" for path, leaf in leaves if _is_key(leaf)]
@@ -42,10 +42,10 @@ def _opened(problem: Any) -> Any:
 
 
 def stored_measurement(claim: Claim, setting: dict, seed: int, measured: list[np.ndarray]) -> str | None:
-    """The place in a problem that holds the measured value, up to rounding, in each of a few trials. None without such.
+    """The place in a problem that contains the measured value, up to rounding, in each of a few trials.
 
-    Two kinds of values are ignored: values that are equal in all trials, because the setting determines them, and
-    whole numbers, because these can agree by chance.
+    The result is None if there is no such place. Measured values that are equal in two trials are ignored, because the
+    setting may determine them. Whole numbers are ignored, too, because whole numbers can agree by chance.
 
     Args:
         claim: the claim.

@@ -34,7 +34,7 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
         if inspect.isclass(value)
         and value.__module__ == module.__name__
         and not name.startswith(("_", "Abstract"))
-        # checked first, because issubclass asks all subclasses of Claim before it returns False
+        # this comes first, because issubclass checks all subclasses of Claim before it returns False
         and Claim in value.__mro__
         and issubclass(value, Claim)
     ]
@@ -43,7 +43,7 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
 
 @functools.cache
 def _registered(module: types.ModuleType) -> list[Claim]:
-    """The claims of a module. Every search returns the same objects."""
+    """The claims of a module. Every call returns the same objects."""
     return claims_in(module)
 
 
@@ -58,13 +58,15 @@ def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
 
 @functools.cache
 def registry(chapter: str | None = None) -> dict[str, Claim]:
-    """All registered claims by name, those of lemmata first. Other packages register theirs in the same way.
+    """All registered claims by name, with the claims of lemmata first. Other packages can register claims, too.
 
-    If an entry point of another package cannot be loaded, or one of its claims breaks the grammar, the whole entry
-    point is left out with an `EntryPointWarning`. A claim that two entry points name is registered once.
+    An entry point of another package may be impossible to load, or one of its claims may break a rule. In both cases,
+    the whole entry point is left out with an `EntryPointWarning`. A claim that two entry points name is registered
+    once.
 
     Args:
-        chapter: the only chapter of lemmata to load, which takes a tenth of the time; None loads all chapters.
+        chapter: a subject of lemmata. If it is given, only this subject of lemmata is loaded, which takes a tenth of
+            the time. None loads all subjects.
 
     Raises:
         ClaimError: if the claims of lemmata itself cannot be loaded.
@@ -78,7 +80,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
             alone = _own(point) and chapter is not None
             target = importlib.import_module(f"{point.value}.{chapter}") if alone else point.load()
             found = _with_claims_of(found, target)
-        except (Exception, SystemExit) as error:  # a module may raise anything, or leave the program
+        except (Exception, SystemExit) as error:  # a module may raise any error, or end the program
             said = line_of(error)
             if _own(point):
                 raise _incomplete(said) from error
@@ -88,14 +90,14 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
     return found
 
 
-def _points() -> list[Any]:  # of importlib_metadata, if a package puts its own in the place of Python's
+def _points() -> list[Any]:  # Any, because a package may replace Python's entry points by those of importlib_metadata
     """The entry points of claims, lemmata's own first."""
     return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name))
 
 
 def _own(point: Any) -> bool:
-    # No class is named here, because packages that import importlib_metadata put its entry points in the place of
-    # Python's.
+    # The argument has no declared class, because importlib_metadata replaces Python's entry points by its own objects
+    # if a package imports it.
     return point.value.startswith("lemmata.") and (point.dist is None or point.dist.name == "lemmata")
 
 
@@ -131,7 +133,7 @@ def _loaded(target: object) -> Iterator[Claim]:
 
 
 def _add(found: dict[str, Claim], claim: Claim) -> None:
-    # Names of classes are unique besides, since random keys come from them.
+    # The names of classes must be unique, too, because random keys are made from these names.
     twins = [name for name, other in found.items() if type(other).__name__ == type(claim).__name__]
     if claim.name in found or twins:
         raise ClaimError(
@@ -155,7 +157,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         raise MissingFileError(f"claim file '{path}'", rule="an existing Python file", remedy="check the path")
     if path.suffix != ".py":
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py", remedy="rename it")
-    whole = path.absolute()  # the file may be moved to another folder
+    whole = path.absolute()  # the code of the file may change the current folder
     try:
         module = executed(path, path.stem)
         claims = claims_in(module)
@@ -208,7 +210,7 @@ def _alone(name: str) -> list[Claim]:
         points[0].load()
         place = place_of(name, package)
         found = [] if place is None else _registered(importlib.import_module(f"{package}.{place}"))
-    except (Exception, SystemExit):  # which the registry tells
+    except (Exception, SystemExit):  # `registry` reports this error
         return []
     if place == name:
         return found
@@ -219,9 +221,10 @@ def _alone(name: str) -> list[Claim]:
 def find(name: str | os.PathLike[str]) -> list[Claim]:
     """The claims to which a name refers.
 
-    A name may be one of these: a registered claim; the end of its path; its class; all claims of a subject or section
-    (`softmax`, `softmax.network`); the claims of a statement by its number in any source ("Lemma E.4", "(41)"); or the
-    claims of a file (`mine.py`, `mine.py:claim` or `mine.py:TheClass`).
+    The argument may be the name of a registered claim, the end of this name, or the claim's class. A subject or a
+    section stands for all its claims (`softmax`, `softmax.network`). The number of a statement in any source stands for
+    the claims of this statement ("Lemma E.4", "(41)"). The argument may also be a file, or a claim in a file
+    (`mine.py`, `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
         MissingFileError: if there is no such file of claims.
@@ -247,7 +250,7 @@ def find(name: str | os.PathLike[str]) -> list[Claim]:
     exact = [claim for claim in matches if claim.name == name] or matches
     exact = exact or [claim for claim in known.values() if type(claim).__name__ == name]
     section = [claim for full, claim in known.items() if full.startswith(name + ".")]
-    if section and not any(claim.name == name for claim in exact):  # a chapter has priority over the end of a path
+    if section and not any(claim.name == name for claim in exact):  # a subject has priority over the end of a name
         return section
     if len(exact) == 1:
         return exact

@@ -1,9 +1,9 @@
 """The methods of all relations. A relation is a rule that compares predictions with measurements.
 
 Every relation judges arrays of predictions and measurements, one row for each trial. A comparison of two numbers allows
-for rounding. The allowance is 32 eps times the condition number that the claim computes, times the larger of the two
-numbers. Each component has its own allowance, unless a relation names blocks of components that share their largest
-allowance.
+for rounding errors. The tolerance is 32 eps (machine precision), times the condition number that the claim computes,
+times the larger of the two numbers. Each component has its own tolerance, unless a relation names blocks of components
+that share their largest value.
 """
 
 import abc
@@ -14,17 +14,17 @@ import numpy as np
 
 ROUNDING = 32.0 * float(np.finfo(float).eps)
 FACTOR, EXPONENT = 4.0, 0.5  # how far a control may be from its claim, as a factor or a difference of exponents
-WHOLE = -1  # a block that is all of a trial
+WHOLE = -1  # a block that contains all components of a trial
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
     """T finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
-    Relations with replicates have measurements (T, R, *s). Sequences of sizes have predictions (T,) and measurements
-    (T, rungs). If `exact`, the measurement of a problem is not random, so measurements have no sampling error.
-    `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information. `silent` is None
-    if there are no such components.
+    Relations with R replicates have measurements (T, R, *s). Sequences of sizes have predictions (T,) and measurements
+    (T, sizes). If `exact` is true, the measurement of a problem is not random, so measurements have no sampling error.
+    `silent`, shape (T, C), marks those of the C components whose tolerance is so wide that they give no information.
+    If `silent` is None, all components give information.
     """
 
     predicted: np.ndarray
@@ -72,10 +72,10 @@ class Judgement:
         estimate, interval: the statistic and its confidence interval.
         band: the interval, in the unit of the estimate, within which the statement is supported.
         reason: the figures in a sentence.
-        needed: the number of trials that could decide the statement, if it is undecided.
+        needed: the number of trials that could decide an undecided statement; None if this number is not known.
         violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
-        apart: whether the interval is outside the band, although rare large values that no trial has shown could bring
-            the mean back. This refutes a control, but is not enough to refute a statement.
+        apart: whether the interval is outside the band, although rare large values that no trial has shown could move
+            the mean into the band. This refutes a control, but is not enough to refute a statement.
     """
 
     holds: bool | None
@@ -125,7 +125,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def budget(self, level: float) -> int | None:
-        """The number of trials for support at this level; None if it depends on the spread of the measurement."""
+        """The number of trials for support at this level; None if the spread of the measurement determines it."""
 
     @abc.abstractmethod
     def broken(self, sample: Sample) -> np.ndarray:
@@ -178,7 +178,10 @@ def not_finite(array: np.ndarray) -> np.ndarray:
 
 
 def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-    """max(|p/f|, |f/p|) in each component: infinite if the signs differ, NaN if both are 0 or one is infinite."""
+    """max(|p/f|, |f/p|) in each component, for prediction p and control f.
+
+    The result is infinite if the signs differ, and NaN if both values are 0 or one is infinite.
+    """
     predicted, false = columns(predicted), columns(false)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = false / predicted
@@ -188,7 +191,7 @@ def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
 
 
 def same_shape(predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-    """If the two shapes differ, the rule that they break, for relations without sizes. None if the shapes are equal."""
+    """The rule that two different shapes break, for relations without sizes; None if the shapes are equal."""
     return None if predicted == measured else "prediction and measurement have the same shape"
 
 
@@ -204,7 +207,11 @@ def most_different(sample: Sample, lower: bool = False) -> tuple[float, float]:
 def against_band(
     lowest: float, highest: float, interval: tuple[float, float], trials: int, width: float
 ) -> tuple[bool | None, int | None]:
-    """True if an interval lies in [lowest, highest] widened by `width`, False if it lies outside [lowest, highest]."""
+    """Compare an interval with the band [lowest, highest].
+
+    The first result is True if the interval lies in the band widened by `width`, False if it lies outside the band, and
+    otherwise None. If it is None, the second result is the number of trials that could decide the comparison.
+    """
     low, high = interval
     if high < lowest or low > highest:
         return False, None

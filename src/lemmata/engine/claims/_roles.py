@@ -1,4 +1,4 @@
-"""Predictions in which two fields of the same type are exchanged, for example n and d, or a weight and a width."""
+"""Predictions for problems with two exchanged fields of the same type, for example n and d, or a weight and a width."""
 
 import dataclasses
 import itertools
@@ -21,8 +21,8 @@ _BATCH = 32
 def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     """The predictions of a claim if two fields of its problems with the same type and shape are exchanged.
 
-    Only claims in JAX have such predictions, because their problems are cheap to draw again. Pairs of fields are left
-    out if `predict` does not accept the changed problem.
+    The result is empty if the claim is not written in JAX, because its problems are expensive to draw again. A pair of
+    fields is left out if `predict` does not accept the changed problem.
 
     Args:
         claim: the claim.
@@ -75,5 +75,5 @@ def _predicted(claim: Claim, problem: Any, one: str, other: str) -> jax.Array | 
     try:
         changed = dataclasses.replace(problem, **{one: getattr(problem, other), other: getattr(problem, one)})
         return jnp.asarray(claim.predict(changed), float)
-    except Exception:  # a claim's own code may raise anything if shapes or signs are not its own
+    except Exception:  # a claim's own code may raise any error for shapes or signs that it does not expect
         return None

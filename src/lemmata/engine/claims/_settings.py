@@ -21,8 +21,8 @@ class Integer:
         low, high: the ends of the range in which the claims hold.
         meaning: the meaning of the number, in words.
         step: the number must be a multiple of `step`.
-        corners: the ends of the cheap part of the range, from which verifications draw extra settings; None means half
-            to twice the default.
+        corners: the ends of the cheap part of the range. Verifications draw extra settings from this part. None means
+            from half to twice the default.
     """
 
     default: int
@@ -76,7 +76,7 @@ class Real:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """One of a few named options. Verifications draw from `corners`, by default from all options."""
+    """One of a few named options. Verifications draw extra settings from `corners`, by default from all options."""
 
     default: str
     options: tuple[str, ...]
@@ -99,7 +99,7 @@ Variable = Integer | Real | Choice
 
 
 def _region(variable: Integer | Real) -> tuple[float, float]:
-    """The range of extra settings: the declared range, or else from half to twice the default, within the bounds."""
+    """The range of extra settings: the declared `corners`, or else from half to twice the default within the bounds."""
     if variable.corners is not None:
         return float(variable.corners[0]), float(variable.corners[1])
     ends = sorted((variable.default / 2, variable.default * 2))
@@ -134,7 +134,9 @@ class Space:
         self.rules: dict[str, Callable[[dict], bool]] = {}
 
     def where(self, rule: str, holds: Callable[[dict], bool]) -> "Space":
-        """The space with one more rule on several settings. Give the words of the rule and a function that checks it.
+        """Return the space with one more rule on several settings.
+
+        `rule` is the rule in words. `holds` is a function of a setting that returns whether the rule holds.
 
         >>> space = Space(n=Integer(8, 1, 64), d=Integer(4, 1, 64)).where("n is above d", lambda s: s["n"] > s["d"])
         >>> space.resolve({"n": 3})
@@ -154,7 +156,7 @@ class Space:
     def resolve(self, given: Mapping[str, object] | None) -> dict:
         """The default setting, with the given values in place of the defaults.
 
-        Each value is checked. Raise SettingError or UnknownNameError if a value or a name is wrong.
+        Each value is checked. The method raises SettingError for a wrong value, and UnknownNameError for a wrong name.
         """
         setting = self.default
         for name, value in (given or {}).items():

@@ -50,13 +50,13 @@ class Source:
 
     @property
     def kind(self) -> Kind | None:
-        """The kind that the first locator shows, or a step if the note mentions a proof; None if it is unclear."""
+        """The kind that the first locator shows; a step if the note begins with "proof of"; None if it is unclear."""
         if self.note.startswith("proof of"):
             return Kind.STEP
         return kind_of(self.locators[0]) if self.locators else None
 
     def states(self, locator: str) -> bool:
-        """Whether a locator names one of these statements, or a larger part that contains one. Case does not matter.
+        """Whether a locator names a statement of this source, or a larger part that contains it. Case does not matter.
 
         >>> source = Source("gu2024softmax", "Lemma B.1, part 3", "(58a)")
         >>> [source.states(place) for place in ("lemma b.1", "Lemma B.1, part 3", "(58)", "Lemma B.1, part 1")]
@@ -96,7 +96,7 @@ class Source:
             return format_reference(self.reference)
         except LemmataError:
             raise
-        except Exception as error:  # pybtex has several kinds
+        except Exception as error:  # pybtex raises errors of several classes
             raise ClaimError(
                 f"source '{self.key}'",
                 found=f"BibTeX that cannot be read: {words_of(error, 120) or type(error).__name__}",

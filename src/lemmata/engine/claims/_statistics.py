@@ -4,8 +4,9 @@ import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""If a sample has too few values in a tail, the distance from the mean to the confidence limit is the distance from
-the mean to the end of the interval times this factor."""
+"""The largest factor by which the distance from the mean to an end of its interval is multiplied.
+
+This factor is used if a sample has too few values in a tail."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:
@@ -23,15 +24,16 @@ def trials_to_support(probability: float, level: float) -> int:
 def mean_interval(sample: np.ndarray, level: float, exact: bool = False) -> tuple[float, float]:
     """A two-sided confidence interval of a mean at confidence 1 - level, corrected for skewness.
 
-    It uses Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. For a skewed sample, a
-    plain t interval misses the mean far more often than stated, at levels like 1e-3. For skewed samples with light
-    tails, the tests show that Hall's interval does not. For other samples, use `mean_limits`.
+    The interval uses Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. For a skewed
+    sample, a plain t interval misses the mean far more often than stated, at levels like 1e-3. For skewed samples with
+    light tails, the tests show that Hall's interval does not miss more often than stated. For samples with heavy tails,
+    use `mean_limits`.
 
     Args:
         sample: independent numbers.
         level: probability with which the interval may miss the mean.
-        exact: whether the numbers have no sampling error. If they have sampling error, a sample that does not vary has
-            an infinite interval, because it cannot show events that are rarer than one in its size.
+        exact: whether the numbers have no sampling error. If they have sampling error, n equal numbers give an infinite
+            interval, because they cannot show events that are rarer than 1 in n.
     """
     sample = np.asarray(sample, float)
     count = len(sample)
@@ -60,10 +62,10 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
     """Limits of a mean that also hold for rare events and heavy tails. Refutations use these limits.
 
     If a heavy tail is mostly missing from the sample, the sample's interval is too narrow and in the wrong place. So
-    each end is taken from Hall's or from Student's interval, whichever is farther from the mean. It is then moved to
-    `stretch` times its distance from the mean. docs/trust.md lists the rates at which these limits miss the means of
-    light, heavy and rare distributions. Without any assumption on the distribution, no limits hold (Bahadur and Savage
-    1956).
+    each end is taken from Hall's or from Student's interval, whichever is farther from the mean. The distance of this
+    end from the mean is then multiplied by `stretch`. docs/trust.md lists the rates at which these limits miss the mean
+    for distributions with light tails, heavy tails and rare events. Without any assumption on the distribution, no
+    limits hold (Bahadur and Savage 1956).
 
     Args:
         sample: independent numbers.
@@ -79,25 +81,28 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
 
 
 def stretch(sample: np.ndarray) -> float:
-    """The factor by which the distance from the mean to the upper end of its interval must grow, given the upper tail.
+    """The factor by which the distance from the mean to the upper end of its interval must grow.
 
-    Three figures show a heavy tail. The first is Hill's estimate 1/a, where a is the index of the tail, from the
-    quarter of the sample that is farthest above the median. The second is the largest squared deviation, divided by its
-    size for normal numbers, which is 2 log(n) / n of the sum of squares. The third, for samples below 200, is the
-    distance between the largest value and the median, divided by the distance between the smallest value and the
-    median. It is 1 for a symmetric distribution.
+    Three figures show a heavy upper tail in a sample of n numbers. The first is Hill's estimate 1/a, where a is the
+    index of the tail, from the quarter of the sample that is farthest above the median. The second is the largest
+    squared deviation above the mean, divided by its size for normal numbers, which is 2 log(n) / n of the sum of
+    squares. The third, for samples below 200, is the distance between the largest value and the median, divided by the
+    distance between the smallest value and the median. The third figure is 1 for a symmetric distribution.
 
-    The factor takes its largest value in five cases: there are fewer than 4 trials; 1/a is above 1; the number of
-    trials above the median is below 25 and below a quarter of all trials (a rare event); the third figure is above 8
-    and there are fewer than 100 trials; or few trials make up the deviations d above the mean, so that (sum d)² / sum
-    d² is below n/8 and 32.
+    The factor takes its largest value in five cases:
+
+    * There are fewer than 4 trials.
+    * 1/a is above 1.
+    * The number of trials above the median is below 25 and below a quarter of all trials (a rare event).
+    * The third figure is above 8, and there are fewer than 100 trials.
+    * Few trials make up the deviations d above the mean, so that (sum d)² / sum d² is below n/8 and 32.
     """
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
     wanted = max(4, -(-count // 4))
     if count < wanted:  # no tail can be seen
         return _FARTHEST
-    if deviations[-wanted] <= 0 and (deviations < 0).any():  # few values, with the median's own at the top
+    if deviations[-wanted] <= 0 and (deviations < 0).any():  # few different values, and many equal the median
         deviations = deviations - deviations[deviations < 0].max()
     above = deviations[-wanted - 1 :]
     above = above[above > 0]
@@ -116,7 +121,7 @@ def stretch(sample: np.ndarray) -> float:
 def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
     """The share of one trial in the squared deviations from the mean.
 
-    This is the trial that is farthest from the mean, or the trial that is farthest above the mean.
+    By default, this is the trial farthest from the mean. If `above` is true, it is the trial farthest above the mean.
     """
     deviations = np.asarray(sample, float) - np.mean(sample)
     farthest = deviations.max() if above else np.abs(deviations).max()
@@ -124,7 +129,7 @@ def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
 
 
 def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
-    """Lower confidence limit of a mean by betting. It holds for any numbers that are never below `least`.
+    """Lower confidence limit of a mean by betting. The limit holds for any numbers that are never below `least`.
 
     Suppose that each number has a mean of at most m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) /
     (m - least_i)) is at most 1 on average. The average of the capital over stakes is also at most 1 on average. So this
@@ -158,10 +163,10 @@ def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
 def holm(p_values: dict[str, float], level: float) -> dict[str, tuple[float, bool]]:
     """Holm's step-down procedure.
 
-    For each name, the result gives the level with which the p-value of this name is compared, and whether it is
-    rejected.
+    For each name, the result gives the level with which the p-value of this name is compared, and whether the
+    hypothesis of this name is rejected.
 
-    The probability that any true hypothesis is rejected is at most `level`, for any dependence.
+    The probability that any true hypothesis is rejected is at most `level`, for any dependence of the p-values.
 
     >>> holm({"a": 0.001, "b": 0.04}, 0.05)
     {'a': (0.025, True), 'b': (0.05, True)}

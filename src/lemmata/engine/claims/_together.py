@@ -14,17 +14,19 @@ _SPEAKS = (Status.SUPPORTED, Status.VACUOUS, Status.REFUTED, Status.INCONCLUSIVE
 def at_family_level(
     verdicts: list[Verdict], level: float, size: int | None = None, evidence: Mapping[str, float] | None = None
 ) -> list[Verdict]:
-    """The verdicts. Refutations that Holm's procedure does not allow become inconclusive.
+    """Return the verdicts after Holm's procedure. Refutations that the procedure does not allow become inconclusive.
 
     The probability that any true claim is refuted is at most `level`. Claims of the family that were not judged count
-    with the p-value 1, and so do verdicts that do not judge their statement (failed, inapplicable, outside).
+    with the p-value 1. Verdicts that do not judge their statement (failed, inapplicable, outside, fails outside) also
+    count with the p-value 1.
 
     Args:
         verdicts: verdicts on claims with different names.
         level: the level of the family.
         size: the number of claims in the family; None if all claims were tested.
-        evidence: e-values by claims' names. If they are given, they decide in place of the p-values of one session. At
-            every moment of a continued run, the probability that a true claim was ever refuted is at most `level`.
+        evidence: e-values by claims' names. If e-values are given, they decide in place of the p-values of one session.
+            Then, at every moment of a continued run, the probability that a true claim was ever refuted is at most
+            `level`.
     """
     p_values = {verdict.name: p_of(evidence[verdict.name]) if evidence else verdict.p_value for verdict in verdicts}
     silent = {verdict.name for verdict in verdicts if verdict.status not in _SPEAKS}

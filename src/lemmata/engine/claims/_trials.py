@@ -20,18 +20,18 @@ from lemmata.core import float64_enabled, key_from, one_blas_thread
 from ._claim import Claim
 from ._hypothesis import Hypothesis
 
-# Trials are small, so most claims spend their time in compilation. This level nearly halves the compilation time, and
-# XLA's older emitter of fused loops shortens it by a quarter. In jaxlib 0.10, two batches of linear systems in one
-# program may wait forever for each other's threads. So one is solved after the other. Later releases may not know these
-# options.
+# Trials are small, so most claims spend their time in compilation. This optimisation level nearly halves the
+# compilation time, and XLA's older emitter of fused loops shortens it by a quarter. In jaxlib 0.10, two batches of
+# linear systems in one program may wait forever for each other's threads. So one batch is solved after the other. Later
+# releases may not have these options.
 COMPILER: dict[str, int | bool | str] = {"xla_backend_optimization_level": 1}
 _RELEASE = tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2]))
 if (0, 8) <= _RELEASE <= (0, 10):
     COMPILER["xla_cpu_use_fusion_emitters"] = False
 if _RELEASE == (0, 10):
     COMPILER["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
-_BATCH = 128  # trials in one compiled call, if its temporaries fit
-_TEMPORARIES = 2**29  # bytes
+_BATCH = 128  # the largest number of trials in one compiled call
+_TEMPORARIES = 2**29  # the largest number of bytes of temporary arrays in one compiled call
 Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
 
 
@@ -49,7 +49,7 @@ class Outcome(eqx.Module):
 
 
 def hypotheses_of(claim: Claim, problem: Any) -> list[Hypothesis]:
-    """The hypotheses of the population's problems, then those that the claim adds."""
+    """The hypotheses of the population's problems, followed by the hypotheses that the claim adds."""
     return [*claim.population.hypotheses(problem), *(claim.hypotheses(problem) if claim.hypotheses else ())]
 
 
@@ -97,7 +97,7 @@ def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
 def root_key(claim: Claim, seed: int) -> jax.Array:
     """The root of the random keys of a claim's trials.
 
-    It is made from the seed and the name of the claim's class, so trials stay the same if the claim's file moves.
+    The root is made from the seed and the name of the claim's class. So trials stay the same if the claim's file moves.
     """
     return key_from(seed, type(claim).__name__)
 
@@ -129,7 +129,7 @@ def _line(error: Exception) -> str:
 
 @dataclasses.dataclass
 class Trials:
-    """Finished trials. They are stacked: every leaf of the stacked outcome has one row for each trial."""
+    """Finished trials. They are stacked: each array of the stacked outcome has one row for each trial."""
 
     requested: int
     stacked: Outcome | None = None
@@ -182,8 +182,8 @@ def run_trials(
 def stacked(outcomes: Sequence[Outcome]) -> Outcome:
     """Join finished outcomes along their leading axis.
 
-    A claim in ordinary Python may end its list of hypotheses at a hypothesis that fails. In trials that did not reach a
-    hypothesis, its value and threshold are NaN; `Outcome.undefined` keeps the findings of the trials themselves.
+    A claim in ordinary Python may end its list of hypotheses at a hypothesis that fails. In trials that lack a
+    hypothesis, its value and threshold are NaN. `Outcome.undefined` is not changed by this.
     """
     told = [_numbered(own.hypotheses) for own in outcomes]
     sizes = [len(own.holds) for own in outcomes]
@@ -219,14 +219,14 @@ def _along(one: Hypothesis, parts: list[Hypothesis | None], sizes: list[int]) ->
 def compiled(
     claim: Claim, setting: tuple[tuple[str, object], ...], trials: int
 ) -> tuple[Callable[[jax.Array, np.ndarray], Outcome], int]:
-    """Compile trials of a traced claim into a function of root key and trial numbers. Return it and its batch size.
+    """Compile trials of a traced claim into a function of root key and trial numbers. Return it with its batch size.
 
     A call runs up to 128 trials, or fewer if its temporary arrays would need more than 512 MiB.
 
     Args:
         claim: the claim.
-        setting: names and values of its settings.
-        trials: the number of trials that are wanted.
+        setting: names and values of the claim's settings.
+        trials: the number of trials that will run.
     """
 
     def run(root: jax.Array, numbers: jax.Array) -> Outcome:

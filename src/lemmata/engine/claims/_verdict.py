@@ -17,10 +17,10 @@ class Corner:
 
     Args:
         setting: the extra setting.
-        status, reason: the result of its trials.
+        status, reason: the result of the trials at this setting.
         slack: the median of predicted / measured.
-        gap: how strongly its worst trial contradicts the statement, in the unit of the relation.
-        p_value: the smallest level at which its trials refute the statement.
+        gap: how strongly the worst trial contradicts the statement, in the unit of the relation.
+        p_value: the smallest level at which the trials refute the statement.
     """
 
     setting: dict
@@ -33,16 +33,16 @@ class Corner:
 
 @dataclasses.dataclass(frozen=True)
 class ControlVerdict:
-    """The result of the same trials for the neighbouring false statement.
+    """The result of a claim's trials for its control, a false statement near the claim.
 
     Args:
         status: "refuted" if the trials have enough power.
         violating: the share of trials that alone contradict the false statement, in the component with the smallest
-            share. For a loose control or a vacuous bound, a contradiction in any component counts. It is None if a
-            single trial cannot contradict the statement.
+            share. For a loose control or a vacuous bound, a contradiction in any component counts. The share is None if
+            a single trial cannot contradict the statement.
         nearest, farthest: medians over trials of the distance between the false statement and the claim, in the
             component that changes least and in the component that changes most. The distance is a factor, a difference
-            of exponents, or a relative difference; None if it has no meaning.
+            of exponents, or a relative difference. It is None if it has no meaning.
     """
 
     status: Status = Status.INCONCLUSIVE
@@ -59,9 +59,9 @@ class Verdict:
         name, source: the name and the source of the claim.
         status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
         reason: the figures that decide the status, in a sentence.
-        setting, seed, level: together with the name, these determine the run.
-        requested, executed, judged: the budget of trials, the trials that ran, and the trials left after hypotheses
-            were checked.
+        setting, seed, level: the setting, the seed and the level of the run.
+        requested, executed, judged: the numbers of trials that were requested, that ran, and that satisfied the
+            hypotheses.
         dropped: for each hypothesis that failed, the number of trials in which it failed.
         violated: the hypotheses that are known to be false on these problems.
         estimate, interval, band: the statistic of the relation, its confidence interval, and the interval within which
@@ -69,7 +69,7 @@ class Verdict:
         slack: 5, 50 and 95 % quantiles of predicted / measured (None if not meaningful).
         vacuous: the share of components, over all trials, that are beyond the trivial value; None without a trivial
             value.
-        control: the result of the neighbouring false statement on the same trials.
+        control: the result of the same trials for the control, a false statement near the claim.
         corners: the results at extra settings; `worst_corner` is the extra setting with the strongest evidence against
             the statement.
         p_value: the smallest level at which these trials, or the trials of an extra setting, refute the statement.
@@ -104,7 +104,7 @@ class Verdict:
 
     @property
     def remedy(self) -> str:
-        """What to do next."""
+        """The advice for the next step."""
         if self.interrupted:
             return "The numbers cover only the finished trials. Run the claim again to the end."
         if self.status is Status.INCONCLUSIVE and "no power" in self.reason:
@@ -118,8 +118,8 @@ class Verdict:
     def worst_corner(self) -> Corner | None:
         """The extra setting with the strongest evidence against the statement.
 
-        A setting that is refuted or failed comes before all others. Otherwise, the setting with the largest gap is
-        returned.
+        Settings at which the claim is refuted come first, then settings that failed. Among equals, the setting with the
+        largest gap is returned.
         """
         order = {Status.REFUTED: 2, Status.FAILS_OUTSIDE: 2, Status.FAILED: 1}
         return max(self.corners, key=lambda corner: (order.get(corner.status, 0), corner.gap), default=None)

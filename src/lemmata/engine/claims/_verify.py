@@ -29,7 +29,7 @@ CORNERS = 3
 """The number of extra settings that a verification judges besides the default."""
 
 CORNER_TRIALS = 32
-"""The number of trials at each extra setting. They look for a violation and need not support the statement."""
+"""The number of trials at each extra setting. These trials may find a violation, but need not give support."""
 
 UNSEEN = "what it is judged on is not installed"
 """The reason of a verdict begins with these words if the data of an optional package are not installed."""
@@ -54,12 +54,12 @@ def verify(
 
     The number of trials is fixed beforehand. A true statement is refuted with probability at most `level`. Half of the
     level is spent on the given setting. The other half is spent on the extra settings, which the seed draws. If the
-    claim is refuted at one of them, its verdict is "refuted". The guarantee is exact for bounds, constructions,
+    claim is refuted at an extra setting, its verdict is "refuted". The guarantee is exact for bounds, constructions,
     estimates and means of measurements with declared `ends`. For other means, and for rates, limits and orders, the
     verdict uses limits that hold for the rare events and heavy tails that docs/trust.md lists. Without any assumption
-    on the distribution, no limits hold. The claim's control, a neighbouring false statement, is judged on the same
-    trials. If the control is not refuted, the number of trials is too small, and a statement that would be supported
-    stays inconclusive.
+    on the distribution, no limits hold. The claim's control, a false statement near the claim, is judged on the same
+    trials. If the trials do not refute the control, they have too little power. A statement that would be supported is
+    then inconclusive.
 
     Args:
         claim: the claim.
@@ -69,7 +69,7 @@ def verify(
         level: probability of refuting a true statement.
         seed: seed of all randomness.
         executor: where trials run. For a claim in JAX, each setting is one task; for other claims, each trial is one
-            task. None means in this process. The verdict does not depend on it.
+            task. None means in this process. The verdict does not depend on the executor.
         progress: whether to show a progress bar on stderr; None shows it only on a terminal.
         run: the function that runs trials, in place of `run_trials`; for example, it may write the trials into a
             ledger.
@@ -104,7 +104,7 @@ def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials
 def judged_in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], at: Iterator[Trials], seed: int, level: float
 ) -> Verdict:
-    """The verdict on a claim from its trials, first at the given setting, then at its extra settings.
+    """The verdict on a claim from its trials, first at the given setting, and then at extra settings.
 
     Half of the level is spent on the given setting, and half on the extra settings. The extra settings are judged only
     if the given setting is neither refuted nor failed.
@@ -126,7 +126,7 @@ def judged_in_turn(
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:
-    """The verdict. It is changed to "inapplicable" if all trials failed because data are not installed."""
+    """Return the verdict, changed to "inapplicable" if all trials failed because data are not installed."""
     name = f"{MissingDataError.__name__}: "
     if not trials.errors or not all(name in error for error in trials.errors):
         return verdict
@@ -172,17 +172,17 @@ def verdicts_of(
 ) -> Iterator[Verdict]:  # fmt: skip
     """Verify claims one after the other, or each in an executor. Verdicts are returned as soon as they are finished.
 
-    A claim is lost if its worker ended again and again, or if the executor died. Its verdict is then "failed", and the
-    other claims continue.
+    A claim is lost if its worker ended again and again, or if the executor died. The verdict on a lost claim is
+    "failed", and the other claims continue.
 
     Args:
         claims: claims with different names. The next claim is requested when a worker is free.
         seed: the seed of all randomness.
         executor: where claims are verified; None means in this process.
         progress: whether to show a progress bar for each claim that runs in this process.
-        run: the function that runs trials, as in `verify`. Workers receive it unchanged. If it has a method `sent`,
-            workers receive the result of this method for a claim and a seed. They return this object with the verdict,
-            and it is passed to the method `add`.
+        run: the function or object that runs trials, as in `verify`. Workers receive it unchanged, unless it has a
+            method `sent`. Then a worker receives the result of this method for a claim and a seed, and returns it with
+            the verdict. If `run` has a method `add`, this method gets the returned object.
         budget: number of trials, as in `verify`.
         level: probability of refuting a true statement.
     """
@@ -212,7 +212,7 @@ def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tup
 
 
 def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
-    """The verdict on one of many claims. It is `failed` if the claim is malformed, and the other claims continue."""
+    """The verdict on one of many claims. If the claim breaks a rule, its verdict is `failed`, and others continue."""
     try:
         return verify(claim, run=run, **asked)
     except ClaimError as error:

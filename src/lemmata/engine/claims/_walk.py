@@ -21,9 +21,9 @@ _DRAWS = 100
 
 
 def places(space: Space, seed: int = 0, interior: int = INTERIOR) -> list[dict]:
-    """The settings of a walk: each end of each variable (others at their defaults), and then settings between.
+    """The settings of a walk: each end of each variable (others at their defaults), and settings between the ends.
 
-    For named options, every option is an end. Between the ends, all variables are drawn together, uniformly on a
+    For a `Choice`, every option is an end. Between the ends, all variables are drawn together, uniformly on a
     logarithmic scale if they are positive. Settings that the rules of the space exclude are left out.
 
     >>> from lemmata.engine.claims import Integer
@@ -58,12 +58,12 @@ def _between(variable: Variable, rng: np.random.Generator) -> Any:
 
 
 def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: float) -> list[JudgingTask]:
-    """The tests of a claim, one at each place of its walk. Each test has a share of the level.
+    """The tests of a claim, one at each setting of its walk. Each test has an equal share of the level.
 
     Args:
         claim: the claim.
-        seed: seed of the places and of all trials.
-        budget: trials at each place; None for the number that support needs.
+        seed: seed of the settings and of all trials.
+        budget: the number of trials at each setting; None for the number that support needs.
         level: the probability that a true claim is refuted anywhere on its walk.
     """
     found = places(claim.population.settings(), seed)

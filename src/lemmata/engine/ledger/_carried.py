@@ -14,7 +14,7 @@ from ._recorded import Row, recorded_trials
 
 @dataclasses.dataclass
 class CarriedTrials:
-    """A function object that runs trials like `recorded_trials`, also on a machine without this ledger.
+    """An object that runs trials like the function `recorded_trials`, also on a machine without the ledger.
 
     Args:
         path: the path of the ledger; None on a worker.

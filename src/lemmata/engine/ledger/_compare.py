@@ -31,10 +31,10 @@ class Change:
 
 
 def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
-    """The changed verdicts of claims that both runs judged.
+    """The changed verdicts on claims that both runs judged.
 
     Raises:
-        DataError: if the ledger has no such run.
+        DataError: if the ledger lacks one of the two runs.
     """
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id IN (?, ?)", first, second)}
     for number in (first, second):
@@ -59,7 +59,7 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
 
 
 def changes_in(ledger: Ledger, run: int) -> list[Change]:
-    """The claims of a run whose verdict differs from the last earlier verdict in the ledger, in whichever run."""
+    """The changed verdicts of a run. Each verdict is compared with the claim's last verdict from an earlier run."""
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id <= ?", run)}
     last: dict[str, Any] = {}
     before: dict[str, Any] = {}

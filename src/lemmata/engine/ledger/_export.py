@@ -13,7 +13,7 @@ _COLUMNS = {"claim", "fingerprint", "setting", "seed", "number"}
 
 
 def check_export(ledger: Path, path: str | Path) -> None:
-    """Refuse a path to which the trials of a ledger must not be written.
+    """Raise an error for a path to which the trials of a ledger must not be written.
 
     Args:
         ledger: the path of the ledger.
@@ -24,7 +24,7 @@ def check_export(ledger: Path, path: str | Path) -> None:
     """
     path, remedy = Path(path), f"name a new file that ends in {ENDING}"
     for own in (ledger, *(ledger.with_name(f"{ledger.name}-{end}") for end in ("wal", "shm"))):
-        with contextlib.suppress(OSError, ValueError):  # one of them does not exist
+        with contextlib.suppress(OSError, ValueError):  # one of the two files does not exist
             if os.path.samefile(path, own):
                 rule = "the export must not replace the ledger that it reads"
                 raise SettingError(
@@ -41,7 +41,7 @@ def check_export(ledger: Path, path: str | Path) -> None:
 
 
 def _replaceable(path: Path) -> bool:
-    """Whether the path has no file, an empty file, or an earlier export. The writer itself refuses a directory."""
+    """Whether the path has no file, an empty file, or an earlier export. A directory counts as no file."""
     import polars as pl
 
     if not os.path.exists(path) or path.is_dir():
@@ -52,5 +52,5 @@ def _replaceable(path: Path) -> bool:
                 return True
             file.seek(0)
             return set(pl.read_parquet_schema(file)) >= _COLUMNS
-    except Exception:  # for a file of any content, whatever its reader reports
+    except Exception:  # the file may have any content, so its reader may raise any error
         return False

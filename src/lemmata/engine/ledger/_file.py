@@ -27,8 +27,12 @@ _APPLICATION = 0x6C656D61  # "lema"
 _VERSION = 1
 _WAIT = 60.0  # seconds that one process waits for another to finish a write
 _NO_PLACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+<<<<<<< HEAD
 """Errors that SQLite raises if it cannot create its two extra files, for example on a full disk."""
 _CHECKED = 2**26  # the largest file, in bytes, that is searched for damage before it is written to
+=======
+"""Codes of the errors that SQLite raises if it cannot create its two extra files, for example on a full disk."""
+>>>>>>> 6b2834a81 (Words of docstrings)
 _EXTRA = 2**16  # bytes that SQLite needs for its two extra files
 _HEADER = b"SQLite format 3\x00"
 _TABLES = """
@@ -61,9 +65,9 @@ class FullDiskError(FileError):
 
 
 class Ledger:
-    """An open ledger. `open_ledger` opens a ledger.
+    """An open ledger. To open a ledger, call `open_ledger` or `read_ledger`.
 
-    Every write is a separate transaction. So a process that is killed only loses rows that it has not written.
+    Every write is a separate transaction. So a process that is killed loses only rows that it has not written yet.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection):
@@ -80,7 +84,7 @@ class Ledger:
             return self._connection.execute(sql, values).fetchall()
 
     def add_trials(self, rows: list[dict[str, Any]]) -> None:
-        """Write finished trials, either all of them or none. Known trials are not changed."""
+        """Write finished trials, either all or none. Trials that the ledger already has are not changed."""
         marks = ", ".join("?" * len(TRIAL))
         with _told(self.path), self._connection:
             self._connection.executemany(
@@ -89,7 +93,7 @@ class Ledger:
             )
 
     def add_verdict(self, run: int, fingerprint: str, record: dict[str, Any]) -> None:
-        """Write a verdict: its record as JSON, with the most used fields in columns."""
+        """Write a verdict: its record as JSON, and its most used fields also in columns."""
         own = [record[name] for name in ("seed", "status", "reason")]
         setting, text = json.dumps(record["setting"], sort_keys=True), json.dumps(record)
         with _told(self.path), self._connection:
@@ -148,7 +152,7 @@ def _in_utf_8(value: Any) -> Any:
 
 @contextlib.contextmanager
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
-    """Open a ledger without writing anything. This also works on a disk that cannot be written to.
+    """Open a ledger for reading. This also works on a disk that cannot be written to.
 
     If a killed run has not merged its data into the file, and the disk is read-only, the data are read from a copy.
 
@@ -171,12 +175,12 @@ def read_ledger(path: str | Path) -> Iterator[Ledger]:
 
 @contextlib.contextmanager
 def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
-    """A connection that does not write into the folder of the file.
+    """A connection that only reads the ledger. SQLite may make its two extra files next to the ledger.
 
     Args:
         path: the path of the file.
-        shortly: whether the connection is used only briefly, so that the call does not wait for another process.
-            SQLite then makes no extra file next to the ledger.
+        shortly: whether the connection is used only briefly. If so, and if the ledger has no data that are not merged
+            yet, SQLite makes no extra files.
     """
     log = path.with_name(f"{path.name}-wal")
     pending = log.exists() and log.stat().st_size > 0
@@ -196,7 +200,7 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def _has_room(folder: Path) -> bool:
-    """Whether SQLite can make its two extra files in the folder. If SQLite failed, it would leave parts of them."""
+    """Whether the folder has room for SQLite's two extra files. If SQLite failed, parts of these files would remain."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             return file.write(bytes(_EXTRA)) == _EXTRA
@@ -205,9 +209,9 @@ def _has_room(folder: Path) -> bool:
 
 
 def _shared(path: Path, pending: bool) -> sqlite3.Connection | None:
-    """A connection during which other processes may write; None if SQLite cannot make its files next to the ledger.
+    """A connection during which other processes may write. None if SQLite cannot make its extra files.
 
-    When the connection is closed, it may remove these files, unless they hold data that are not merged yet.
+    When the connection is closed, SQLite may remove its extra files, unless they contain data that are not merged yet.
     """
     own = sqlite3.connect(f"{path.resolve().as_uri()}?mode={'ro' if pending else 'rw'}", uri=True, timeout=_WAIT)
     try:
@@ -275,10 +279,10 @@ def _make(connection: sqlite3.Connection) -> None:
 
 
 def _recognised(path: Path) -> bool:
-    """Whether the file is a ledger. The file is checked without being changed.
+    """Whether a path has a ledger; False if the file is missing or empty. The file is checked without being changed.
 
     Raises:
-        DataError: if the file at this path is not a ledger.
+        DataError: if the file at this path is not a ledger, or has a newer version.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):

@@ -1,4 +1,7 @@
-"""The contents of a ledger about claims before a run: valid verdicts, trials, times, and evidence of all sessions."""
+"""The contents of a ledger about claims before a run: valid verdicts, trials, times, and evidence of all sessions.
+
+A session consists of the trials of a claim with one seed.
+"""
 
 import dataclasses
 import json
@@ -35,7 +38,7 @@ from ._file import Ledger
 from ._recorded import stacked_rows
 from ._rows import reading
 
-_SECONDS = 10.0  # for a claim without a measured time, if no claim has one
+_SECONDS = 10.0  # the assumed time of a claim, if no claim has a measured time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +48,12 @@ class Known:
     Args:
         claim: the claim.
         seed: the seed of the session that a run would judge.
-        verdict: the verdict of that session; None if the session has no verdict yet.
+        verdict: the valid verdict of that session; None if the session has no valid verdict.
         last: the last verdict, from any session; None if there is no verdict.
         sessions: the number of seeds for which the ledger has a verdict.
         trials: the number of trials at the default setting, over all sessions.
-        waiting: the number of known trials of that session.
-        seconds: the time of the longest run in seconds; None if there was no run.
+        waiting: the number of known trials of that session at the default setting.
+        seconds: the longest time of a verdict in seconds, or else the catalogue's time; None if neither is known.
     """
 
     claim: Claim
@@ -67,11 +70,11 @@ def known_of(
     ledger: Ledger, run: int, claims: Iterable[Claim], seed: int, budget: int | None = None, level: float | None = None,
     corners: int | None = None, fresh: bool = False,
 ) -> list[Known]:  # fmt: skip
-    """The knowledge about claims before a run.
+    """The contents of the ledger and the catalogue about each claim before a run.
 
     A verdict is valid if it was made with the current code, and with the same seed, budget, level, versions and device.
-    The setting must be the default setting with its extra settings. The verification must have run to the end, without
-    failure and without missing data.
+    The verdict must be on the default setting, with its extra settings. The verification must have run to the end,
+    without a failure and without missing data.
 
     Args:
         ledger: an open ledger.
@@ -113,7 +116,7 @@ def known_of(
 
 
 def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
-    """The cost of judging each of these claims, and the information it can give."""
+    """The cost of judging each of these claims, and the information that the judgement can give."""
     timed = [own.seconds for own in known if own.seconds is not None]
     usual = float(np.median(timed)) if timed else _SECONDS
     return [
@@ -126,13 +129,13 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 
 
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
-    """The e-value against a claim, from all sessions in the ledger with its current code.
+    """The e-value against a claim (see `claims._evidence`), from all sessions in the ledger with its current code.
 
-    If a single trial can be a miss, the misses at the default setting are counted over all sessions together. The
-    misses at extra settings are counted in each session separately. The weight is divided between the default setting
-    and the extra settings in the same way as the level. For other relations, each session contributes an e-value. This
-    e-value is computed from the p-value of the first verdict with the seed of the session. Sessions have different
-    seeds, so their trials are independent.
+    A miss is a single trial that contradicts the claim. If the claim's relation has misses, the misses at the default
+    setting are counted over all sessions together. The misses at extra settings are counted in each session separately.
+    The weight is divided between the default setting and the extra settings in the same way as the level. For other
+    relations, each session contributes an e-value, which is computed from the p-value of the session's first verdict.
+    Sessions have different seeds, so their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()
@@ -175,8 +178,8 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
 def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Verdicts of earlier runs by claim and code.
 
-    Only the first verdict of each run is used. A second verdict of a run is the first verdict after a correction for
-    the family of claims.
+    Only the first verdict on a claim in each run is used. A second verdict in a run is the first verdict, corrected for
+    the number of tested claims.
     """
     rows = ledger.query(
         "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "

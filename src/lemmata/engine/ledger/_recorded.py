@@ -1,4 +1,4 @@
-"""Run trials and write them as they finish. Known trials are read, and not run again."""
+"""Run trials and write each trial when it finishes. Trials that the ledger already has are read, and not run again."""
 
 import json
 import time
@@ -36,9 +36,9 @@ def recorded_trials(
 
     Known trials are read from the ledger. The other trials are run, and written as they finish.
 
-    A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
-    claims in JAX, the number of trials in the compiled call also identifies a trial, because the last digits of its
-    numbers depend on this number.
+    A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. If the
+    claim is written in JAX, the size of the compiled call (the number of its trials) is also part of the identity. The
+    reason is that the last digits of results depend on this size.
 
     Args:
         path: the path of the ledger.
@@ -47,8 +47,8 @@ def recorded_trials(
         setting: the setting of the claim's population.
         trials: the number of trials.
         seed: the seed of all randomness.
-        executor: where trials of claims that are not written in JAX run.
-        progress: a function that is called with the number of finished trials.
+        executor: where trials run, if the claim is not written in JAX.
+        progress: a function that is called with the number of finished trials and the number of all trials.
     """
     with open_ledger(path) as ledger:
         finished, rows = Trials(trials), []
@@ -168,13 +168,13 @@ def _outcome(row: Row) -> Outcome:
 
 
 def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -> tuple[Row, bool]:
-    """Run one trial of the ledger again, in the compiled call that it came from.
+    """Run one trial of the ledger again, in a compiled call of the same size as before.
 
     Returns:
         The new row of the trial, and whether its hypotheses and numbers equal the recorded values bit for bit.
 
     Raises:
-        DataError: if the ledger has no such trial of the current code.
+        DataError: if the ledger has no such trial of the current code, or if the trial now raises an error.
     """
     base = {"claim": claim.name, "fingerprint": trials_print_of(claim), "setting": setting, "seed": seed, "run": 0}
     known = _known(ledger, base, None, number + 1).get(number)

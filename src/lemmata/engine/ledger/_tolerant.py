@@ -10,10 +10,10 @@ from lemmata.errors import DataError
 
 @dataclasses.dataclass
 class TolerantTrials:
-    """A runner of trials that wraps another runner. If the ledger cannot be written, trials run unrecorded.
+    """An object that runs trials and records them. If the ledger cannot be written, trials run without being recorded.
 
     Args:
-        run: the runner that runs trials and records them.
+        run: the function or object that runs trials and records them.
         unrecorded: the reason why trials were not recorded; empty as long as all trials were recorded.
     """
 
@@ -30,12 +30,12 @@ class TolerantTrials:
         return run_trials(claim, setting, trials, seed, *rest)
 
     def sent(self, claim: Claim, seed: int) -> "TolerantTrials":
-        """The runner that is sent to a worker."""
+        """The object that is sent to a worker, for the trials of this claim and seed."""
         own = getattr(self.run, "sent", None)
         return TolerantTrials(self.run if own is None else own(claim, seed), self.unrecorded)
 
     def add(self, other: "TolerantTrials") -> None:
-        """Keep the trials that a worker returned. If the worker could not record trials, also keep the reason."""
+        """Record the trials that a worker returned. If the worker could not record trials, keep the reason."""
         self.unrecorded = self.unrecorded or other.unrecorded
         add = getattr(self.run, "add", None)
         try:

@@ -1,4 +1,4 @@
-"""Gauss-Legendre quadrature on intervals. Their ends may be traced values."""
+"""Gauss-Legendre quadrature on intervals. The ends of the intervals may be values that JAX traces."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

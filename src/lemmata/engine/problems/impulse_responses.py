@@ -10,7 +10,7 @@ from lemmata.functions import PeriodicSeries
 
 
 def modal_states(poles: Complex[Array, " n"], steps: int) -> Complex[Array, "steps n"]:
-    """The impulse response 1, a, a², ... of every state of h_(t+1) = a h_t, by running the recurrence.
+    """The impulse response 1, a, a², ... of every state of h_(t+1) = a h_t, computed by running the recurrence.
 
     Args:
         poles: the pole a of each state.
@@ -26,7 +26,7 @@ def modal_states(poles: Complex[Array, " n"], steps: int) -> Complex[Array, "ste
 
 
 class ImpulseResponse(eqx.Module):
-    """A periodic impulse response at the edge of H^s, at `steps` points of a period.
+    """A periodic impulse response at the edge of the Sobolev space H^s, at `steps` points of a period.
 
     Args:
         response: the response, of period 1.
@@ -73,12 +73,12 @@ class ImpulseResponses(Population[ImpulseResponse]):
 
 
 class LinearReadouts(eqx.Module):
-    """A task for linear recurrences: read cos(2 pi q x_j) from x_1, ..., x_T. These are uniform on [0, 1].
+    """A task for linear recurrences: compute cos(2 pi q x_j) from inputs x_0, ..., x_(T-1) that are uniform on [0, 1].
 
     Args:
         steps: the number T of inputs.
         states: the number N of states.
-        position: j, from 0.
+        position: j, counted from 0.
         frequency: q, a whole number.
         transition, entry: the recurrence h <- transition h + entry x_t, for N states.
     """
@@ -91,7 +91,7 @@ class LinearReadouts(eqx.Module):
     entry: Float[Array, " n"]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
-        """The matrix of the map x -> h_T for the first states. The recurrence runs without the other states."""
+        """The matrix of the map x -> h_T for the first `states` states. The recurrence runs without the others."""
         transition, entry = self.transition[:states, :states], self.entry[:states]
         one = lambda state, x: (transition @ state + entry[:, None] * x, None)
         return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]

@@ -1,4 +1,4 @@
-"""Sampled regressions with a kernel: random rows, a target in the kernel's own space, and noise."""
+"""Sampled regressions with a kernel: random rows, a target in the kernel's Hilbert space, and noise."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,14 +11,14 @@ from lemmata.engine.problems.singular import singular_cause
 
 
 class KernelRegressions(Population[Regression]):
-    """Standard normal rows in five dimensions, a random target in the kernel's own space, and normal noise.
+    """Standard normal rows in five dimensions, a random target in the kernel's Hilbert space, and normal noise.
 
     Args:
         rows: the number of training rows.
-        held_out: the number of held-out rows per training row; 0 means a single held-out row in all.
+        held_out: the number of held-out rows for each training row. 0 means that there is only one held-out row.
         ridge: the ridge on the diagonal of the Gram matrix.
         noise: standard deviation of the noise.
-        kernel: the names of the kernels.
+        kernel: the setting that names the kernel.
     """
 
     rows: Integer = eqx.field(static=True)

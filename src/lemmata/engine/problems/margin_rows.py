@@ -12,10 +12,10 @@ _DRAWS = 8000
 
 
 def sphere_shadows(generator: np.random.Generator, d: int, count: int) -> Float[np.ndarray, "2 count"]:
-    """Two coordinates of uniform points on the unit sphere of d dimensions.
+    """Two coordinates of uniform points on the unit sphere of R^d.
 
-    The squared length of the two coordinates has the distribution Beta(1, d/2 - 1). It is 1 - U^(2/(d - 2)) for a
-    uniform U, and 1 for d = 2.
+    The squared length of the two coordinates has the distribution Beta(1, d/2 - 1). This length is drawn as
+    1 - U^(2/(d - 2)) for a uniform U, and is 1 for d = 2.
     """
     angle = generator.uniform(0, 2 * np.pi, size=count)
     length = np.sqrt(1 - generator.uniform(size=count) ** (2 / (d - 2))) if d > 2 else np.ones(count)
@@ -31,7 +31,7 @@ class MarginRows(eqx.Module):
         x, y: rows and classes -1, 1.
         teacher: a unit vector.
         flips: the probability of a flipped class; 1/2 gives random labels.
-        margin: gamma, fixed before the rows.
+        margin: the margin gamma, which is chosen before the rows are drawn.
         delta: the failure probability of the bound.
     """
 
@@ -44,7 +44,7 @@ class MarginRows(eqx.Module):
 
     @property
     def weights(self) -> Float[np.ndarray, " d"]:
-        """The unit vector."""
+        """The unit vector w along sum_i y_i x_i."""
         total = np.asarray(self.y) @ np.asarray(self.x)
         return total / np.linalg.norm(total)
 
@@ -53,7 +53,7 @@ class MarginRows(eqx.Module):
         return float(np.clip(1 - margins / float(self.margin), 0.0, 1.0).mean())
 
     def true_loss(self, key: Key[Array, ""]) -> float:
-        """The expectation of `loss` on new rows, computed from many projections of them, each with both classes."""
+        """The expectation of `loss` on new rows, estimated from random rows. Both classes of each row are used."""
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         cosine, flips = float(self.weights @ np.asarray(self.teacher)), float(self.flips)
         own = (cosine * towards + max(1 - cosine**2, 0.0) ** 0.5 * beside) * np.sign(towards)
@@ -61,7 +61,10 @@ class MarginRows(eqx.Module):
 
 
 class SphericalMarginRows(Population[MarginRows]):
-    """More dimensions than rows, and a margin from 2.4/sqrt(n) to 3.2/sqrt(n). Half of the labellings are random."""
+    """Problems with n rows, more dimensions than rows, and a margin from 2.4/sqrt(n) to 3.2/sqrt(n).
+
+    Half of the problems have random labels.
+    """
 
     def settings(self) -> Space:
         n = Integer(200, 50, 1000, "rows", corners=(150, 300))
@@ -89,7 +92,7 @@ class SphericalMarginRows(Population[MarginRows]):
 
 
 class LabelledPoints(eqx.Module):
-    """A few points that are to be labelled in every way."""
+    """A few points. The claims consider every labelling of these points."""
 
     x: Float[Array, "n d"]
 

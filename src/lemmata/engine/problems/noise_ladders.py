@@ -77,7 +77,7 @@ class NoiseOnMisfit(eqx.Module):
 
     Args:
         noise: z, one row per repetition.
-        misfit: f - phi rho* at each example.
+        misfit: the misfit f - phi rho* of features phi with coefficients rho* to a function f, one row per repetition.
     """
 
     noise: Float[Array, "r N"]

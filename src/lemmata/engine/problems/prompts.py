@@ -1,4 +1,4 @@
-"""Prompts and their generators: a class of functions, one of these functions, noisy examples, and the transformer."""
+"""Prompts and their generators. A prompt has noisy examples of a function of a class, and the class's transformer."""
 
 import dataclasses
 
@@ -49,7 +49,7 @@ class Prompt(eqx.Module):
 
     @property
     def y(self) -> Float[Array, " N"]:
-        """f(x) + z."""
+        """The targets f(x) + z."""
         return self.function(self.x) + self.noise
 
     @property
@@ -59,7 +59,10 @@ class Prompt(eqx.Module):
 
 
 def function_class(family: str, normal: Float[Array, "m d"]) -> AbstractFunctionClass:
-    """A class of a family: bumps of width 1/2, or cosines or logistic units with random directions and lengths near 2.
+    """A class of a family: bumps of width 1/2, random cosines, or random logistic units.
+
+    The frequencies of the cosines have random directions and lengths near 2. The weights of the logistic units have
+    random directions and lengths near 4.
 
     Args:
         family: one of the options of `FAMILY`.
@@ -91,7 +94,7 @@ def sampled_prompt(
     accelerated: bool = False,
     as_printed: bool = False,
 ) -> Prompt:
-    """In a single draw, get a random function of a random class, uniform inputs in the ball, and normal noise.
+    """Draw a random function of a random class, uniform inputs in the unit ball, and normal noise, in one call.
 
     Args:
         key: the random key.
@@ -107,7 +110,7 @@ def sampled_prompt(
         sharpness: tau of the features.
         step: the step size eta; None means 1/(2(n + 1)).
         accelerated: whether the steps use momentum.
-        as_printed: whether to leave out the factor N in Attn2.
+        as_printed: whether to leave out the factor N in the attention layer Attn2 (see `InContextTransformer`).
     """
     shapes = function_class(family, jnp.ones((4, d)))
     atoms, omega, function, x, noise = draws(
@@ -126,23 +129,23 @@ def sampled_prompt(
 
 
 def bounded(features: Float[Array, "N p"]) -> Hypothesis:
-    """|phi_i| <= 1."""
+    """The hypothesis |phi_i| <= 1 for all features phi_i."""
     return Hypothesis("features are at most 1", jnp.abs(features).max(), "<=", 1.0, "the curvature is at most 2 (n+1)")
 
 
 def finite_cost(functions: AbstractFunctionClass) -> Hypothesis:
-    """C_F < inf."""
+    """The hypothesis that the Barron parameter C_F of the class is finite."""
     return Hypothesis("C_F is finite", barron_parameter(functions), "<", jnp.inf, "Theorem 1")
 
 
 def in_unit_ball(x: Float[Array, "N d"]) -> Hypothesis:
-    """|x_i| <= 1."""
+    """The hypothesis |x_i| <= 1 for all inputs x_i."""
     length = jnp.linalg.norm(x, axis=1).max()
     return Hypothesis("inputs lie in the unit ball", length, "<=", 1.0, "the features cover the unit ball")
 
 
 def prompt_sizes(prompt: Prompt) -> dict[str, int]:
-    """N, L and n of a prompt's transformer, as arguments of `penalty_of_theory`.
+    """The numbers of examples, layers and features of a prompt, as arguments of `penalty_of_theory`.
 
     Args:
         prompt: the prompt, with examples and a transformer.
@@ -152,7 +155,7 @@ def prompt_sizes(prompt: Prompt) -> dict[str, int]:
 
 
 class Prompts(Population[Prompt]):
-    """Prompts for the transformer with 2 T + 1 layers, which takes T steps.
+    """Prompts for the transformer with 2 T + 1 layers, which takes T proximal gradient steps.
 
     Attributes:
         free: the names among n, N, T, family and sigma that are settings. The other quantities have the values of the
@@ -160,8 +163,8 @@ class Prompts(Population[Prompt]):
         n, N, T, family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
         queries: the number of other inputs of each prompt.
         penalty: the penalty lambda.
-        of_theory: a factor. If it is positive, lambda is this factor times `penalty_of_theory`, and `penalty` is not
-            used.
+        of_theory: a factor. If it is positive, lambda is `penalty_of_theory` with this factor as its constant, and
+            `penalty` is not used.
         accelerated: whether the steps use momentum.
     """
 
@@ -207,20 +210,20 @@ class Prompts(Population[Prompt]):
         return dataclasses.replace(drawn, model=dataclasses.replace(drawn.model, penalty=penalty))
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """The features are bounded, inputs lie in the ball, and C_F is finite."""
+        """The hypotheses that the features are bounded, inputs lie in the unit ball, and C_F is finite."""
         return [bounded(problem.prompt), in_unit_ball(problem.x), finite_cost(problem.functions)]
 
 
 class ChosenSizes(Population[Prompt]):
-    """One slow cosine in one dimension, with the sizes that the theorem chooses for a target error.
+    """One slow cosine in one dimension, with the sizes that `parameter_choices` gives for a target error.
 
-    The C_F of such a class is small enough that the target error is below the size of the class's functions.
+    The Barron parameter C_F of such a class is small. So the target error is below the size of the class's functions.
     """
 
     def settings(self) -> Space:
         """The settings: the target error, the frequency and the noise.
 
-        The sizes grow like error^-3. So extra settings have target errors of at least 0.15.
+        The sizes grow like error^-3. Therefore, extra settings have target errors of at least 0.15.
         """
         error = Real(0.2, 0.1, 10.0, "target error", corners=(0.15, 0.4))
         frequency = Real(0.25, 0.01, 2.0, "|omega|")
@@ -249,5 +252,5 @@ class ChosenSizes(Population[Prompt]):
         return Prompt(functions, function, model, x[:examples], noise * normal, x[examples:], jnp.asarray(noise, float))
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """The features are bounded, inputs lie in the ball, and C_F is finite."""
+        """The hypotheses that the features are bounded, inputs lie in the unit ball, and C_F is finite."""
         return [bounded(problem.prompt), in_unit_ball(problem.x), finite_cost(problem.functions)]

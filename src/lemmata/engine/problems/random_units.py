@@ -22,10 +22,10 @@ class RandomUnits(eqx.Module):
 
     Args:
         x: the inputs x_i.
-        outputs: the number k of outputs. The size of the kernel matrix, nd in the source, is n k here.
+        outputs: the number k of outputs. The size of the kernel matrix is n k (nd in the source, gu2024softmax).
         width: the number m of units.
         sigma: standard deviation of the weights.
-        radius: R, the largest |v_r - w_r|.
+        radius: R, the largest distance |v_r - w_r| between moved weights v_r and w_r.
         delta: the failure probability.
     """
 
@@ -38,13 +38,13 @@ class RandomUnits(eqx.Module):
 
     @property
     def bound(self) -> float:
-        """The bound B of Definition 4.1."""
+        """The bound B on the logits (gu2024softmax, Definition 4.1)."""
         return logit_bound(len(self.x), self.outputs, self.sigma, self.delta)
 
 
 @partial(jax.jit, static_argnums=(1, 2))
 def unit_rows(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
-    """N points uniform on the unit sphere.
+    """Draw points uniformly on the unit sphere of R^d.
 
     Args:
         key: the random key.
@@ -83,7 +83,7 @@ class RandomLayers(Population[RandomUnits]):
         return RandomUnits(x, setting["k"], setting["m"], setting["sigma"], setting["R"])
 
     def pose(self, problem: object) -> RandomUnits | None:
-        """64 units with sigma = 0.05 on the first 32 inputs of a regression, scaled so that the longest has norm 1."""
+        """Convert a regression to 64 units with sigma = 0.05, on its first 32 inputs, scaled to a largest norm of 1."""
         if not isinstance(problem, Regression):
             return None
         x = problem.x[:ROWS]
@@ -107,12 +107,13 @@ class RandomLayers(Population[RandomUnits]):
 def moves(
     x: Float[Array, "n d"], weight: Float[Array, "d m"], radius: Number, drawn: Float[Array, "d m"]
 ) -> Float[Array, "6 d m"]:
-    """Changes of the weights with |change of w_r| <= R: first random directions, then worst cases.
+    """Six changes of the weights in which no w_r moves farther than R: random directions, and five worst cases.
 
-    There are five worst cases. All units move along the input at which the exponentials have the largest sum. All units
-    move against the input at which this sum is smallest. Each unit moves along the line of the input at which its logit
-    is largest in modulus, so that this modulus grows. The unit with the largest softmax share at any input moves along
-    this input, and the other units move against it. Half of the units move along the first input, and half against it.
+    The worst cases are as follows. All units move along the input at which the exponentials have the largest sum. All
+    units move against the input at which this sum is smallest. Each unit moves along the line of the input at which its
+    logit is largest in modulus, so that this modulus grows. The unit with the largest softmax share at any input moves
+    along this input, and the other units move against it. Half of the units move along the first input, and the other
+    half against it.
 
     Args:
         x: inputs.

@@ -35,19 +35,20 @@ def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
 
 
 def points_in_ball(drawn: Float[Array, "n e"]) -> Float[Array, "n d"]:
-    """N uniform points in the unit ball of d = e - 1 dimensions: a normal direction, and the distance u^(1/d) from 0.
+    """Uniform points in the unit ball of d = e - 1 dimensions: a normal direction, and the distance u^(1/d) from 0.
 
-    `jax.random.ball` draws gamma variables, whose rejection loops take seconds to compile.
+    Here u is uniform on [0, 1]. `jax.random.ball` is not used, because it draws gamma variables by rejection loops,
+    which take seconds to compile.
 
     Args:
-        drawn: independent standard normal numbers.
+        drawn: independent standard normal numbers, e for each point.
     """
     radius = jax.scipy.stats.norm.cdf(drawn[:, :1]) ** (1 / (drawn.shape[1] - 1))
     return radius * drawn[:, 1:] / jnp.linalg.norm(drawn[:, 1:], axis=1, keepdims=True)
 
 
 def paired_signs(drawn: Float[Array, "k pairs"]) -> Float[Array, "k m"]:
-    """The signs a of a symmetric initialisation, with a_{2r} = -a_{2r-1}. They are computed from normal numbers.
+    """Compute the signs a of a symmetric initialisation, with a_{2r} = -a_{2r-1}, from normal numbers.
 
     Args:
         drawn: independent standard normal numbers.
@@ -65,7 +66,7 @@ def sampled_regression(
     noise: float = 0.5,
     ridge: float = 0.1,
 ) -> Regression:
-    """Draw standard normal inputs, a random target of unit mean square in the kernel's own space, and normal noise.
+    """Draw standard normal inputs, a random target of unit mean square in the kernel's Hilbert space, and normal noise.
 
     Args:
         key: the random key.

@@ -9,12 +9,12 @@ from lemmata.engine.claims import Hypothesis, Population, Space
 
 
 class Schedule(eqx.Module):
-    """The rate g(t) = start + slope min(t, end) at which data are forgotten. It is linear, and constant from `end` on.
+    """The rate g(t) = start + slope min(t, end) at which data are forgotten: linear up to `end`, then constant.
 
     Args:
         start: g(0), positive.
         slope: any number for which g(end) is positive.
-        end: the time at which g stops changing. This chapter does not use larger times.
+        end: the time at which g stops changing. The claims about diffusion do not use larger times.
     """
 
     start: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)
@@ -22,7 +22,7 @@ class Schedule(eqx.Module):
     end: float = eqx.field(static=True, default=2.0)
 
     def rate(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """g(t)."""
+        """The rate g(t)."""
         return self.start + self.slope * jnp.minimum(t, self.end)
 
     def integral(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -31,7 +31,10 @@ class Schedule(eqx.Module):
         return self.start * t + self.slope * changing * (t - changing / 2)
 
     def hypotheses(self) -> list[Hypothesis]:
-        """Assumption 6.3: g is positive and bounded on [0, inf), and its extremes are g(0) and g(end)."""
+        """The hypotheses of Assumption 6.3 (gu2024softmax): g is positive and bounded on [0, inf).
+
+        The extremes of g are g(0) and g(end).
+        """
         first, last = self.rate(jnp.zeros(())), self.rate(jnp.asarray(self.end))
         why = "Assumption 6.3: g is linear up to its end and constant from there on"
         return [
@@ -74,7 +77,10 @@ def score_from_denoiser(
 
 
 def loss_weight(schedule: Schedule, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """The weight lambda(t) = (1 - alpha²)² / alpha², for which the score's loss (5) equals the denoiser's loss."""
+    """The weight lambda(t) = (1 - alpha²)² / alpha², for which the score's loss equals the denoiser's loss.
+
+    The score's loss is equation (5) of gu2024softmax.
+    """
     return (schedule.variance(t) / schedule.scale(t)) ** 2
 
 
@@ -95,5 +101,5 @@ class Schedules(Population[SchedulePoint]):
         return SchedulePoint(sampled_schedule(schedule_key), jax.random.uniform(time_key, minval=0.05, maxval=2.0))
 
     def hypotheses(self, problem: SchedulePoint) -> list[Hypothesis]:
-        """The weighting g is positive and bounded."""
+        """The hypotheses that the rate g is positive and bounded."""
         return problem.schedule.hypotheses()

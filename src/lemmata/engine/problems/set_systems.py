@@ -31,7 +31,10 @@ class SetSystems(Population[SetSystem]):
     ).where("the radius is below the points", lambda s: s["radius"] < s["points"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SetSystem:
-        """A random family has more members than a ball of radius r - 1, so it shatters at least r points."""
+        """Draw a ball of radius r, or a random family with more members than a ball of radius r - 1.
+
+        Such a family shatters at least r points.
+        """
         rng, n, radius = generator_of(key), setting["points"], setting["radius"]
         masks = np.arange(2**n)
         sizes = np.bitwise_count(masks ^ rng.integers(2**n))
@@ -101,7 +104,7 @@ class SignArchitecture(eqx.Module):
 
     @property
     def weights(self) -> int:
-        """Parameters."""
+        """The number of parameters."""
         return sum(before * after for before, after in itertools.pairwise(self.widths))
 
 

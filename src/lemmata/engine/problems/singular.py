@@ -9,10 +9,10 @@ _SHOWN = 3
 
 
 def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | None) -> str | None:
-    """Words about equal training rows, and about the rank if these do not explain it. None if the rank is full.
+    """Words about equal training rows, and about the rank if equal rows do not explain it. None if the rank is full.
 
-    An eigenvalue counts as zero up to 16 n eps times the largest eigenvalue, which is also the rounding error in the
-    hypotheses of claims.
+    An eigenvalue counts as zero up to 16 n eps times the largest eigenvalue. The hypotheses of claims allow the same
+    rounding error.
 
     Args:
         matrix: the Gram matrix.

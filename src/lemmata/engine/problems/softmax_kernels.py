@@ -37,10 +37,13 @@ class KernelPoints(eqx.Module):
 
 
 def posed(problem: object, rows: int) -> KernelPoints | None:
-    """The first inputs of a regression, as its softmax kernel sees them, or else scaled so that the longest has norm 1.
+    """Convert a regression to its first inputs; None if the problem cannot be converted.
+
+    If the regression has a softmax kernel, the inputs get the transformations that belong to this kernel. Otherwise,
+    they are scaled so that the longest has norm 1. A problem of the class `KernelPoints` is returned unchanged.
 
     Args:
-        problem: the user's problem; None for anything except a regression.
+        problem: the user's problem.
         rows: the largest number of inputs to keep.
     """
     if not isinstance(problem, Regression):
@@ -95,7 +98,7 @@ class SpherePoints(Population[KernelPoints]):
         ]
 
     def culprit(self, problem: KernelPoints) -> str | None:
-        """The likely cause: zero rows, equal rows, or the rank of the kernel."""
+        """The likely cause of a failed hypothesis: zero rows, equal rows, or the rank of the kernel."""
         return zero_rows(problem.x) or singular_cause(problem.limit, problem.x)
 
 
@@ -140,7 +143,7 @@ class DistinctPoints(Population[KernelPoints]):
     """
 
     free = ("x",)
-    # Points, dimension and the standard deviation of the weights.
+    # The number of points, the dimension, and the standard deviation of the weights.
     settings = _ball_settings(2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
@@ -159,14 +162,14 @@ class DistinctPoints(Population[KernelPoints]):
         ]
 
     def culprit(self, problem: KernelPoints) -> str | None:
-        """The rows."""
+        """The rows that make the kernel singular, in words."""
         return singular_rows(problem.x)
 
 
 class SingularPoints(Population[KernelPoints]):
     """Points of the unit ball. The last is 0 in half of the problems, and repeats the first point in the others."""
 
-    # Points, dimension and the standard deviation of the weights.
+    # The number of points, the dimension, and the standard deviation of the weights.
     settings = _ball_settings(3)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
@@ -186,7 +189,7 @@ class SingularPoints(Population[KernelPoints]):
 
 
 def smallest_separation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The smallest distance between two rows. It is infinite for a single row."""
+    """The smallest distance between two rows; infinite for a single row."""
     apart = jnp.linalg.norm(x[:, None] - x[None, :], axis=2)
     return jnp.min(jnp.where(jnp.eye(len(x), dtype=bool), jnp.inf, apart))
 

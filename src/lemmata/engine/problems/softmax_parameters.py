@@ -1,10 +1,11 @@
 """The parameters of the theory of softmax networks: bounds on logits, step size, radius, width and number of steps.
 
-The parameters are formulas in these quantities: the number of rows n, the number of outputs k, the smallest eigenvalue
-lambda of H (Definition 3.6 of gu2024softmax) at initialisation, the standard deviation sigma of the weights, and the
-failure probability delta. In the source, inputs and outputs have the same dimension d, so its nd is the size n k of H.
-If the source needs a large enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These
-readings make the statements strongest. Widths and numbers of steps beyond double precision are infinite.
+The parameters are formulas in five quantities: the number n of rows, the number k of outputs, the standard deviation
+sigma of the weights, the failure probability delta, and lambda. Here lambda is the smallest eigenvalue of H (Definition
+3.6 of gu2024softmax) at initialisation. In the source, inputs and outputs have the same dimension d, so nd in the
+source is n k, the size of H. If the source needs a large enough constant C above 10, the infimum 10 is used. Hidden
+constants of Omega are 1. These readings make the statements strongest. Widths and numbers of steps beyond double
+precision are infinite.
 """
 
 import math
@@ -17,7 +18,7 @@ Number = float | Float[Array, ""]
 
 
 def growth(exponent: float) -> float:
-    """The exponential of a number. It is infinite above 709.78, where double precision ends.
+    """The exponential of a number; infinite above 709.78, where double precision ends.
 
     Args:
         exponent: a multiple of B.
@@ -83,9 +84,10 @@ def required_width(smallest: Number, n: int, k: int, bound: float, delta: float)
 
 
 def required_steps(smallest: Number, n: int, k: int, bound: float, error: float) -> Number:
-    """T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²: Theorem 4.2.
+    """The number T of steps in Theorem 4.2, which is 20 n² k² exp(16 B) log(n k / error) / lambda².
 
-    T is the number of steps. The factor 2 comes from the proof: n k (1 - m eta lambda / 2)^T <= error.
+    This is T = 2 log(n k / error) / (m eta lambda). The factor 2 comes from the proof: n k (1 - m eta lambda / 2)^T <=
+    error.
 
     Args:
         smallest: lambda.

@@ -12,7 +12,7 @@ from lemmata.engine.problems.prompts import bounded
 from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import UniversalFeatures
 
-_REACH = 0.7  # ramps with thresholds further out are nearly constant on the ball, and copies of each other
+_REACH = 0.7  # the largest threshold; ramps with larger ones are nearly constant on the ball, and so nearly equal
 
 
 class SparseExamples(eqx.Module):

@@ -13,7 +13,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 from lemmata.engine.problems.random_units import unit_rows
 from lemmata.engine.problems.softmax_kernels import KernelPoints
 
-TOP = 40  # degrees; sigma <= 1 leaves less than 1e-60 beyond them
+TOP = 40  # the largest degree; for sigma <= 1, the degrees above it contribute less than 1e-60
 _TERMS = 30
 
 
@@ -110,7 +110,7 @@ class SphereKernels(Population[SphereKernel]):
 
 
 def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
-    """The hypothesis that sigma is at most 1, so that degrees above 40 are below rounding.
+    """The hypothesis that sigma is at most 1, so that degrees above 40 contribute less than rounding errors.
 
     Args:
         problem: points and sigma.

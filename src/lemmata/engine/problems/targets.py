@@ -220,7 +220,7 @@ def _length(x: Float[Array, " d"]) -> Float[Array, ""]:
 
 
 def sampled_mixture(key: Key[Array, ""], d: int, std: float, components: int = 4) -> GaussianMixture:
-    """A mixture. The means are uniform in the cube inside the unit ball; the weights are normalised U(1, 4) numbers."""
+    """A random mixture: means uniform in the cube inside the unit ball, and weights U(1, 4) that are normalised."""
     mean_key, weight_key = jax.random.split(key)
     weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
     means = jax.random.uniform(mean_key, (components, d), minval=-1.0, maxval=1.0) / d**0.5

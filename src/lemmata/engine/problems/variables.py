@@ -1,4 +1,4 @@
-"""Variables that many problems share, with their meaning and default range."""
+"""Variables (settings with a range) that many populations share, with their meaning and default range."""
 
 from lemmata.engine.claims import Integer
 

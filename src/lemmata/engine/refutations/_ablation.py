@@ -52,9 +52,9 @@ def ablate(
 ) -> tuple[Needed, ...]:
     """Search for counterexamples, with one hypothesis at a time left out.
 
-    First, a few problems are moved until this hypothesis fails and the others hold, and the search climbs from these
-    problems. Then the whole search runs. A hypothesis that no free field can break, for example a condition on a size,
-    cannot be tested by this search.
+    First, a few problems are moved until this hypothesis fails and the others hold. A gradient ascent starts from these
+    problems. If it finds no counterexample, the whole search runs. A hypothesis that no free field can break, for
+    example a condition on a size, cannot be tested by this search.
 
     Args:
         claim: the claim.
@@ -118,9 +118,9 @@ def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
 
 
 def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) -> list[Any]:
-    """The problem, moved against the margin of a hypothesis until the hypothesis fails.
+    """Copies of a problem, moved so that the margin of a hypothesis falls until the hypothesis fails.
 
-    Other hypotheses may then fail, too. The climb moves the problem back to where the other hypotheses hold.
+    Other hypotheses may then fail, too. The gradient ascent moves the copy back until the other hypotheses hold.
     """
     z = ascent.point_of(problem)
     beside = lambda z: with_fields(problem, ascent.unravel(jnp.asarray(z)))

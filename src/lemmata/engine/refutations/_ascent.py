@@ -1,4 +1,7 @@
-"""The inner search: gradient ascent of the pressure over the free fields of one problem, while its hypotheses hold."""
+"""The inner search: gradient ascent over the free fields of one problem, while the hypotheses hold.
+
+The search raises the pressure (see `_pressure`), a number that says how near a trial is to a contradiction.
+"""
 
 import dataclasses
 from typing import Any
@@ -20,16 +23,16 @@ Vector = Float[np.ndarray, " p"]
 _ACTIVE = 1e-6
 _CORRECTIONS = 8
 _SHORTEST = 1e-12
-_SQUARED = 200  # numbers of which a quadratic model is kept
+_SQUARED = 200  # the largest number of variables for which a quadratic model is used
 _MODELLED = 80  # steps with such a model
-_FAR = 1e6  # the value that the quadratic model gets if there is not a number
+_FAR = 1e6  # the value that the quadratic model gets if the pressure is not a number
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """The trial at a point: the pressure and its gradient, and the margins of the hypotheses and their gradients.
+    """The trial at a point z: the pressure and its gradient, and the margins of the hypotheses and their gradients.
 
-    The pressure is -inf if it is not a number.
+    If the pressure is not a number, `value` is -inf.
     """
 
     z: Vector
@@ -49,7 +52,7 @@ class Point:
 
 
 class Ascent:
-    """The pressure of one claim as a function of the free fields, for problems of one shape. It is compiled once.
+    """The pressure of one claim as a function of the free fields, for problems of one shape. The function is compiled.
 
     Args:
         claim: the claim; its methods are JAX functions.
@@ -109,7 +112,7 @@ class Ascent:
         return Point(np.array(z), float(height) if known else -np.inf, slope, left, normals, bool(holds), *own)
 
     def climb(self, problem: Any, key: Key[Array, ""], steps: int) -> Point:
-        """Raise the pressure from a problem, first by projected gradient steps and then by a quadratic model.
+        """Start from a problem and raise the pressure, first by projected gradient steps, then by a quadratic model.
 
         Returns:
             The best point that the climb reached and at which all hypotheses hold.

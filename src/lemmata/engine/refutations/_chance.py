@@ -21,14 +21,14 @@ from ._problem import Place
 from ._region import beside
 
 _VARIANTS = 8  # settings that differ only in real numbers and are tested at once
-_ROWS = 64  # of each at once
-_SHAPES = 8  # that stay compiled
-_EXPECTED = 20  # violations that a true statement may have in a first look
-_AGAIN = 4  # factor by which the number of trials is increased for a statement that looks false
+_ROWS = 64  # trials of each of these settings in one call
+_SHAPES = 8  # the largest number of compiled programs that are kept
+_EXPECTED = 20  # violations that the first trials of a true statement may have on average
+_AGAIN = 4  # factor by which the number of trials is increased for a statement that seems false
 _SUSPECT = 0.05
 _POWER = 0.9
-_MOST = 2**17  # trials of a confirmation
-_FRESH = 50_000  # seeds of a search are below that
+_MOST = 2**17  # the largest number of trials of a confirmation
+_FRESH = 50_000  # added to a seed for a confirmation; one search uses fewer seeds than this
 
 
 @dataclasses.dataclass
@@ -61,14 +61,14 @@ class Chances:
 
     @property
     def delta(self) -> float:
-        """The probability with which the statement may fail. It is 0 for statements other than bounds."""
+        """The probability with which a bound may fail; 0 for statements that are not bounds."""
         relation = self.claim.relation
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """How strongly trials at a setting contradict the statement, and a place where it seems to fail, if any."""
+        """Search a setting. Return how strongly its trials contradict the statement, and where it seems to fail."""
         seen = self._seen(setting, number)
-        self.settings += 1  # a setting that Ctrl-C cut short was not searched
+        self.settings += 1  # a setting that Ctrl-C cut short does not count
         return seen
 
     def _seen(self, setting: dict[str, Any], number: int) -> Seen:
@@ -77,7 +77,7 @@ class Chances:
                 seen = self._violated(setting, self.seed + number)
                 self.traced = True
                 return seen
-            except Exception:  # a population may need its settings as Python's numbers
+            except Exception:  # a population may need its settings as Python numbers
                 if self.traced:
                     raise
                 self.traced = False
@@ -127,7 +127,7 @@ class Chances:
         until = math.inf
         while counted.max() < wanted and self.clock() < until:
             drawn = draws.judge(seed, np.arange(len(rows)) + start, forms, rows)
-            until = min(until, self.clock() + self.patience)  # which the compilation does not count to
+            until = min(until, self.clock() + self.patience)  # the first call, with the compilation, does not count
             start += len(rows)
             self.trials += len(rows)
             violated = relation.violations(Sample(drawn.predicted, drawn.measured, drawn.condition)) & drawn.inside
@@ -142,7 +142,7 @@ class Chances:
         return failures, counted, margin
 
     def _verified(self, setting: dict[str, Any], seed: int) -> Seen:
-        """How far a verification is from support, and whether it refutes the statement."""
+        """Verify the statement. Return -log of its p-value, and the place if the verification refutes the statement."""
         verdict = verify(self.claim, setting, seed=seed, corners=0, progress=False)
         if verdict.interrupted:
             raise KeyboardInterrupt
@@ -161,7 +161,7 @@ class Chances:
     def confirmed(self, place: Place) -> Counterexample | None:
         """Verify again, with new randomness, a statement that seems to fail.
 
-        Each attempt spends half of the remaining level.
+        Each attempt spends half of the level that earlier attempts have left.
         """
         self.attempts += 1
         budget = place.number or None
@@ -177,7 +177,9 @@ class Chances:
 
 
 def confirming(delta: float, share: float, level: float) -> int | None:
-    """The number of trials after which an exact limit probably shows a violation rate above delta; None if too large.
+    """The number of trials after which an exact limit probably shows a violation rate above delta.
+
+    The result is None if this number is too large.
 
     >>> confirming(0.1, 0.2, 1e-4)
     1024

@@ -16,16 +16,16 @@ from ._problem import Facts, Place, facts
 _FRESH = 32
 _SHAKEN = 8
 _SAFE = 4.0
-_NUMBERS = 400  # numbers in a problem that is evaluated in many digits
+_NUMBERS = 400  # the largest number of numbers in a problem that is evaluated in many digits
 _EPS = float(np.finfo(float).eps)
 
 
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
     """A description of how a candidate was confirmed; None if the candidate was not confirmed.
 
-    The counterexample is evaluated again, operation by operation. It is measured again with other keys, and with
-    inputs that are moved by one rounding error each. The contradiction must be larger than four times the change by
-    these rounding errors, and must not be explained by the rounding slack of the hypotheses.
+    The candidate is evaluated again, operation by operation. The candidate is measured again with other keys, and with
+    inputs that are moved by one rounding error each. The contradiction must be larger than four times the change that
+    these rounding errors cause. The rounding slack of the hypotheses must not explain the contradiction.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)
@@ -57,9 +57,10 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
 
 def _leans(own: Facts, without: str | None) -> bool:
-    """Whether a contradiction is at most the square root of the slack of hypotheses that hold only because of slack.
+    """Whether the rounding slack of hypotheses explains a contradiction.
 
-    A bound that changes like a square root at the limit of a hypothesis can move by this amount.
+    Some hypotheses may hold only because of their slack. A bound that changes like a square root at the limit of such a
+    hypothesis can move by the square root of the slack. The result is True if the contradiction is at most this large.
     """
     slack = [
         h.rounding for h in own.hypotheses if h.checkable and h.name != without and np.any(np.asarray(h.margin) < 0)
@@ -72,7 +73,11 @@ def _leans(own: Facts, without: str | None) -> bool:
 
 
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
-    """Prediction and measurement with 50 digits. None if there is no version of an operation for many digits."""
+    """Prediction and measurement with 50 digits; None if this is not possible.
+
+    There are three reasons: the claim is not written in JAX, the problem is too large, or an operation has no version
+    for many digits.
+    """
     if not claim.traced:
         return None
     arrays, rest = eqx.partition(problem, eqx.is_array)
@@ -86,12 +91,12 @@ def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.nd
         return None
     try:
         return precisely(both, arrays)
-    except Exception:  # any error of an operation on numbers that it was not made for
+    except Exception:  # an operation may raise any error on numbers for which it was not made
         return None
 
 
 def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]]:
-    """A function from problems of one shape to prediction and measurement. It is compiled if the claim is in JAX."""
+    """A function from problems of one shape to prediction and measurement, compiled if the claim is written in JAX."""
     rest = eqx.partition(problem, eqx.is_array)[1]
 
     def evaluated(arrays: object, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -112,7 +117,7 @@ def _rounding(
 ) -> float | None:
     """The change of the largest difference if the inputs are rounded differently, relative to this difference.
 
-    None if rounding explains the difference.
+    The result is None if rounding explains the difference.
     """
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))
@@ -125,7 +130,7 @@ def _rounding(
 
 
 def shaken(problem: object, rng: np.random.Generator) -> object:
-    """The problem with every floating-point number moved up or down by one rounding error. Whole numbers stay."""
+    """The problem with every floating-point number moved by one rounding error. Whole numbers are not changed."""
 
     def move(leaf: jax.Array) -> jax.Array:
         value = np.asarray(leaf)

@@ -13,7 +13,7 @@ from lemmata.engine.claims import COMPILER, Claim, Real, hypotheses_of, measured
 from ._pressure import margins, pressure, pressures
 from ._problem import Place, free_fields, with_fields
 
-FORMS = 9  # how a free field may be changed after it was drawn; 0 means no change
+FORMS = 9  # the number of forms that a free field may get after it was drawn; form 0 is no change
 _AT_ONCE = 16  # rows that are computed in one batch
 
 
@@ -24,7 +24,7 @@ class Drawn:
     Args:
         places: the places of the problems.
         inside: whether every hypothesis holds.
-        pressure: log of measured over predicted; -inf if it is not a number or a hypothesis fails.
+        pressure: the pressure (see `_pressure`); -inf if it is not a number, or if a hypothesis fails.
         margin: the smallest margin of the hypotheses.
         predicted, measured, condition: the predictions, measurements and condition numbers of the trials.
         failed: the number of problems that raised an error.
@@ -128,7 +128,7 @@ def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
 
 
 def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:
-    """A field in one of `FORMS` forms: unchanged, small, large, signs, sparse, equal, whole, and the like.
+    """A field in one of nine forms: unchanged, times 0.1, 0.01 or 10, signs, half zeros, equal, whole, or largest only.
 
     The extreme cases of classical inequalities often have such forms, which random draws rarely have.
     """

@@ -6,8 +6,8 @@ import cmaes
 import numpy as np
 from jaxtyping import Float
 
-_MOST = 400  # numbers; the covariance matrix is that wide
-_LARGE = 1e30  # entries that the strategy does not take
+_MOST = 400  # the largest number of variables, which is the width of the covariance matrix
+_LARGE = 1e30  # the strategy does not accept entries of this size
 
 Vector = Float[np.ndarray, " p"]
 
@@ -16,7 +16,7 @@ def evolve(height: Callable[[Vector], float], start: Vector, seed: int, generati
     """The highest point that the strategy found, and the height of this point.
 
     Args:
-        height: a function of a point. It is -inf if the point does not count.
+        height: the function of a point to maximise. The function returns -inf if the point does not count.
         start: the centre of the first generation.
         seed: the seed of the strategy.
         generations: the largest number of generations.

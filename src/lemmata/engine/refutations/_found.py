@@ -1,4 +1,4 @@
-"""The result of a search: a counterexample, or the surviving claim."""
+"""The results of a search: a counterexample, a claim that survived the search, or a claim that was not tested."""
 
 import dataclasses
 import inspect
@@ -43,7 +43,7 @@ class Counterexample:
     Args:
         claim: the name by which the claim is found.
         place: the place of the problem.
-        predicted, measured: the claim's value and the true value, in the component with the largest contradiction.
+        predicted, measured: the claim's value and the true value, in the component that is nearest to a contradiction.
         ratio: measured / predicted in this component, or predicted / measured for a lower bound. For an identity, it is
             the gap in units of the rounding error.
         hypotheses: name and margin of each condition that can be checked.
@@ -51,9 +51,9 @@ class Counterexample:
         trials: the number of problems that the search tested.
         steps: the number of steps by which the problem was simplified.
         alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
-            means or rates. These are refuted by a verification at the place's setting and seed. In this case,
-            `predicted` is an end of the verification's band, and `measured` is the verification's statistic.
-        budget, level: the budget and the level of that verification.
+            means or rates. A verification at the place's setting and seed refutes such a statement. Then `predicted` is
+            the upper end of the verification's band, and `measured` is the verification's statistic.
+        budget, level: the number of trials and the level of that verification.
         unstored: the reason why the search could no longer be stored; empty if it was stored, or if storing was not
             requested.
     """
@@ -101,20 +101,20 @@ class Counterexample:
         files: dict[str, str | bytes] = {f"{_STEM}.npz": content.getvalue()} if arrays else {}
         record = {"schema": SCHEMA, **plain(record), "arrays": digest(content.getvalue()) if arrays else None}
         files[f"{_STEM}.json"] = json.dumps(record, indent=1, default=float)
-        files[f"{_STEM}.py"] = _SCRIPT.format(claim=ascii(self.claim))  # the name of a file may hold quotes
+        files[f"{_STEM}.py"] = _SCRIPT.format(claim=ascii(self.claim))  # the name of a file may contain quotes
         replace_files(directory, _STEM, files, gone=[] if arrays else [f"{_STEM}.npz"])
         return directory / f"{_STEM}.py"
 
 
 @dataclasses.dataclass(frozen=True)
 class Survived:
-    """The result of a search that found no counterexample. It is evidence, but never a proof.
+    """The result of a search that found no counterexample. This result is evidence, but never a proof.
 
     Args:
         claim: the name of the claim.
         settings: the number of settings that were searched.
         trials: the number of problems that were tested.
-        climbed: the number of problems from which the search climbed to a higher pressure.
+        climbed: the number of problems from which the search tried to raise the pressure (see `_pressure`).
         ratio: the largest ratio of measured to predicted that the search found, or of predicted to measured for a lower
             bound. None if ratios have no meaning.
         place: where this ratio was found; None if no problem could be judged.
@@ -140,7 +140,7 @@ class Survived:
 
     @property
     def tightness(self) -> float | None:
-        """The share of the constant that the search showed to be needed. If it is 1, the bound is attained."""
+        """The share of the bound's constant that the search showed to be needed. If it is 1, the bound is attained."""
         return self.ratio
 
     def __str__(self) -> str:
@@ -272,7 +272,7 @@ def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
 
 
 def judged(claim: Claim, place: Place, budget: int | None = None, level: float = LEVEL) -> dict[str, Any]:
-    """The record of a verification at a place. Its reason is empty if the verification does not refute the claim."""
+    """The record of a verification at a place. `confirmed` is empty if the verification does not refute the claim."""
     verdict = verify(claim, place.setting, budget=budget, seed=place.seed, corners=0, level=level, progress=False)
     refuted = verdict.status is Status.REFUTED
     band, statistic = verdict.band or (math.nan, math.nan), math.nan if verdict.estimate is None else verdict.estimate

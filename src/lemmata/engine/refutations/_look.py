@@ -1,4 +1,4 @@
-"""Search at one setting: draw problems, and climb from some of them to a higher pressure."""
+"""Search at one setting: draw problems, and raise the pressure (see `_pressure`) from some of them."""
 
 import dataclasses
 import math
@@ -19,10 +19,10 @@ from ._problem import Place, called_free, facts, free_fields, with_fields
 from ._region import beside
 
 _PROBLEMS = 64
-_PLAIN = 24  # the drawn problems, at this very setting
-_HIGHEST, _OTHERS = 2, 2  # that are climbed from
+_PLAIN = 24  # problems that are drawn at exactly this setting and are not changed
+_HIGHEST, _OTHERS = 2, 2  # from which the search starts: problems with the highest pressure, and others
 _STEPS = 60
-_SHAPES = 8  # that stay compiled
+_SHAPES = 8  # the largest number of compiled programs that are kept
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Seen:
 
     Args:
         value: the largest pressure (see `pressure`) that was found.
-        margin: the margin of the hypotheses at the problem that is nearest to satisfying them.
+        margin: the margin of the hypotheses at the problem that satisfies them best.
         setting: the setting with the largest pressure; its real numbers may differ from the requested ones.
         place: the place that contradicts the claim; None if there is none.
     """
@@ -64,7 +64,7 @@ class Look:
     def at(self, setting: dict[str, Any], number: int) -> Seen:
         """Search a setting. Return its largest pressure, and a place that contradicts the claim if one was found."""
         seen = self._seen(setting, number)
-        self.settings += 1  # a setting that Ctrl-C cut short was not searched
+        self.settings += 1  # a setting that Ctrl-C cut short does not count
         return seen
 
     def _seen(self, setting: dict[str, Any], number: int) -> Seen:
@@ -99,7 +99,7 @@ class Look:
         return self._raised([drawn.places[row] for row in dict.fromkeys(starts) if inside[row]], seen)
 
     def _drawn(self, setting: dict[str, Any], number: int) -> Drawn:
-        """Problems of a setting and of similar settings in various forms; without JAX, plain problems of a setting."""
+        """Draw problems of a setting. For a claim in JAX, also change their free fields and their real settings."""
         seed = self.seed + number
         if self.claim.traced and self.traced is not False:
             rng, space = np.random.default_rng(seed), self.claim.population.settings()
@@ -112,7 +112,7 @@ class Look:
                 drawn = draws.judge(seed, np.arange(_PROBLEMS), forms, settings)
                 self.traced = True
                 return drawn
-            except Exception:  # a population may need its settings as Python's numbers
+            except Exception:  # a population may need its settings as Python numbers
                 if self.traced:
                     raise
                 self.traced = False
@@ -137,7 +137,10 @@ class Look:
         return known[0]
 
     def _raised(self, places: list[Place], seen: Seen) -> Seen:
-        """Climb from some problems by gradient ascent. Then search from the best of them without derivatives."""
+        """Raise the pressure from some problems by gradient ascent, and from the best of them also without derivatives.
+
+        For a claim that is not written in JAX, search from each of the problems without derivatives.
+        """
         highest, start = -math.inf, None
         for place in places:
             if not free_fields(self.claim, place.problem(self.claim)):
@@ -180,7 +183,7 @@ class Look:
         def height(z: np.ndarray) -> float:
             try:
                 own = facts(claim, with_fields(problem, unravel(jnp.asarray(z))), key)
-            except Exception:  # a claim's own code may raise anything on numbers that were not drawn
+            except Exception:  # a claim's own code may raise any error for numbers that were not drawn
                 return -np.inf
             if not allowed(own.hypotheses, self.without):
                 return -np.inf
@@ -195,10 +198,10 @@ class Look:
         return value, moved, against
 
     def _note(self, value: float, place: Place, against: bool) -> None:
-        """Remember the largest pressure.
+        """Store the largest pressure and its place.
 
-        For a bound, a positive pressure that is only rounding counts as 0. A contradiction of a bound is not
-        remembered.
+        For a bound, a positive pressure that is only a rounding error counts as 0. A contradiction of a bound is not
+        stored.
         """
         if not isinstance(self.claim.relation, Equal):
             value = -math.inf if against else min(value, 0.0)

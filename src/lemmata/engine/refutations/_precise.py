@@ -16,10 +16,10 @@ import mpmath as mp
 import numpy as np
 
 DIGITS = 50
-_WORK = 1e6  # units of about a microsecond: the least cost of one number of an operation
+_WORK = 1e6  # the allowed work in units of about a microsecond, the smallest cost of one number in one operation
 _A_MOVE = 500.0
 _left: contextvars.ContextVar[list[float]] = contextvars.ContextVar("_left")
-Values = Any  # np.ndarray of objects if numbers are real, of JAX's own types elsewhere
+Values = Any  # for real numbers, an np.ndarray of mpmath numbers; otherwise an array of a type of JAX
 
 
 class Unsupported(Exception):
@@ -137,7 +137,7 @@ def _plain(values: list[Values]) -> bool:
 
 
 def _moved(equation: Any, values: list[Values]) -> list[Values]:
-    """Let JAX compute the new places of the numbers, then move the numbers there."""
+    """Let JAX compute the new positions of the numbers. Then move the numbers to these positions."""
     pool, places = [], []
     for value in values:
         if _real(value):
@@ -147,7 +147,7 @@ def _moved(equation: Any, values: list[Values]) -> list[Values]:
         else:
             places.append(jnp.asarray(value))
     params = dict(equation.params)
-    if "FILL" in str(params.get("mode", "")).upper():  # fillers have no place
+    if "FILL" in str(params.get("mode", "")).upper():  # a number that JAX would fill in has no old position
         params["mode"] = jax.lax.GatherScatterMode.CLIP
     found = equation.primitive.bind(*places, **params)
     everything = np.concatenate(pool)

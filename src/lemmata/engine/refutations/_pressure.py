@@ -1,4 +1,4 @@
-"""The pressure of a trial: a number for a search to raise, which says how near the trial is to a contradiction."""
+"""The pressure of a trial: a number that says how near the trial is to a contradiction. The search raises it."""
 
 from typing import Any
 
@@ -27,10 +27,10 @@ def searchable(claim: Claim) -> bool:
 def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) -> Float[Array, ""]:
     """The logarithm of measured over predicted, in the component that is nearest to a contradiction.
 
-    For lower bounds, the pressure is the logarithm of predicted over measured. For an identity, it is the gap in units
-    of the rounding error. If the bound is not positive, or the bounded value is negative, the pressure is the
-    difference of the two values divided by the sum of their moduli. If the pressure is above 0, the statement fails, up
-    to rounding.
+    For lower bounds, the pressure is the logarithm of predicted over measured. For an identity, it is the logarithm of
+    the gap in units of the rounding error. If the bound is not positive, or if the bounded value is negative, the
+    pressure is the difference of the two values divided by the sum of their moduli. If the pressure is above 0, the
+    statement fails, up to rounding.
     """
     above, below = (measured, predicted) if not isinstance(claim.relation, AtLeast | Witness) else (predicted, measured)
     size = jnp.maximum(jnp.abs(above), jnp.abs(below))
@@ -38,7 +38,7 @@ def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) 
         wide = condition.reshape(condition.shape + (1,) * (size.ndim - condition.ndim))
         gap = jnp.abs(above - below) / (ROUNDING * wide * size + _TINY)
         return jnp.max(jnp.log(gap + _TINY))
-    # A measurement of 0 under a positive bound is far from a violation. So a share below _LEAST has no slope.
+    # A measurement of 0 under a positive bound is far from a violation. So a ratio below _LEAST has no slope.
     both = (above >= 0) & (below > 0)
     ratio = jnp.log(jnp.maximum(jnp.where(both, above, 1.0) / jnp.where(both, below, 1.0), _LEAST))
     apart = (above - below) / (jnp.abs(above) + jnp.abs(below) + _TINY)
@@ -60,7 +60,7 @@ def contradicts(claim: Claim, predicted: Any, measured: Any, condition: Any) -> 
 
 
 def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[Array, " k"]:
-    """The distances of the checked conditions from failing; a condition that fails only by rounding counts as 0."""
+    """The margins of the conditions that can be checked. A condition that fails only by rounding has the margin 0."""
     own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
     if not own:
         return jnp.zeros(0)

@@ -13,7 +13,7 @@ from lemmata.engine.claims import Claim, hypotheses_of, measured, root_key
 
 
 def called_free(claim: Claim) -> tuple[str, ...]:
-    """The fields that the population's class lists as free. A dataclass field named `free` has another meaning."""
+    """The fields that the population's class lists as `free`; none if `free` is itself a field of the population."""
     population = claim.population
     own = dataclasses.is_dataclass(population) and any(field.name == "free" for field in dataclasses.fields(population))
     return () if own else tuple(getattr(population, "free", ()))
@@ -34,7 +34,7 @@ def with_fields(problem: Any, fields: dict[str, Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """The place of a problem: a setting, the key of a trial, and values of free fields.
+    """The place of a problem: a setting, the seed and number of a trial, and values of free fields.
 
     Args:
         setting: the setting of the population.
@@ -75,7 +75,7 @@ def facts(claim: Claim, problem: Any, key: Key[Array, ""]) -> Facts:
 
 
 def spelled_out(claim: Claim, place: Place) -> Place:
-    """The same place with the values of all free fields written down."""
+    """The same place, with the values of all free fields of its problem in `fields`."""
     problem = place.problem(claim)
     own = {name: np.asarray(getattr(problem, name), float) for name in free_fields(claim, problem)}
     return dataclasses.replace(place, fields=own)

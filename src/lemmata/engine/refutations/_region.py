@@ -13,7 +13,11 @@ Variable = Integer | Real | Choice
 
 
 def ends(variable: Variable, reach: float = 4.0) -> tuple[Any, Any]:
-    """The ends of a search region: the least value, and the larger of `reach` times the default and extra settings."""
+    """The ends of the search region of a variable, within its range.
+
+    The lower end is the smallest value. The upper end is `reach` times the default, or the upper end of the extra
+    settings if this is larger.
+    """
     if isinstance(variable, Choice):
         return variable.options[0], variable.options[-1]
     corner = variable.corners[1] if variable.corners else 0
@@ -34,7 +38,7 @@ def beginnings(space: Space) -> list[dict[str, Any]]:
 
 
 def anywhere(space: Space, fixed: dict[str, Any], reach: float, rng: np.random.Generator) -> dict[str, Any] | None:
-    """A uniform or log-uniform setting of the region; None if the rules of the space exclude nearly all settings."""
+    """A random setting, uniform or log-uniform in the region; None if the rules exclude nearly all settings."""
     for _ in range(_TRIES):
         even, own = rng.random() < 0.5, {}
         for name, variable in space.variables.items():
@@ -56,7 +60,7 @@ def anywhere(space: Space, fixed: dict[str, Any], reach: float, rng: np.random.G
 
 
 def steps_of(space: Space, setting: dict[str, Any]) -> dict[str, Any]:
-    """A setting in Optuna's units, where whole numbers are counted in steps."""
+    """A setting in the units in which Optuna stores it: a whole number is divided by the step of its variable."""
     pairs = ((name, value, space.variables[name]) for name, value in setting.items())
     return {name: value // one.step if isinstance(one, Integer) else value for name, value, one in pairs}
 
@@ -81,9 +85,10 @@ def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: f
 def beside(
     space: Space, setting: dict[str, Any], moved: list[str], count: int, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
-    """Settings that differ from one setting only in their real numbers, which are near the given numbers or anywhere.
+    """Settings that differ from a given setting only in the real numbers that `moved` names.
 
-    If the rules forbid a new setting, the given setting takes its place.
+    A new number is near the given number, or anywhere in the region. If the rules forbid a new setting, the given
+    setting takes its place.
     """
     found = []
     for _ in range(count if moved else 0):

@@ -1,4 +1,4 @@
-"""The outer search: choose settings, and turn a candidate into a counterexample."""
+"""The outer search: choose settings, confirm a candidate for a counterexample, and simplify it."""
 
 import contextlib
 import dataclasses
@@ -33,8 +33,8 @@ Progress = Callable[[int, float | None], None]
 _WIDER = 6  # settings until larger sizes are searched, too
 _WANDERING = 3  # one in this number of settings is drawn from the whole region
 _TRIES = 20
-_QUICK = 1 / 30  # share of the budget: if a setting takes longer, no larger one is tried
-_SEEDS = 100_000  # seeds of one search
+_QUICK = 1 / 30  # share of the budget: if a setting takes longer, no larger settings are tried
+_SEEDS = 100_000  # the number of seeds that one search may use
 _SHRINKING = 0.4  # share of the budget for making a counterexample simpler
 
 
@@ -51,18 +51,18 @@ def refute(
     clock: Callable[[], float] = time.monotonic,
     simplify: float | None = None,
 ) -> Searched:
-    """Search inside a claim's hypotheses for a problem on which it fails.
+    """Search for a problem that satisfies a claim's hypotheses and contradicts the claim.
 
-    Optuna chooses settings and learns where the statement is nearly false. At each setting, problems are drawn. From
-    the problems nearest to failing, projected gradient ascent on log(measured/predicted) moves the fields that the
-    population calls `free`. If the claim is not written in JAX, an evolution strategy moves them. A counterexample is
-    confirmed on new randomness and against rounding, and then simplified. For a statement with a probability, about a
-    mean or about a rate, only settings are searched. Such a statement is refuted by a second verification with another
-    seed.
+    Optuna chooses settings at which the statement is nearly false. At each setting, problems are drawn. Projected
+    gradient ascent on log(measured/predicted) starts from the problems nearest to a contradiction, and changes the
+    fields that the population lists as `free`. If the claim is not written in JAX, an evolution strategy changes these
+    fields. A counterexample is confirmed with new random keys and changed rounding errors, and then simplified. If the
+    statement has a probability, or is about a mean or a rate, only settings are searched. Such a statement is refuted
+    by a second verification with another seed.
 
-    At least one setting is searched, however small the budget. Ctrl-C ends the search with the results so far. If
-    there are none, KeyboardInterrupt is raised. If the storage can no longer be written, the search prints a warning
-    and goes on without storage.
+    At least one setting is searched, however small the budget. Ctrl-C ends the search with the results so far. If there
+    are no results, KeyboardInterrupt is raised. If the storage can no longer be written, the search continues without
+    storage, and `unstored` in the result gives the reason.
 
     Args:
         claim: the claim.
@@ -72,9 +72,9 @@ def refute(
         seed: the seed of all randomness.
         executor: where the searches run, one seed for each worker. None runs one search in this process.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna. If it holds an earlier search for the same
-            claim, code and hypotheses, this search is continued.
-        progress: called with the number of settings and the largest ratio so far.
+        storage: a SQLite file, or the URL of another database of Optuna. If the storage has an earlier search for the
+            same claim, code and hypotheses, the earlier search is continued.
+        progress: a function that is called with the number of settings and the largest ratio so far.
         clock: the function that measures the budget. Use `time.process_time` on a machine that other programs use, too.
         simplify: the seconds for simplifying a counterexample; None takes 0.4 of the budget.
 
@@ -128,7 +128,7 @@ def refute(
 
 @dataclasses.dataclass
 class _Run:
-    """A running search: what it has tested, its deadline, the range of the settings, and its result."""
+    """A running search: the settings that it has tested, its time budget, the range of the settings, and its result."""
 
     claim: Claim
     space: Space
@@ -179,7 +179,7 @@ class _Run:
                 return
 
     def look_at(self, setting: dict[str, Any], number: int) -> Seen:
-        """Search at a setting. The search counts as failed if the claim's own code raises an error or exits."""
+        """Search at a setting. This setting counts as failed if the claim's own code raises an error or exits."""
         search = self.search
         try:
             seen = search.at(setting, number)
@@ -242,7 +242,7 @@ def _ratio(search: Look | Chances) -> float | None:
 def _report(study: optuna.Study, asked: optuna.Trial, own: dict[str, Any], seen: Seen) -> None:
     """Report a setting to the study: its pressure, and by how much its problems are outside the hypotheses.
 
-    If the largest pressure was found at other real numbers than requested, the study also learns these other numbers.
+    If the largest pressure was found at other real numbers than requested, these numbers are reported, too.
     """
     value = max(seen.value, -1e6)
     asked.set_constraint("hypotheses", max(-seen.margin, 0.0))
@@ -278,7 +278,7 @@ def _confirmed(
         return None if other is None else spelled_out(claim, other)
 
     steps = 0
-    with contextlib.suppress(KeyboardInterrupt):  # what is confirmed stays, and the request is heeded after it
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the simplification; the counterexample is kept
         place, said, steps = shrink(claim, place, said, again, until, fixed, without, clock)
     blank = Counterexample(address(claim), place, 0.0, 0.0, 0.0, (), said, search.trials, steps)
     return evaluated(claim, blank)

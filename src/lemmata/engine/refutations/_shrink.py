@@ -16,7 +16,7 @@ from ._confirm import confirm
 from ._pressure import allowed, contradicts
 from ._problem import Place, facts, with_fields
 
-_ENTRIES = 64  # entries of a field whose entries are tried one at a time
+_ENTRIES = 64  # in a field with at most this number of entries, the entries are also changed one at a time
 Again = Callable[[dict[str, Any]], Place | None]
 
 
@@ -36,7 +36,7 @@ def shrink(
         claim: the claim.
         place: a counterexample.
         said: how the counterexample was confirmed.
-        again: a function that runs a short search at another setting.
+        again: a function that runs a short search at another setting and returns a counterexample, or None.
         until: the time of the clock at which to stop.
         fixed: settings that are fixed.
         without: a hypothesis that need not hold.
@@ -84,7 +84,7 @@ def _rounder(
 
 
 def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable[[dict[str, np.ndarray]], bool]:
-    """Return a function that tests whether the claim still fails, inside its hypotheses, with given free fields."""
+    """Return a function of the free fields that tests whether the hypotheses hold and the claim fails."""
     problem, key = place.problem(claim), place.keys(claim)[1]
     if claim.traced and place.fields:
         ascent, arrays = Ascent(claim, problem, without), eqx.filter(problem, eqx.is_array)
@@ -98,7 +98,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
     def plain(fields: dict[str, np.ndarray]) -> bool:
         try:
             own = facts(claim, with_fields(problem, fields), key)
-        except Exception:  # a claim's own code may raise anything on numbers that were not drawn
+        except Exception:  # a claim's own code may raise any error for numbers that were not drawn
             return False
         return allowed(own.hypotheses, without) and contradicts(claim, own.predicted, own.measured, own.condition)
 
@@ -106,7 +106,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
 
 
 def smaller(space: Space, setting: dict[str, Any], fixed: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Simpler settings that the rules of the space allow. The first change all variables, the others only one."""
+    """Simpler settings that the rules allow: first with all variables or all sizes changed, then with one changed."""
     least = {name: _simpler(one, setting[name]) for name, one in space.variables.items() if name not in fixed}
     whole = {name: values[0] for name, values in least.items() if values}
     sizes = {name: value for name, value in whole.items() if isinstance(space.variables[name], Integer)}
@@ -157,7 +157,7 @@ def simpler(fields: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
                     other = np.array(value)
                     other[at] = rounded
                     changed.append(other)
-        for other in map(np.asarray, changed):  # functions of an array without axes give numbers
+        for other in map(np.asarray, changed):  # for an array without axes, NumPy's functions return numbers
             if _weight(other) < _weight(value):
                 yield {**fields, name: other}
 

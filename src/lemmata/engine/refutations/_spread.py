@@ -38,8 +38,8 @@ def searches(
         budget: the seconds for each search.
         each: the number of searches for each claim.
         seed: the seed of all randomness.
-        told: called with the name of the claim after each search.
-        options: as in `refute`.
+        told: a function that is called with the name of the claim after each search.
+        options: further arguments of `refute`.
     """
     tasks = [
         ((claim.name, number), (search, sent(claim), budget, {"seed": seed_of(seed, number), **options}))

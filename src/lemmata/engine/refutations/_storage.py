@@ -38,7 +38,7 @@ def open_study(
     """
     url = (
         storage if storage is None or "://" in storage else f"sqlite:///{os.path.abspath(storage)}"
-    )  # claims may go elsewhere
+    )  # an absolute path, because the code of a claim may change the current folder
     _check_file(url)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
@@ -47,7 +47,7 @@ def open_study(
             direction="maximize",
             sampler=sampler,
             storage=url,
-            study_name=claim.name if storage is None else study_name(claim, without),  # code takes seconds to read
+            study_name=claim.name if storage is None else study_name(claim, without),  # this name takes seconds
             load_if_exists=True,
         )
         if not study.trials:
@@ -88,7 +88,7 @@ def storage_failure(error: Exception, storage: str | None) -> str:
 
 
 def _check_file(url: str | None) -> None:
-    """Refuse a file that is not a database of Optuna's, without writing to it."""
+    """Raise an error for a file that is not a database of Optuna. The file is only read."""
     kind, separator, rest = (url or "").partition(":///")
     if not separator or kind.partition("+")[0] != "sqlite":
         return
@@ -99,7 +99,7 @@ def _check_file(url: str | None) -> None:
         if stat.S_ISREG(mode):
             with path.open("rb") as file:
                 head = file.read(len(_HEADER))
-    except (FileNotFoundError, ValueError):  # a new file, or a name that Optuna refuses in its own words
+    except (FileNotFoundError, ValueError):  # a new file, or a name for which Optuna itself raises an error
         return
     except OSError as error:
         raise _refused(str(path), error.strerror or str(error)) from error
@@ -109,8 +109,8 @@ def _check_file(url: str | None) -> None:
         return
     if head != _HEADER:
         raise _refused(str(path), "a file of another kind")
-    # SQLite would make another file beside a database with a write-ahead log, unless the database is opened as
-    # unchanging.
+    # If the database uses a write-ahead log, SQLite would make another file next to it, unless it is opened as
+    # immutable.
     options = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True)) as own:

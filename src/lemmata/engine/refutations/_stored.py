@@ -49,7 +49,7 @@ class StoredCounterexample(TypedDict):
 
 
 def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
-    """Read the record in a file and check every field. Also return the first words of errors about the file.
+    """Read the record in a file and check every field. Also return the texts of error messages about the file.
 
     Args:
         path: the path of the JSON file.
@@ -74,7 +74,7 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
 
 def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
-    """The arrays of a record; None if the record has no arrays. Headers are read first, to refuse too large arrays.
+    """The arrays of a record; empty if the record has no arrays. Headers are read first, to refuse too large arrays.
 
     Args:
         path: the path of the NPZ file.
@@ -118,16 +118,16 @@ def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
 
 
 def placed(claim: Claim, record: StoredCounterexample, told: Told, arrays: dict[str, np.ndarray]) -> Place:
-    """The place that a record names: a setting of the claim's population, and arrays of its problem's fields.
+    """The place that a record names: a setting of the claim's population, and values of free fields.
 
     Args:
         claim: the claim.
         record: the content of the file.
-        told: the first words of errors about the file.
+        told: the texts of error messages about the file.
         arrays: values of free fields.
 
     Raises:
-        DataError: if the claim's population does not have this setting, or its problem does not have these fields.
+        DataError: if the claim's population does not have this setting, or if its problem does not have these fields.
     """
     own = record["place"]
     try:

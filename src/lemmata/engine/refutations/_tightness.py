@@ -17,8 +17,9 @@ from ._problem import Facts, Place, facts
 from ._search import refute
 
 _DRAWN = 64  # problems at a setting, for a statement with a probability
-_MOST = 30  # settings
-# beyond it, unconfirmed ratios are rounding; below it, the hypotheses' own slack, 1e-12, explains them
+_MOST = 30  # the largest number of extra settings
+# A larger ratio without a confirmed counterexample is a rounding error. The hypotheses' slack, 1e-12, can explain a
+# counterexample up to this ratio.
 _ATTAINED = 1 + 1e-6
 
 
@@ -68,8 +69,8 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
     """Search for the largest ratio of a bound, or for a counterexample to any claim, in a given processor time.
 
     The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of order 1 -
-    delta over 64 problems. The largest of these quantiles, at the default setting and at settings around it, is
-    reported. It is the best constant that the draws do not contradict.
+    delta over 64 problems. The function reports the largest of these quantiles, at the default setting and at extra
+    settings. This quantile is the best constant that the draws do not contradict.
 
     Args:
         claim: the claim.
@@ -80,7 +81,7 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
         PrecisionError: if float64 is off.
         SettingError: for a budget that is not above 0.
         SolverError: if no problem could be judged.
-        KeyboardInterrupt: after Ctrl-C, since the search was cut short.
+        KeyboardInterrupt: if Ctrl-C cut the search short.
 
     >>> import jax
     >>> from lemmata.engine.claims import find
@@ -163,14 +164,14 @@ def _ratio(claim: Claim, place: Place) -> float | None:
 
 
 def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
-    """Move a claim as printed to the population of the first claim that corrects it and has the same problems.
+    """Give a claim as printed the population of the first claim that corrects it and has the same type of problems.
 
     Args:
         claim: the claim as printed.
         neighbours: all claims.
 
     Returns:
-        The claim itself if no neighbour has the same problems, or if a neighbour has the same population.
+        The new claim, or the given claim if no such neighbour exists or if a neighbour has the same population.
     """
     found = [other.population for other in neighbours if other.corrects is type(claim)]
     found = [own for own in found if own.problem is claim.population.problem]

@@ -14,18 +14,19 @@ from lemmata.errors import UnknownNameError
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
 """The possible verdicts on a statement.
 
-"Loose" includes empty statements. "Contradictory" means that another statement of the source denies the statement.
+A statement that says nothing also counts as "true but loose". "Contradictory" means that another statement of the
+source contradicts the statement.
 """
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""A statement whose number begins with one of these words, such as "Figure 2", counts as a remark."""
+"""Words with the kinds that they show. A statement whose number begins with one of them ("Figure 2") is a remark."""
 
 REFERENCES = ("real", "altered", "missing")
 """The possible statuses of a work that a source cites."""
 
 
 REPRODUCED = ("reproduced", "in part", "not reproduced", "contradicted", "not run")
-"""The possible verdicts on a result of a paper at the size of this machine."""
+"""The possible outcomes of an attempt to reproduce a paper's result, at a size that one machine can run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Statement:
         number: the number of the statement, exactly as in the source.
         kind: the kind of the statement.
         title: a name in lemmata's own words; may be empty.
-        reason: the reason why no claim tests the statement; None if a claim does.
-        says: the statement in lemmata's own words; empty if its claims already say it.
-        verdict: the verdict on the statement, one of `VERDICTS`; None if its claims give the verdict.
+        reason: the reason why no claim tests the statement; None if a claim tests it.
+        says: the statement in lemmata's own words; empty if the claims that test it already have these words.
+        verdict: the verdict on the statement, one of `VERDICTS`; None if claims give the verdict.
         because: the reason for this verdict.
     """
 
@@ -56,10 +57,11 @@ class Reference:
     """An entry of a source's own bibliography, and whether the cited work exists.
 
     Args:
-        number: the number of the entry in that bibliography.
+        number: the number of the entry in the bibliography.
         cited: authors, year and title as in the source, shortened.
-        status: "real" as cited, "altered" (a work with other authors, title or year), or "missing".
-        note: what is different.
+        status: "real" (the work exists as cited), "altered" (a work with other authors, title or year exists), or
+            "missing".
+        note: the differences between the citation and the work.
     """
 
     number: int
@@ -70,7 +72,7 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """A result of a paper that was reproduced here, with the size at which it was run, and the outcome.
+    """An attempt to reproduce a result of a paper, with the size of this attempt, and the outcome.
 
     Args:
         headline: the paper's result, in lemmata's own words.
@@ -92,9 +94,9 @@ class Problem:
     Args:
         number: the number of the problem in the source.
         title: a name in lemmata's own words.
-        difficulty: the source's own rating, of 10.
+        difficulty: the source's own rating of the difficulty, on a scale up to 10.
         statement: the question in words.
-        known: what is known about the problem here.
+        known: the answer of lemmata's claims, as far as they answer the question.
     """
 
     number: int
@@ -154,7 +156,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """The numbers of a source's statements that are not in the list, because no listed statement has them.
+    """The numbers in a source, such as numbers of equations, that are not listed as statements.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
@@ -193,7 +195,7 @@ def problems(key: str) -> tuple[Problem, ...]:
 
 @functools.cache
 def reproductions(key: str) -> tuple[Reproduction, ...]:
-    """The results of a paper that were reproduced here; empty if the source is not a paper that reports results.
+    """The attempts to reproduce results of a paper; empty if there were none.
 
     >>> reproductions("gu2024softmax")
     ()
@@ -225,7 +227,7 @@ def _word(number: str) -> str:
 
 
 def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
-    """The statements of a source. Each comes with the given claims that name this statement by its exact number."""
+    """The statements of a source, each with those of the given claims that name the statement by its exact number."""
     judges: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.source.key == key:
