@@ -1,4 +1,4 @@
-"""Decide which differences between families exceed chance, by a paired bootstrap over rows with Holm's correction."""
+"""Test which differences between families are significant, by a paired bootstrap over rows with Holm's correction."""
 
 import dataclasses
 import itertools
@@ -8,15 +8,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
-"""The number of bootstrap samples, the level, and the smallest difference between two errors that matters.
+"""The number of bootstrap samples, the significance level, and the smallest difference of two errors that matters.
 
-Errors are shares of the target's variance.
+The errors are shares of the target's variance.
 """
 TIMES, ROUNDING = 2.0, 1e-10
-"""The first number is the smallest factor between two errors that matters even if both errors are small.
+"""The smallest factor between two errors that matters even if both errors are small, and the size of rounding errors.
 
-A model whose error falls as 1/n gains this factor from twice the rows. The second number is the error below which all
-differences are rounding errors.
+A model whose error falls as 1/n gains this factor from twice the rows. Two errors below `ROUNDING` differ only by
+rounding.
 """
 
 
@@ -26,7 +26,7 @@ class Bootstrap:
 
     Args:
         points: the error of each family.
-        samples: the errors of the families on resampled rows.
+        samples: the errors of the families on resampled rows, one line per bootstrap sample.
     """
 
     points: Float[np.ndarray, " f"]
@@ -38,7 +38,7 @@ class Bootstrap:
         return float(lower), float(upper)
 
     def difference(self, first: int, second: int) -> tuple[float, float, float, float]:
-        """The first error minus the second, its central 95 % interval, and the two-sided p-value of no difference."""
+        """The error of `first` minus the error of `second`, its central 95 % interval, and its two-sided p-value."""
         apart = self.samples[:, first] - self.samples[:, second]
         lower, upper = np.quantile(apart, [LEVEL / 2, 1 - LEVEL / 2])
         one_sided = (1 + min(int((apart <= 0).sum()), int((apart >= 0).sum()))) / (1 + len(apart))
@@ -47,7 +47,7 @@ class Bootstrap:
     def ratio(self, first: int, second: int, level: float = LEVEL) -> tuple[float, float, float]:
         """The error of the first family divided by the error of the second, with its interval at level 1 - level.
 
-        Errors below rounding error are set to rounding error.
+        Errors below `ROUNDING` are set to `ROUNDING`.
         """
         parts = [np.maximum(table[..., [first, second]], ROUNDING) for table in (self.points, self.samples)]
         point, samples = (part[..., 0] / part[..., 1] for part in parts)
@@ -62,14 +62,14 @@ def bootstrap(
     total: int,
     seed: int,
 ) -> Bootstrap:
-    """Resample the rows. Each row keeps its losses in all splits, so a row that is in several splits counts once.
+    """Resample the held-out rows. A row keeps its losses in all splits, so a row that is in several splits counts once.
 
-    The error of a family is the sum of its losses over the sum of the losses of guessing. Training sets are not drawn
-    anew, so the interval is about new held-out rows only.
+    The error of a family is the sum of its losses divided by the sum of the losses of guessing. Training sets are not
+    resampled, so the intervals describe new held-out rows only.
 
     Args:
         losses: the losses of each family, one line per split.
-        guesses: losses of predicting the mean of the training rows.
+        guesses: the losses if the mean of the training rows is predicted.
         tests: the row to which each loss belongs.
         total: the number of rows.
         seed: the seed of the resampling.
@@ -93,11 +93,11 @@ class Pair:
     Args:
         first, second: the positions of the two families.
         difference: error of the first minus error of the second, in shares of the variance.
-        lower, upper: its central 95 % interval.
+        lower, upper: the central 95 % interval of `difference`.
         p_value: the two-sided p-value of no difference.
         adjusted: the p-value after Holm's correction over all pairs.
         ratio: error of the first divided by error of the second.
-        least, most: the interval of `ratio`; nan if it is not known. The intervals of all pairs hold together at 95 %.
+        least, most: the interval of `ratio`; nan if unknown. The intervals of all pairs hold simultaneously at 95 %.
     """
 
     first: int
@@ -119,7 +119,7 @@ class Pair:
 
 
 def pairs(of: Bootstrap) -> list[Pair]:
-    """Compare all pairs of families. Holm's correction makes the level hold for all pairs together."""
+    """Compare all pairs of families. By Holm's correction, the significance level holds for all pairs together."""
     places = list(itertools.combinations(range(len(of.points)), 2))
     found = [of.difference(*place) for place in places]
     adjusted = holm([item[3] for item in found])
@@ -131,7 +131,7 @@ def pairs(of: Bootstrap) -> list[Pair]:
 
 
 def holm(values: list[float]) -> list[float]:
-    """Return the p-values after Holm's step-down correction.
+    """Return the p-values after Holm's step-down correction for several tests.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -147,9 +147,8 @@ def holm(values: list[float]) -> list[float]:
 def leaders(errors: list[float], compared: list[Pair]) -> list[int]:
     """Return, best first, the family with the smallest error and all families that it does not decidedly beat.
 
-    If only one family is returned, it wins.
-
-    A family wins if its error is below the error of every other family, and each difference is decided.
+    If only one family is returned, this family wins: its error is below the error of every other family, and
+    `Pair.decided` is true for each of these differences.
     """
     order = sorted(range(len(errors)), key=errors.__getitem__)
     if not order:

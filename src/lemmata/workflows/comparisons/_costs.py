@@ -1,6 +1,6 @@
-"""The cost of mixing as a function of the length of a row.
+"""Measure the cost of a mixer as a function of the length of a row.
 
-The cost is measured in operations, in memory of the compiled program and in time.
+The cost is the number of operations, the memory of the compiled program and the time.
 """
 
 import time
@@ -17,21 +17,21 @@ from lemmata.workflows.records.comparisons import Cost, CostPoint
 from ._mixers import BY_NAME, MODES, mixer, one_step
 
 SHORTEST_RUN = 0.01
-"""The least duration of one timing, in seconds."""
+"""The duration of one timing in seconds. Shorter runs are repeated until they fill it, but at most 200 times."""
 
 
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
-    """Measure, at each length, the cost of mixing one row at every position and reading it out by one linear map.
+    """Measure, at each length, the cost of mixing one row at every position and applying one linear map to the result.
 
-    Operations and bytes are those that the compiler reports. The compiler counts the body of a loop only once, so the
-    step of the recurrence is compiled separately and counted T times.
+    The compiler reports the numbers of operations and bytes. It counts the body of a loop only once. The step of the
+    recurrence is therefore compiled separately and counted T times, where T is the length.
 
     Args:
         family: the name of the family.
-        lengths: at least two lengths. Lengths that would not fit into a quarter of the memory are left out.
+        lengths: at least two lengths. For attention, lengths that need more than a quarter of the memory are left out.
         channels: the number of numbers in a token.
-        mean: whether the comparison reads every position instead of only the last position. The exponent of the
-            operations for the comparison's way of reading is given separately.
+        mean: whether the comparison averages over all positions instead of reading the last position. `Cost.read` is
+            the exponent of the operations for this way of reading.
 
     Returns:
         The cost, or None if fewer than two lengths fit.
@@ -48,7 +48,7 @@ def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost
 
 
 def _compiled(family: str, length: int, channels: int, mean: bool) -> tuple[Any, float, tuple[Any, Any]]:
-    """Compile the mixer with its readout. Return it with its number of operations and its arguments."""
+    """Compile the mixer with its readout. Return the compiled function, its number of operations and its arguments."""
     of = mixer(family, BY_NAME[family].values[1], length, channels, mean=mean)
     row = jnp.asarray(np.random.default_rng(length).standard_normal((length, channels)))
     there = jnp.ones(length, bool)

@@ -1,4 +1,4 @@
-"""Train one small network of each family with equal budgets, to test whether the order of the kernels misleads."""
+"""Train one small network of each family with equal budgets, to test whether networks rank families as kernels do."""
 
 import time
 from collections.abc import Callable
@@ -35,8 +35,9 @@ def train_families(
 ) -> list[FiniteResult]:
     """Train one network of each family on the training rows of the first split.
 
-    Each network has the largest width with at most 6,000 parameters. Steps, batches and learning rates are the same
-    for all networks. A fifth of the training rows is used to choose the rate and the step.
+    Each network has the largest of the tried widths that gives at most 6,000 parameters. Steps, batches and learning
+    rates are the same for all networks. A fifth of the training rows is not fitted; it chooses the learning rate and
+    the step at which training stops.
 
     Args:
         data: the sequences.
@@ -44,7 +45,7 @@ def train_families(
         names: the names of the families.
         kernels: the error of each family's kernel on the first split.
         options: how the networks are read out, and the seed.
-        progress: a function that is called with the finished share.
+        progress: a function that is called with the stage, the number of finished networks and the number of networks.
         late: a function that returns whether it is too late to begin another network.
     """
     found = []
@@ -57,7 +58,7 @@ def train_families(
 
 
 def _sized(data: Sequences, name: str, options: ComparisonOptions) -> tuple[Any, Any, int]:
-    """The network with its parameters and their number."""
+    """Return the network, its initial parameters and their number."""
     setting = SETTINGS[name][1][1]
     x = points(data)
     for width in (96, 64, 48, 40, 32, 24, 16, 8):
@@ -73,7 +74,7 @@ def _sized(data: Sequences, name: str, options: ComparisonOptions) -> tuple[Any,
 def _train(data: Sequences, of: Splits, name: str, kernel: float, options: ComparisonOptions) -> FiniteResult:
     begun = time.monotonic()
     own, start, count = _sized(data, name, options)
-    # In single precision, as networks are trained.
+    # Train in single precision, as is usual for networks.
     x, y = jnp.asarray(points(data), jnp.float32), jnp.asarray(data.y, jnp.float32)
     start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
     rows, test = of.orders[0], of.tests[0]
@@ -102,7 +103,7 @@ def _train(data: Sequences, of: Splits, name: str, kernel: float, options: Compa
 
 
 def _advance(steps: Any, loss: Any, x: Any, y: Any, training: Any) -> Any:
-    """Train for a number of steps on random batches."""
+    """Return a compiled function that trains for STEPS / CHECKS steps on random batches of the training rows."""
     batch = min(BATCH, len(training))
 
     def one(carry: Any, key: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The head that all families share: ridge regression with an intercept, with one kernel on the mixed vectors."""
+"""The head that all families share: ridge regression with an intercept and one kernel on the vectors of the mixers."""
 
 import dataclasses
 import math
@@ -8,11 +8,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 RIDGES = np.logspace(-7, 2, 15)
-"""The tried ridges, divided by the mean diagonal of the centred Gram matrix. The largest fits little but the mean."""
+"""The tried ridges, as multiples of the mean diagonal of the centred Gram matrix.
+
+The largest ridge fits little more than the mean of the targets.
+"""
 
 
 def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " m"]) -> Float[np.ndarray, "n r"]:
-    """Scale coordinates to mean 0 and variance 1 on the training rows, and leave out those that do not vary there."""
+    """Scale coordinates to mean 0 and variance 1 on training rows. Leave out coordinates that are constant there."""
     own = vectors[training]
     mean, deviation = own.mean(axis=0), own.std(axis=0)
     varies = deviation > 1e-9 * np.maximum(np.abs(own).max(axis=0), np.finfo(float).tiny)
@@ -34,11 +37,11 @@ def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], wi
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """Ridge regression on one split. Its ridge is chosen by leave-one-out on the training rows.
+    """Ridge regression on one split. The ridge with the smallest leave-one-out error on the training rows is chosen.
 
     Args:
-        outputs: predictions of the held-out rows.
-        left_out: mean leave-one-out error of the training rows at the chosen ridge.
+        outputs: the predictions for the held-out rows.
+        left_out: the mean leave-one-out error of the training rows at the chosen ridge.
         uncertainty: the standard error of `left_out` over the rows, divided by `left_out`.
         ridge: the position of the chosen ridge in `RIDGES`.
     """
@@ -54,10 +57,11 @@ def fits(
     cross: Float[np.ndarray, "m n"],
     targets: Sequence[Float[np.ndarray, "n k"]],
 ) -> list[Fit]:
-    """Fit each target; all fits use one eigensystem of the training rows' centred Gram matrix.
+    """Fit each target by ridge regression. All fits share one eigensystem of the centred Gram matrix.
 
-    Let H = I - 11'/n, H K H = U diag(a) U' and shrink_i = ridge / (a_i + ridge). The leave-one-out residual of row i is
-    (U shrink U' (y - mean))_i / (sum_k u_ik² shrink_k - 1/n), because the constant is learned and not penalised.
+    Let K be the kernel between the n training rows, H = I - 11'/n, H K H = U diag(a) U' and
+    shrink_i = ridge / (a_i + ridge). The leave-one-out residual of row i is
+    (U shrink U' (y - mean))_i / (sum_k u_ik² shrink_k - 1/n). The term 1/n stands for the unpenalised intercept.
 
     Args:
         inner: the kernel between training rows.

@@ -42,7 +42,7 @@ _NO_COLUMNS = "arrays x (n, T, c) and y have no names of columns"
 
 
 def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
-    """Read sequences and targets from a file, a table, arrays or a bundled task.
+    """Return the sequences and targets of a file, a table, arrays or a bundled task.
 
     Args:
         data: the name of a bundled task or set, the path of a CSV, TSV, Parquet or NPZ file, a data frame, or arrays as
@@ -51,9 +51,9 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
 
     Raises:
         DataError: if the sequences cannot be used; the message gives the reason and the remedy.
-        SettingError: if the sequence length does not fit.
-        UnknownNameError: if there is no such column.
-        MissingFileError: if there is no such file or task.
+        SettingError: if the sequence length is missing or does not fit, or an option does not apply to these data.
+        UnknownNameError: if an option names a column that the table does not have.
+        MissingFileError: if `data` is the name of neither a file nor a bundled task or set.
         MemoryPlanError: if the rows do not fit into memory.
 
     >>> load_sequences("lookup").x.shape
@@ -83,7 +83,7 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
 
 
 def _refuse_ignored(options: ComparisonOptions, names: tuple[str, ...], data: str, rule: str) -> None:
-    """Refuse options that name columns if the data have none."""
+    """Raise an error if one of the options in `names` was given, because `data` has no columns to choose from."""
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
     if given:
         raise SettingError(f"{', '.join(given)} with {data}", rule=rule, remedy="leave these options out")
@@ -111,7 +111,7 @@ def _task(name: str, options: ComparisonOptions) -> Sequences:
 def _from_arrays(
     name: str, arrays: dict[str, np.ndarray], options: ComparisonOptions, limit: int, notes: list[str]
 ) -> Sequences:
-    """Load arrays x (n, T, c), y (n) or (n, k), and optionally a mask (n, T)."""
+    """Return the sequences in the arrays x (n, T, c), y (n) or (n, k), and optionally a mask (n, T)."""
     x, y, mask = arrays["x"], arrays.get("y"), arrays.get("mask")
     if y is None:
         raise DataError(
@@ -227,7 +227,7 @@ def _finished(
 
 
 def _most_rows(x: np.ndarray, options: ComparisonOptions, limit: int, rows: int) -> int:
-    """Return the number of rows to use. Raise an error with a plan if more rows are requested than fit into memory."""
+    """Return the number of rows to use. If the requested rows do not fit into memory, raise an error with a remedy."""
     _, length, channels = x.shape
     width = max(length * channels, FEATURES, 2 * MODES * channels)
     asked = min(rows, DEFAULT_ROWS if options.max_rows is None else options.max_rows)

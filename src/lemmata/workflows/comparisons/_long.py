@@ -1,4 +1,4 @@
-"""Read tables with one line for each token, as right-aligned rows of unequal lengths."""
+"""Read a table with one line for each token as right-aligned sequences of unequal lengths."""
 
 import numpy as np
 import polars as pl
@@ -15,14 +15,14 @@ Found = tuple[np.ndarray, np.ndarray, list[pl.Series], str, list[str]]
 def long_form(table: Table, options: ComparisonOptions) -> Found:
     """Return tokens (n, T, c), mask, target, target name and notes from a table with one line for each token.
 
-    Lines with the same value of `--id` are one row. They are ordered by `--time`, or without `--time` as in the file.
-    The target of a row is the target of its last line, and all lines of the row must have this target. With
-    `--sequence-length T` the last T tokens of each row are kept.
+    Lines with the same value of `--id` form one row. The lines of a row are ordered by `--time`; without `--time`, they
+    keep the order of the file. The target of a row is the target of its last line. If no target is missing, all lines
+    of the row must have this target. With `--sequence-length T`, only the last T tokens of each row are kept.
 
     Raises:
         DataError: if a target changes within a row, a cell is not a finite number, or two lines of a row have the same
             time.
-        UnknownNameError: if there is no such column.
+        UnknownNameError: if an option names a column that the table does not have.
         MemoryPlanError: if the longest row makes the array too large.
     """
     frame, target = table.frame, options.target or table.default_target
@@ -73,7 +73,7 @@ def long_form(table: Table, options: ComparisonOptions) -> Found:
 
 
 def _order(frame: pl.DataFrame, options: ComparisonOptions, ids: np.ndarray) -> tuple[np.ndarray, str]:
-    """Order the lines by row and time."""
+    """Return the order of the lines by row and time, and a remark if the lines of a row keep their order."""
     if options.time is None:
         return np.argsort(ids, kind="stable"), " in the order of the lines"
     time = plain_column(with_dates(frame[options.time]))

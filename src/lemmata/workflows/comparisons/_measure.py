@@ -1,4 +1,4 @@
-"""Measure the errors of one family on all splits and sizes; leave-one-out chooses its setting and ridge."""
+"""Measure the errors of one family on all splits and sizes. The leave-one-out error chooses its setting and ridge."""
 
 import dataclasses
 import math
@@ -18,7 +18,7 @@ from ._splits import Splits
 class Candidate(Protocol):
     """A family of kernels with one setting.
 
-    For each value of the setting, `kernel` gives the matrix between all rows and the training rows.
+    The values of the setting are in `values`. The method `kernel` takes the index of one of these values.
     """
 
     setting: str
@@ -35,7 +35,7 @@ class FixedMixer:
     Args:
         family: the name of the family.
         data: the sequences.
-        mean: whether the mixer is read at all positions instead of the last position.
+        mean: whether recurrence and attention are averaged over all positions instead of read at the last position.
         seed: the seed of the random features.
     """
 
@@ -49,18 +49,21 @@ class FixedMixer:
         ]
 
     def vectors(self, setting: int) -> Float[np.ndarray, "N q"]:
-        """Return the mixed rows. For the flattened family, they do not depend on the setting."""
+        """Return the mixer's vector of each row. The vectors of the flattened family do not depend on the setting."""
         return self._vectors[0 if self._flat else setting]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel for one value of the setting, given by its index. Training rows standardise its inputs."""
+        """The kernel for one value of the setting, given by its index.
+
+        The vectors of the mixer are standardised by their means and standard deviations over the training rows.
+        """
         z = standardised(self.vectors(setting), training)
         return head_kernel(z, z[training], self.values[setting] if self._flat else 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The positions of the best setting and ridge by leave-one-out on the training rows of a split.
+    """The indices of the setting and the ridge with the smallest leave-one-out error on training rows of a split.
 
     Args:
         left_out: the leave-one-out error at this setting and ridge.
@@ -78,10 +81,10 @@ class Measured:
     """The measured errors of a family on all splits.
 
     Args:
-        losses: squared error of each held-out row after a fit to all training rows, one line per split.
-        wrong: for classes, whether a held-out row is predicted wrongly, in the same order as the losses; else None.
+        losses: the squared error of each held-out row after a fit to all training rows, one line per split.
+        wrong: for classes, whether each held-out row is predicted wrongly, in the order of `losses`; otherwise None.
         permuted: the losses with shuffled targets.
-        errors: mean held-out squared error at each size, one line per split.
+        errors: the mean squared error on held-out rows at each size, one line per split.
         chosen: the chosen settings and ridges, by size and split.
     """
 
@@ -98,7 +101,7 @@ def measure(
     of: Splits,
     told: Callable[[float], None] = lambda share: None,
 ) -> Measured:
-    """Fit at every size of every split; at the largest size, also fit shuffled targets."""
+    """Fit the family at every size of every split. At the largest size, also fit shuffled targets."""
     repeats, sizes, y = len(of.orders), of.sizes, data.y
     losses, permuted = np.empty(of.tests.shape), np.empty(of.tests.shape)
     wrong = np.zeros(of.tests.shape, bool) if data.classes else None

@@ -17,22 +17,22 @@ from jaxtyping import Array, Bool, Complex, Float
 
 WINDOW, FEATURES, MODES = 3, 300, 16
 ROWS_AT_ONCE = 64
-"""The number of sequences that a mixer processes at the same time, so the memory does not grow with the rows."""
+"""The number of sequences that a mixer processes at the same time. The memory is therefore independent of the rows."""
 
 Mixer = Callable[[Float[Array, "T c"], Bool[Array, " T"]], Float[Array, " q"]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A way of mixing, with one setting.
+    """A family of mixers with one setting.
 
     Args:
         name: the name that `--families` uses.
         title: the name that sentences use.
-        words: what the mixer does to a sequence.
+        words: a description of the mixer.
         setting: the name of the setting.
         values: three values of the setting.
-        averaged: what the mixer does if its result is averaged over positions; empty if this makes no difference.
+        averaged: a description of the mixer if its result is averaged over positions; empty if `words` describes it.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Family:
     averaged: str = ""
 
     def described(self, mean: bool) -> str:
-        """Return what the mixer does to a sequence.
+        """Return a description of the mixer.
 
         Args:
             mean: whether the result is averaged over positions instead of read at the last position.
@@ -73,10 +73,10 @@ def flattened(x: Float[Array, "T c"], mask: Bool[Array, " T"]) -> Float[Array, "
 def convolution(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], weights: Float[Array, "q k"], phases: Float[Array, " k"]
 ) -> Float[Array, " k"]:
-    """The mean over positions of sqrt(2) cos(W w + b), where w is the window of 3 tokens that ends at the position.
+    """Return the mean over positions of sqrt(2) cos(W w + b), with the window w of 3 tokens that ends at the position.
 
-    Windows that reach before the first token are left out. If the sequence is shorter than a window, its only window
-    ends at the last token, with 0 for missing tokens.
+    W are the weights, and b are the phases. Windows that reach before the first token are left out. If the sequence is
+    shorter than a window, its only window ends at the last token, with 0 for missing tokens.
     """
     length = len(x)
     padded = jnp.pad(jnp.where(mask[:, None], x, 0.0), ((WINDOW - 1, 0), (0, 0)))
@@ -89,10 +89,10 @@ def convolution(
 def recurrence(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], step: float | Float[Array, ""], mean: bool = False
 ) -> Float[Array, " q"]:
-    """States h_t = a h_(t-1) + x_t of diagonal modes, a = exp(step (-1/2 + i pi k)), k < 16: O(T N) operations.
+    """Return the state h_t = a h_(t-1) + x_t of N = 16 diagonal modes at the last position, in O(T N) operations.
 
-    The state is 0 before the first token. The result is the real and imaginary parts of the state at the last
-    position, or their mean over positions.
+    Mode k = 0, ..., 15 has a = exp(step (-1/2 + i pi k)). The state is 0 before the first token. The result consists of
+    the real and imaginary parts. With `mean`, the state is averaged over positions.
     """
     decay = jnp.exp(step * (-0.5 + 1j * np.pi * jnp.arange(MODES)))[:, None]
     tokens = jnp.where(mask[:, None], x, 0.0)
@@ -106,7 +106,7 @@ def recurrence(
 def one_step(
     decay: Complex[Array, "N 1"], carry: tuple[Complex[Array, "N c"], Complex[Array, "N c"]], token: tuple[Any, Any]
 ) -> tuple[tuple[Complex[Array, "N c"], Complex[Array, "N c"]], None]:
-    """Return the states after one more token, and their sum over the present tokens."""
+    """Return the states after one more token, and the sum of the states at all present tokens so far."""
     state = decay * carry[0] + token[0]
     return (state, carry[1] + jnp.where(token[1], state, 0.0)), None
 
@@ -114,11 +114,11 @@ def one_step(
 def attention(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], beta: float | Float[Array, ""], mean: bool = False
 ) -> Float[Array, " q"]:
-    """Concatenate sum_(s < t) softmax_s(beta <x_t, x_s> / c) x_s and x_t, at the last position t.
+    """Return sum_(s < t) softmax_s(beta <x_t, x_s> / c) x_s followed by x_t, at the last position t.
 
-    For tokens of variance 1 in each of c channels, <x_t, x_t> / c is near 1, so beta is the scale of the logits.
-    Without an earlier token the sum is 0. With `mean`, the result is the mean over all positions t, which takes T²
-    operations.
+    For tokens of variance 1 in each of c channels, <x_t, x_t> / c is near 1, so beta is the scale of the logits. If
+    there is no earlier token, the sum is 0. With `mean`, the result is the mean over all positions t. This mean takes
+    T² operations.
     """
     tokens = jnp.where(mask[:, None], x, 0.0)
     length, channels = x.shape
@@ -140,8 +140,8 @@ def mixer(family: str, setting: float, length: int, channels: int, *, mean: bool
 
     Args:
         family: the name of one of `FAMILIES`.
-        setting: one of the values of its setting.
-        length: T, the length of the sequences; steps of the recurrence scale as 1/T.
+        setting: one of the values of the family's setting.
+        length: T, the length of the sequences; the step of the recurrence is `setting` / T.
         channels: c, the number of channels.
         mean: whether recurrence and attention are read as the mean over positions instead of at the last position.
         seed: the seed of the random features of the convolution.
@@ -159,6 +159,6 @@ def mixer(family: str, setting: float, length: int, channels: int, *, mean: bool
 
 
 def mixed(of: Mixer, x: Float[np.ndarray, "n T c"], mask: Bool[np.ndarray, "n T"]) -> Float[np.ndarray, "n q"]:
-    """Return the vectors of all rows, computed for a few rows at a time."""
+    """Return the vector that the mixer computes for each row. A few rows are processed at a time."""
     each = jax.jit(lambda x, mask: jax.lax.map(lambda row: of(*row), (x, mask), batch_size=ROWS_AT_ONCE))
     return np.asarray(each(x, mask))

@@ -1,4 +1,4 @@
-"""One network of each family, used for the kernels of infinitely wide networks and for small trained networks."""
+"""Build one network of each family, for the kernels of infinitely wide networks and for small trained networks."""
 
 import numpy as np
 from jaxtyping import Float
@@ -33,21 +33,22 @@ SETTINGS = {
 def network(
     family: str, setting: float, data: Sequences, *, mean: bool, width: int = 64, wide: bool = True, outputs: int = 1
 ) -> AbstractLayer:
-    """Build a network of the family, with ReLU layers around its way of mixing.
+    """Build a network of the family, with ReLU layers.
 
     mlp: hidden layers on all tokens side by side. conv: convolutions with windows of 3 tokens, then a mean over
     positions. recurrent: a dense layer, a diagonal state-space layer, and a hidden layer on the output at the last
-    position. attention: softmax attention from the last token to all tokens up to it, and a hidden layer at the last
-    position.
+    position. attention: causal softmax attention, and a hidden layer on the output at the last position. With `mean`,
+    recurrent and attention average over positions instead.
 
     Args:
         family: the name of the family.
-        setting: a value of `SETTINGS`.
+        setting: one of the family's values in `SETTINGS`.
         data: the sequences, which determine the length and whether there is a mask.
         mean: whether recurrence and attention are read as means over positions.
-        width: the width of the layers, if it is finite.
-        wide: whether attention has tied queries and keys, and logits that are divided by the width. Such attention has
-            an exact limit. Otherwise, logits are divided by the root of the width, as in trained networks.
+        width: the width of the layers, for a network of finite width.
+        wide: whether the network is meant for the limit of infinite width. Attention then divides its logits by the
+            width, so that the limit is exact; the poles of the recurrence are fixed. Otherwise logits are divided by
+            the root of the width and poles are trained, as in trained networks.
         outputs: the number of outputs of the last layer.
     """
     hidden = [Dense(width, WEIGHT, BIAS), Relu()]
@@ -55,7 +56,7 @@ def network(
     if family == "mlp":
         layers = [Flatten(), *int(setting) * hidden]
     elif family == "conv":
-        # As many windows as fit are used. Shorter rows have shorter windows.
+        # Use fewer convolutions if the positions that an output depends on would exceed the row.
         reach = max(1, min(int(setting), (data.length - 1) // (WINDOW - 1)))
         layers = [*reach * [Conv(width, WINDOW, WEIGHT, BIAS, padding="SAME"), Relu()], GlobalAveragePool()]
     elif family == "recurrent":

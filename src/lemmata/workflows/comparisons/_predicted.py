@@ -1,4 +1,4 @@
-"""What training rows alone show: the predicted error on held-out rows, the effective dimension and the alignment."""
+"""Predict the held-out error of a family from training rows alone. Compute its effective dimension and alignment."""
 
 import dataclasses
 
@@ -21,14 +21,14 @@ class Predicted:
     """The predictions for a family at the sizes of the splits, without any held-out row.
 
     Args:
-        error, lower, upper: the error relative to guessing with its interval, at the chosen settings and ridges, as
-            means over the splits.
+        error, lower, upper: the error relative to guessing and its interval, at the chosen settings and ridges. They
+            are means over the splits.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
         alignment: the share of the target in the first 10 and the first 100 eigenvectors, also as a mean over the
             splits.
-        equivalent: the error with all training rows by the deterministic equivalent, which only uses the eigenvalues
-            and the target's coefficients. It assumes exchangeable rows. If it is far from `error`, the rows are not
-            exchangeable.
+        equivalent: the error with all training rows by the deterministic equivalent. This formula uses only the
+            eigenvalues and the target's coefficients, and assumes exchangeable rows. If `equivalent` is far from
+            `error`, the rows are not exchangeable.
     """
 
     error: Float[np.ndarray, " s"]
@@ -42,14 +42,14 @@ class Predicted:
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
     """Predict the held-out error from the targets of the training rows and the kernel between these rows.
 
-    With all training rows, the prediction is the leave-one-out error that chose setting and ridge. With fewer rows, the
-    error comes from direct solves on random subsets of the training rows (`lemmata.spectra.measured_curve`), and is
-    measured on the remaining rows. Both errors are divided by the error of guessing the mean. This error is the
-    variance of the targets of all training rows times 1 + 1/n, where n is the number of rows that are fitted.
+    With all training rows, the prediction is the leave-one-out error of the chosen setting and ridge. With fewer rows,
+    ridge regression is fitted to random subsets of the training rows (`lemmata.spectra.measured_curve`), and the error
+    is measured on the remaining training rows. Both errors are divided by the error of guessing the mean. The error of
+    guessing is (1 + 1/n) times the variance of the targets of all training rows, where n rows are fitted.
 
-    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training
-    sets of two splits share n/N of their rows, where N is the number of all rows, so w² = s² (1/r + (1 - 1/r) n/N) for
-    a mean over r splits. With fewer rows, the spread over the splits is added.
+    The interval is error exp(-+ 1.96 w). Let s be the relative standard error of the leave-one-out error of n rows. The
+    training sets of two splits share n/N of their rows, where N is the number of all rows. For a mean over r splits
+    therefore w² = s² (1/r + (1 - 1/r) n/N). With fewer rows, w² also contains the variance between the splits.
     """
     repeats, total, most = len(of.orders), len(y), of.sizes[-1]
     errors, equivalents, dimensions = np.empty((repeats, len(of.sizes))), np.empty(repeats), np.empty(repeats)
@@ -98,5 +98,5 @@ class _Modes:
         return self._known[choice.setting]
 
     def ridge(self, choice: Choice) -> float:
-        """Return the ridge relative to the mean diagonal, as the fits use it."""
+        """Return the ridge that the fits use: the chosen multiple of the mean diagonal of the centred kernel."""
         return float(RIDGES[choice.ridge]) * float(jnp.sum(self[choice].eigenvalues)) / len(self._training)

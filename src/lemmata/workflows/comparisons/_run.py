@@ -1,4 +1,4 @@
-"""Run a comparison: from sequences to a record."""
+"""Run a comparison of sequence mixers and return a record of its results."""
 
 import dataclasses
 import math
@@ -40,7 +40,11 @@ from ._theorem import statements, theorem
 from ._verdict import scored, sentences, trained
 
 BEGUN, FINISHED = 0.75, 0.9
-"""Two shares of the time limit. After the first, no family is begun. After the second, nothing else is begun."""
+"""Two shares of the time limit. After the first share, no further family is begun.
+
+After the second share, costs and networks are not begun, and a family that is being fitted is stopped. Both rules apply
+to families only if another family is finished.
+"""
 
 Progress = Callable[[str, float, float], None]
 
@@ -52,20 +56,21 @@ def run_comparison(
     started: float | None = None,
     executor: Executor | None = None,
 ) -> ComparisonRecord:
-    """Find the sequence mixer that fits these rows best. Report its error now and with more rows, and its cost.
+    """Find the sequence mixer that fits these rows best. Report the error now and with more rows, and the cost.
 
     Args:
         data: the sequences.
         options: the options of the comparison.
         progress: a function that is called with the stage, the finished amount and the total amount.
         started: the `time.monotonic()` at which the time limit began; None means now.
-        executor: an executor that fits each family as a task. With None, this process fits one family after the other.
+        executor: an executor that fits each family as a task. If it is None, this process fits one family after the
+            other.
 
     Returns:
         The record. After Ctrl-C it holds the finished families, and `interrupted` is true.
 
     Raises:
-        PrecisionError: if float64 is off.
+        PrecisionError: if float64 is not enabled in JAX.
     """
     require_float64("a comparison")
     job = _Job(data, options, progress, time.monotonic() if started is None else started, executor)
@@ -84,7 +89,10 @@ def run_comparison(
 
 @dataclasses.dataclass(frozen=True)
 class _Fitted:
-    """A family on all splits: its errors, its predictions, the rank of a recurrence, and the time in seconds."""
+    """The results of a family on all splits.
+
+    The results are errors, predictions, the setting, the rank of a recurrence, and the time in seconds.
+    """
 
     measured: Measured
     predicted: Predicted
@@ -97,7 +105,7 @@ class _Fitted:
 def _fitted_family(
     name: str, data: Sequences, options: ComparisonOptions, of: Splits, told: Callable[[float], None] | None = None
 ) -> _Fitted:
-    """Fit one family, in any process."""
+    """Fit one family. The function can run in any process."""
     begun = time.monotonic()
     told = told or (lambda share: None)
     told(0.0)
@@ -120,7 +128,7 @@ def _candidate(name: str, data: Sequences, options: ComparisonOptions) -> Candid
 
 
 class _LateError(Exception):
-    """The time limit was reached within a family."""
+    """Raised if the time limit is reached while a family is fitted, or before it is begun."""
 
 
 class _Job:
@@ -167,7 +175,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """Fit one family. If other families are finished, stop this family at the end of the time limit."""
+        """Fit one family. If another family is finished, stop this family after 90 % of the time limit."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)
@@ -179,7 +187,7 @@ class _Job:
         self.keep(name, _fitted_family(name, self.data, self.options, self.splits, told))
 
     def families_apart(self) -> None:
-        """Fit each family as a task of the executor. A lost or late family becomes a note."""
+        """Fit each family as a task of the executor. Add a note for a family whose worker was lost or that is late."""
         left = []
 
         def tasks() -> Iterator[tuple[str, tuple]]:
@@ -209,7 +217,7 @@ class _Job:
         self.rank = self.rank if found.rank is None else found.rank
 
     def beside(self) -> None:
-        """Compute costs, trained networks and denoising, if they are requested and there is time."""
+        """Measure costs, train networks and test denoising, if these are requested. Stop if the costs come too late."""
         for place, name in enumerate(self.names if self.options.ladder else ()):
             if self.late(FINISHED):
                 self.notes.append("The time limit was reached before all costs were measured.")
@@ -240,7 +248,7 @@ class _Job:
         return {name: float(found.losses[0].mean() / guess) for name, found in self.measured.items()}
 
     def record(self) -> ComparisonRecord:
-        """Return all known results as the record that is written."""
+        """Return all results so far as a record."""
         names, described = list(self.measured), self.described()
         results, compared, ahead, judged, said = [], [], [], None, []
         if names:
@@ -272,7 +280,7 @@ class _Job:
     def resampled(self, shuffled: bool) -> Bootstrap:
         losses = [found.permuted if shuffled else found.losses for found in self.measured.values()]
         guesses, tests = guessing(self.data.y, self.splits, shuffled), self.splits.tests
-        if shuffled:  # a held-out place has the target of another row in each split
+        if shuffled:  # in each split, a held-out position has the target of another row
             tests = np.stack([own[test] for own, test in zip(self.splits.permuted, tests, strict=True)])
         return bootstrap(losses, guesses, tests, len(self.data.x), self.options.seed)
 
@@ -299,7 +307,7 @@ class _Job:
         )  # fmt: skip
 
     def curve(self, name: str, shared: float) -> tuple[list[Point], list[Point]]:
-        """Measured and predicted errors at each size, and expected errors at 2, 4, 8 times the training rows."""
+        """Return measured and predicted errors at each size, and expected errors at 2, 4, 8 times the training rows."""
         found, predicted = self.measured[name], self.predicted[name]
         measured, ses, points = [], [], []
         for s, n in enumerate(self.splits.sizes):
@@ -324,7 +332,7 @@ class _Job:
         return points, later
 
     def described(self) -> Data:
-        """Describe the rows, as the record stores them."""
+        """Return the description of the rows that the record stores."""
         data, lengths = self.data, self.data.mask.sum(axis=1)
         return Data(
             name=data.name, words=data.words, expected=data.expected, rows=data.rows, used_rows=len(data.x),

@@ -1,4 +1,4 @@
-"""Kernels that remove noise from whole rows, as a diffusion model does. This is separate from the comparison."""
+"""Remove noise from whole rows by kernels, as a diffusion model does. The comparison of families does not use this."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,12 +16,12 @@ KERNELS = ("linear", "Gaussian", "Laplace")
 def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
     """Predict each row from a noisy version of the row, by kernel ridge regression, on the first split.
 
-    By Tweedie's formula, the score of the noised distribution at z is (E[row | z] - z) / noise². So the kernel that
-    predicts rows best has the best score. Errors are divided by the error of the linear kernel, which is best for
-    Gaussian rows.
+    The score is the gradient of the log density. By Tweedie's formula, the score of the noisy rows at z is
+    (E[row | z] - z) / noise². So the kernel that predicts rows best has the best score. Errors are divided by the error
+    of the linear kernel, which is best for Gaussian rows.
 
     Args:
-        data: the sequences; tokens side by side, absent ones 0.
+        data: the sequences. The tokens of a row are placed side by side, and absent tokens are 0.
         of: the splits of the rows.
         seed: the seed of the noise.
     """
@@ -42,7 +42,7 @@ def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
 
 
 def _kernel(name: str, z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"]) -> Float[np.ndarray, "n m"]:
-    """Return a kernel of width 1, in units in which two noisy rows are about sqrt(2 + 2 noise²) apart."""
+    """Return a kernel of width 1. Distances are scaled so that two noisy rows are about sqrt(2 + 2 noise²) apart."""
     product = z @ other.T / z.shape[1]
     if name == "linear":
         return product

@@ -1,4 +1,4 @@
-"""The data of a comparison: sequences of one length, right-aligned, with a mask, and a target for each."""
+"""The data of a comparison: right-aligned sequences, padded to one length, each with a mask and a target."""
 
 import dataclasses
 
@@ -17,17 +17,17 @@ class Sequences:
     Args:
         name: the name of the task or the file.
         x: the tokens. Each channel has mean 0 and variance 1 over the present tokens; absent tokens are 0.
-        mask: whether a position holds a token. The tokens of a row are its last positions.
+        mask: whether a position holds a token. The tokens of a row occupy its last positions.
         y: the centred targets; one-hot columns for classes.
         task: "classification" or "regression".
         target: the name of the target.
         classes: the names of the classes, or None.
-        shares: the shares of the classes, which are the means of their columns before centring; 0 for numbers.
-        rows: the number of rows of the source.
-        notes: remarks on the loading.
+        shares: the share of each class, which is the mean of its column of `y` before centring; 0 for numbers.
+        rows: the number of rows of the source. For a table with one line for each token, the number of lines.
+        notes: remarks on how the data were loaded.
         words: for a bundled task, its description; else empty.
         expected: for a bundled task, the expected result of a comparison; else empty.
-        test: the share of held-out rows, unless the options give another.
+        test: the share of held-out rows, unless the options give another share.
     """
 
     name: str
@@ -51,15 +51,15 @@ class Sequences:
 
     @property
     def channels(self) -> int:
-        """The number of numbers in a token."""
+        """The number of channels, c: each token consists of c numbers."""
         return self.x.shape[2]
 
 
 def check_length(length: int, name: str) -> None:
-    """Raise an error for sequences without an order.
+    """Raise an error if the sequences are so short that their tokens have no order.
 
     Raises:
-        DataError: if the length is 0 or 1.
+        DataError: if the length is below 2.
     """
     if length < 2:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Splits of the rows into training rows and held-out rows, the same for every family."""
+"""Split the rows into training rows and held-out rows. Every family uses the same splits."""
 
 import dataclasses
 
@@ -13,10 +13,10 @@ class Splits:
     """Random splits of the rows.
 
     Args:
-        orders: the training rows of each split. A smaller training set takes the first of them.
-        tests: the held-out rows of each split, the same for all sizes.
-        sizes: numbers of training rows, increasing; the last size is all training rows.
-        permuted: an order of all rows for each split, by which targets are shuffled.
+        orders: the training rows of each split. A training set of n rows consists of the first n of these rows.
+        tests: the held-out rows of each split, which are the same for all sizes.
+        sizes: the numbers of training rows, increasing; the last size is all training rows.
+        permuted: a random permutation of all rows for each split, which shuffles the targets.
     """
 
     orders: Int[np.ndarray, "r n"]
@@ -26,7 +26,7 @@ class Splits:
 
 
 def splits(total: int, test: float, repeats: int, seed: int) -> Splits:
-    """Draw `repeats` random splits, with training sizes n/8, n/4, n/2, n of at least 8 rows.
+    """Draw `repeats` random splits with training sets of n/8, n/4, n/2 and n rows, but at least 8 rows.
 
     >>> found = splits(100, 0.5, 3, seed=0)
     >>> found.orders.shape, found.tests.shape, found.sizes

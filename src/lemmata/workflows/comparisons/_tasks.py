@@ -31,7 +31,7 @@ class SequenceTask:
 
 
 def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """16 pairs of a unit key in R^8 and a value, then one of these keys with value 0. Target: the key's value."""
+    """Draw 16 pairs of a unit key in R^8 and a value, then one of these keys with value 0. The target is its value."""
     keys = rng.standard_normal((rows, PAIRS, KEY))
     keys /= np.linalg.norm(keys, axis=2, keepdims=True)
     values = rng.standard_normal((rows, PAIRS))
@@ -42,7 +42,7 @@ def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def filtered(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """White noise of 256 tokens. Target: sum over s of exp(-s/60) cos(2 pi s/100) u_(T-s), with noise of size 0.1."""
+    """Draw white noise u of 256 tokens. Target: sum_s exp(-s/60) cos(2 pi s/100) u_(T-s) plus noise of size 0.1."""
     length = 256
     u = rng.standard_normal((rows, length))
     lag = np.arange(length)
@@ -51,25 +51,25 @@ def filtered(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarra
 
 
 def motif(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """White noise of 64 tokens. Target: mean over t of tanh(u_t u_(t+1) u_(t+2))."""
+    """Draw white noise u of 64 tokens. Target: mean over t of tanh(u_t u_(t+1) u_(t+2))."""
     u = rng.standard_normal((rows, 64))
     return u[:, :, None], np.tanh(u[:, :-2] * u[:, 1:-1] * u[:, 2:]).mean(axis=1)
 
 
 def smooth(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two angles in [0, 1] as the last two of 8 tokens. The other tokens are 0. Target: cos(2 pi (x_1 + x_2))."""
+    """Draw two numbers x_1, x_2 in [0, 1] as the last of 8 tokens, after zeros. Target: cos(2 pi (x_1 + x_2))."""
     x = np.zeros((rows, 8, 1))
     x[:, -2:, 0] = rng.uniform(size=(rows, 2))
     return x, np.cos(2 * np.pi * x[:, -2:, 0].sum(axis=1))
 
 
 def noise(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """White noise of 32 tokens with 2 channels, and a target that is independent of it."""
+    """Draw white noise of 32 tokens with 2 channels, and a target that is independent of the tokens."""
     return rng.standard_normal((rows, 32, 2)), rng.standard_normal(rows)
 
 
 def hold(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """60 tokens (mark, number), marked with probability 0.2. Target: the number that was marked last, or 0."""
+    """Draw 60 tokens (mark, number); the mark is 1 with probability 0.2. Target: the last marked number, or 0."""
     length = 60
     marks, u = rng.uniform(size=(rows, length)) < 0.2, rng.standard_normal((rows, length))
     last = length - 1 - np.argmax(marks[:, ::-1], axis=1)

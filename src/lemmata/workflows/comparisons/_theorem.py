@@ -1,4 +1,4 @@
-"""The prediction of a published comparison of architectures for these rows, and whether it is right here."""
+"""Compare a published theorem about attention and state-space models with the errors measured on the user's rows."""
 
 import math
 
@@ -13,18 +13,18 @@ SMOOTHNESS = 1
 
 
 def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair | None) -> Theorem | None:
-    """Compare Theorem 1 of the survey "Mathematics of Foundation Models" with the measured pair of families.
+    """Compare Theorem 1 of the survey "Mathematics of Foundation Models" with the errors of recurrence and attention.
 
     For n rows and functions of d variables with s derivatives, the theorem gives the rate ((log n)/n)^(2s/d) for
-    attention and n^(-s/d) for state-space models. It states that state-space models strictly dominate for d > 2. But
-    the theorem's rate for attention is smaller at every n >= 2: the ratio of the rates is ((log n)²/n)^(s/d) <=
-    (4/e²)^(s/d) < 1, for any d.
+    attention and n^(-s/d) for state-space models. The theorem also states that state-space models strictly dominate for
+    d > 2. But its rate for attention is smaller at every n >= 2: the rate for attention divided by the rate for
+    state-space models is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
 
     Args:
         data: the rows.
         training: n, the number of training rows.
-        errors: the errors of recurrence and attention.
-        pair: the comparison of recurrence and attention; None if they were not compared.
+        errors: the error of each family by its name, with at least "recurrent" and "attention".
+        pair: the comparison of recurrence and attention; None if they were not compared. The result is then None.
     """
     if pair is None:
         return None
@@ -60,8 +60,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     Args:
         data: the rows.
         rank: the numerical rank of the recurrent states over the rows; None without a recurrence.
-        cap: 2 times the number of states times the number of channels.
-        exponents: the exponents of operations as a function of length, if they were measured.
+        cap: the largest possible rank: 2 times the number of states times the number of channels.
+        exponents: for each family whose cost was measured, the exponent of its operations in the length.
     """
     norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5
     spread = float(norms.std() / norms.mean())
@@ -125,7 +125,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
 
 
 def _claim(name: str) -> str:
-    """Return the name if the catalogue has a claim with this name."""
+    """Return the name if the catalogue has a claim with this name; otherwise return an empty text."""
     return name if name in records() else ""
 
 

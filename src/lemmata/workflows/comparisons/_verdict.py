@@ -1,4 +1,4 @@
-"""The answer in sentences, the most important first."""
+"""Write the answer of a comparison in sentences, the most important sentence first."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,16 @@ from ._bootstrap import RELEVANT
 from ._words import factor, listed, told, told_small
 
 LARGE, NEAR, TINY = 0.5, 0.15, 1e-4
-"""Three limits. The first is the share of the variance above which an error of the best family needs a reason.
+"""Three limits.
 
-The reason is noise, or a rule that the family cannot express.
-
-The second is the largest difference between predicted and measured error for which no reason is given. The third is an
-error so small that it cannot be predicted.
+If the best family leaves a larger share of the variance than `LARGE`, the text names possible reasons: noise, or a rule
+that no family can express. If the error predicted from eigenvalues differs by a larger fraction than `NEAR` from the
+measured error, the text gives the reason. Errors up to `TINY` are too small to be predicted.
 """
 
 
 def predicts(result: FamilyResult) -> bool:
-    """Whether a family is better than guessing by more than chance and more than 5 % of the variance."""
+    """Whether a family is significantly better than guessing, and better by more than 5 % of the variance."""
     return result.error.upper < 1 and result.error.value < 1 - RELEVANT
 
 
@@ -36,8 +35,8 @@ def sentences(
         data: the rows.
         results: the results of all families.
         leaders: names of the best family and of the families that it does not decidedly beat.
-        theorem: the prediction of the survey's Theorem 1.
-        compared: the pairs of families.
+        theorem: the comparison with Theorem 1 of the survey; None if there is none.
+        compared: the comparisons of all pairs of families.
     """
     by_name = {result.name: result for result in results}
     ahead, best = [by_name[name] for name in leaders], by_name[leaders[0]]
@@ -185,7 +184,7 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
 
 
 def _alike(best: FamilyResult) -> str:
-    """If the eigenvalues predict another error, say why."""
+    """Return the reason if the error predicted from eigenvalues differs from the measured error; else an empty text."""
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
@@ -195,7 +194,7 @@ def _alike(best: FamilyResult) -> str:
 
 
 def _shuffled(results: list[FamilyResult]) -> list[str]:
-    """Warn if a family predicts shuffled targets, or if choosing settings costs too much."""
+    """Return warnings about families whose error on shuffled targets is significantly below 1 or above 1."""
     leaks = [own.title for own in results if not own.sound and own.permuted.value < 1]
     costly = [own.title for own in results if not own.sound and own.permuted.value > 1]
     found = []
@@ -217,7 +216,7 @@ def _leave(titles: list[str]) -> str:
 
 
 def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
-    """Say whether small trained networks order the families as their kernels do.
+    """Return a sentence on whether small trained networks rank the families as their kernels do.
 
     Args:
         results: the results of the networks, with the errors of the kernels on the same split.

@@ -1,4 +1,4 @@
-"""The exact tangent kernels of the families as infinitely wide networks."""
+"""The exact tangent kernels of infinitely wide networks, one network for each family."""
 
 import dataclasses
 
@@ -13,17 +13,20 @@ from ._networks import POLES, SETTINGS, network, points
 from ._sequences import Sequences
 
 OPERATIONS = 1.5e9
-"""The most work for a kernel (20 to 40 s), as pairs of rows times pairs of positions times poles of a recurrence."""
+"""The most work for a kernel, which takes 20 to 40 s.
+
+The work is the product of three numbers: the pairs of rows, the pairs of positions, and the poles of a recurrence.
+"""
 FEWEST = 100
 
 
 class WideNetwork:
-    """The tangent kernels of a family at its three settings.
+    """The tangent kernels of a family at the three values of its setting.
 
     Args:
         family: the name of the family.
         data: the sequences.
-        mean: whether the network is read at all positions instead of the last position.
+        mean: whether recurrence and attention are averaged over all positions instead of read at the last position.
     """
 
     def __init__(self, family: str, data: Sequences, mean: bool):
@@ -35,12 +38,12 @@ class WideNetwork:
             self._matrices.append(matrix / np.trace(matrix) * len(matrix))
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel at the value of the setting with this index. It does not depend on training rows."""
+        """The kernel between all rows and the training rows, for the value of the setting with this index."""
         return self._matrices[setting][:, training]
 
 
 def affordable(data: Sequences, names: list[str], seed: int) -> Sequences:
-    """Return as many random rows, but at least 100, as the slowest kernel can process in some tens of seconds."""
+    """Return as many random rows as the slowest kernel can process in some tens of seconds, but at least 100 rows."""
     each = data.length**2 * (POLES if "recurrent" in names else 1)
     rows = max(FEWEST, int((OPERATIONS / each) ** 0.5))
     if rows >= len(data.x):

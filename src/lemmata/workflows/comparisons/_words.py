@@ -1,4 +1,4 @@
-"""Numbers and names in sentences."""
+"""Format numbers and names for sentences."""
 
 from collections.abc import Sequence
 

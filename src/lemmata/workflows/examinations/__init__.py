@@ -1,4 +1,4 @@
-"""Examinations: from a trained model and its rows to a record of theoretical predictions about the model."""
+"""Examine a trained model and its rows, and return a record of theoretical predictions about the model."""
 
 from lemmata.workflows.records.examinations import ExaminationRecord as ExaminationRecord
 

@@ -10,7 +10,7 @@ from scipy import stats
 from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
 
 ORDERS, LEVEL = 1999, 0.001
-"""The number of random divisions of the rows, and the probability of a false warning in each test."""
+"""The number of random divisions of the rows, and the significance level of each test."""
 MOST_ROWS, MOST_COLUMNS, FEWEST = 1000, 1000, 10
 _MOVED = 0.1  # columns whose means differ by fewer standard deviations are compared by their spread
 
@@ -22,7 +22,8 @@ class Unlike:
     Args:
         column: the position of the column among the flattened columns.
         p_value: the p-value of the test over all columns.
-        middle: mean of the held-out rows minus mean of the training rows, in standard deviations of the training rows.
+        middle: the mean of the held-out rows minus the mean of the training rows, in standard deviations of the
+            training rows.
         spread: the standard deviation of the held-out rows, divided by the standard deviation of the training rows.
     """
 
@@ -33,7 +34,7 @@ class Unlike:
 
 
 def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str | None:
-    """Describe the column and the class in which held-out and training rows differ; None if they do not differ.
+    """Return a sentence on the column and the class in which held-out and training rows differ; None if they do not.
 
     Args:
         trained: the model with its rows.
@@ -69,7 +70,7 @@ def _moved(name: str, own: Unlike) -> str:
 
 
 def unlike_inputs(trained: Trained) -> Unlike | None:
-    """Return the input column that differs most, if training and held-out rows differ in inputs beyond chance.
+    """Return the input column that differs most, if the inputs of training and held-out rows differ significantly.
 
     At most 1,000 rows of each kind and 1,000 columns are compared, drawn by the seed. Held-out rows that duplicate
     training rows are left out. Documents, whose columns are positions, are not compared.
@@ -81,7 +82,7 @@ def unlike_inputs(trained: Trained) -> Unlike | None:
 
 
 def unlike_targets(trained: Trained) -> Unlike | None:
-    """Return the class or the target column that differs most, if the targets differ beyond chance."""
+    """Return the class or the target column that differs most, if the targets differ significantly."""
     if trained.task.is_language:
         return None
     return _unlike(trained.y, held_rows(trained)[1][fresh_rows(trained)], trained.seed)
@@ -89,15 +90,15 @@ def unlike_targets(trained: Trained) -> Unlike | None:
 
 def _flat(x: np.ndarray) -> Float[np.ndarray, "n d"]:
     values = np.asarray(x, float).reshape(len(x), -1)
-    return np.where(np.isnan(values), -np.inf, values)  # a missing cell is a value of its own
+    return np.where(np.isnan(values), -np.inf, values)  # missing cells count as equal values
 
 
 def _unlike(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], seed: int) -> Unlike | None:
     """Compare two samples of rows by a permutation test of the largest deviation over the columns.
 
-    For each column, the ranks and their distances from the middle are summed over the held-out rows. The first sum
-    detects another middle, the second sum detects another spread. Each sum is compared in units of its standard
-    deviation under random divisions of the rows, for all columns together.
+    For each column, the ranks and their distances from the middle rank are summed over the held-out rows. The first sum
+    detects a different location, and the second sum a different spread. Each sum is divided by its standard deviation
+    under random divisions of the rows. The largest result over all columns is compared with random divisions.
     """
     if min(len(a), len(b)) < FEWEST:
         return None

@@ -1,20 +1,21 @@
-"""The finding that targets and outputs look like classes, although they were read as values."""
+"""Find targets and outputs that look like classes, although they were read as values."""
 
 import numpy as np
 
 from lemmata.subjects.trained_models import AS_VALUES, Trained, held_outputs, training_outputs
 from lemmata.workflows.records.examinations import Finding
 
-_MOST = 20  # different values of targets, above which they are hardly the numbers of classes
+_MOST = 20  # the most different targets that may be the numbers of classes
 _SHOWN = 5
 
 
 def classes_as_values(trained: Trained) -> list[Finding]:
     """Return a finding if targets and outputs look like numbers of classes, but were read as values.
 
-    The targets are whole numbers with at most 20 different values, each of which occurs five times on average. Every
-    output is exactly one of these values, as if the model named a class. At least two different values occur among the
-    outputs. If the user or the estimator has stated a loss, there is no finding.
+    There is a finding under three conditions. First, the targets are whole numbers with at most 20 different values,
+    each of which occurs at least five times on average. Second, every output is exactly one of these values, as if the
+    model named a class, and at least two different values occur among the outputs. Third, neither the user nor the
+    estimator has stated a loss.
 
     Args:
         trained: the model with its rows.

@@ -1,4 +1,4 @@
-"""The baseline without a model, which is one answer for all rows, and whether the model beats it."""
+"""Compute the baseline without a model, which is one answer for all rows, and test whether the model beats it."""
 
 import numpy as np
 from jaxtyping import Float
@@ -15,22 +15,25 @@ GUESSING = 0.8
 """A model counts as guessing if its error is at least this multiple of the error of a constant answer."""
 _INFORMED = 0.95
 _ORDERED, _SURELY, _FEWEST = 0.6, 1e-3, 10
-"""A rank correlation shows an order if it is at least the first number and its p-value is below the second number."""
+"""A rank correlation shows an order if it is at least `_ORDERED` and its p-value is below `_SURELY`.
+
+The correlation is computed on at least `_FEWEST` rows.
+"""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
     """Compare the model with one answer for all rows. The difference of the two errors is computed row by row.
 
-    The answer is computed from the training rows. It is their most frequent class, the mean of their values, or the
-    frequencies of their tokens. Each token is counted once more than it occurs. For classes, the interval of the
-    difference is McNemar's exact interval: take the rows that either the model or the answer gets right, but not both,
-    and compute an exact interval for the share that the model gets right. For means, it is Student's interval.
+    The answer is computed from the training rows: their most frequent class, the mean of their targets, or the
+    frequencies of their tokens. Each token is counted once more than it occurs. For classes, the interval is exact, as
+    in McNemar's test. It is computed from the rows that only the model or only the answer gets right, and from the
+    share of these rows that the model gets right. For values and documents, the interval is Student's.
 
     Args:
         trained: the model with its training rows.
-        f: the model's outputs on the compared rows.
+        f: the model's outputs on the rows to compare.
         y: the targets of these rows.
-        x: these rows. They are used only if they are documents of a language model.
+        x: the inputs of these rows, which are used only for documents of a language model.
     """
     task, n = trained.task, len(y)
     own = task.errors(f, y)
@@ -60,7 +63,7 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
 
 
 def held_baseline(trained: Trained) -> Baseline | None:
-    """The baseline on the held-out rows. None for a single row, because one row gives no interval."""
+    """Return the baseline on the held-out rows; None for a single row, because one row gives no interval."""
     x, y = held_rows(trained)
     return baseline(trained, held_outputs(trained), y, x) if len(y) > 1 else None
 
@@ -74,7 +77,7 @@ def beats_one_answer(trained: Trained) -> bool:
 
 
 def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:
-    """Return a sentence if the model is significantly worse than one answer, else None."""
+    """Return a sentence if the model is significantly worse than one answer for all rows; otherwise None."""
     if own is None or own.beaten is not False:
         return None
     if trained.task.is_classification:
@@ -86,10 +89,11 @@ def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) 
 
 
 def parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether outputs separate classes of unequal size. A constant answer makes few errors on such classes.
+    """Whether the outputs separate the classes, even if a constant answer makes as few errors.
 
-    If the outputs separate the classes, the share of errors, averaged over classes, is well below its value for
-    guessing, or the log loss is below the log loss of the class shares.
+    A constant answer makes few errors if classes have unequal sizes. The outputs separate the classes if the share of
+    errors, averaged over classes, is well below its value for guessing, or if the log loss is below the log loss of the
+    class shares.
     """
     if not trained.task.is_classification:
         return False
@@ -103,10 +107,10 @@ def parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nda
 
 
 def order_kept(trained: Trained) -> float | None:
-    """Return the rank correlation of outputs and targets if it is large and significant, else None.
+    """Return the rank correlation of outputs and targets if it is large and significant; otherwise None.
 
-    The correlation is Spearman's, on held-out rows if there are any and otherwise on training rows. It is computed only
-    for a single output of a regression.
+    The correlation is Spearman's, on held-out rows if there are at least ten, and otherwise on training rows. It is
+    computed only for a regression with a single output.
 
     Args:
         trained: the model with its rows.
@@ -129,7 +133,7 @@ def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
 
 
 def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, " m"]:
-    """The loss of each document, in nats per token, by the token counts in the training documents, each plus one."""
+    """Return each document's loss, in nats per token, by the token counts of the training documents, each plus one."""
     known, told = x[:, 1:], documents[:, 1:]
     tokens = np.union1d(known[known >= 0], told[told >= 0])
     counts = np.ones(len(tokens))
@@ -142,7 +146,7 @@ def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, "
 
 
 def _classes(trained: Trained, f: np.ndarray, y: np.ndarray) -> tuple[float | None, list[ClassScore]]:
-    """For unbalanced classes: the error averaged over classes, and the scores of each class, the rarest first."""
+    """Return, for unbalanced classes, the error averaged over classes, and the scores of each class, rarest first."""
     counts, said = y.sum(0), np.eye(y.shape[1])[f.argmax(1)]
     here = np.flatnonzero(counts)
     if len(here) < 2 or counts[here].max() < UNBALANCED * counts[here].min():

@@ -1,13 +1,10 @@
-"""The checks that are skipped if only a model's outputs are known, and the loss that the other checks use."""
+"""Describe the checks that are skipped if only a model's outputs are known, and the loss that the other checks use."""
 
 from lemmata.subjects.trained_models import Trained, is_known, loss_words, objective_of, rows_left_out
 
 
 def seen_by_outputs(trained: Trained) -> list[str]:
-    """Return a sentence that lemmata sees only the outputs of a model without derivatives.
-
-    The sentence names the checks that are therefore skipped.
-    """
+    """Return a sentence that names the checks that are skipped for a model without derivatives; empty for others."""
     if trained.model.differentiable:
         return []
     classes = trained.task.is_classification
@@ -22,14 +19,14 @@ def seen_by_outputs(trained: Trained) -> list[str]:
 
 
 def loss_told(trained: Trained) -> str:
-    """Describe the training loss and how it is known, or say that no loss is needed if only outputs are known."""
+    """Return the training loss and how it is known, in words. If only outputs are known, no loss is needed."""
     if trained.model.differentiable or not isinstance(trained.task.loss, str):
         return trained.task.loss_told
     return "none is needed, because lemmata sees only the outputs"
 
 
 def loss_read(trained: Trained) -> list[str]:
-    """Describe the loss that the theories assume for training, unless it is the usual loss for these targets."""
+    """Return a sentence on the training loss that theories assume, unless it is the usual loss for these targets."""
     task = trained.task
     if not trained.model.differentiable or task.is_language:
         return []

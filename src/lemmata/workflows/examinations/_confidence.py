@@ -1,4 +1,4 @@
-"""Test whether a model's stated probabilities agree with how often it is right."""
+"""Test whether a model's stated probabilities agree with how often the model is right."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -12,15 +12,15 @@ _USELESS = 10.0
 _FEWEST = 100
 _NOTHING = 1e-12
 _APART, _SURE = 0.03, 3.0
-_CHANCE = 0.001  # that probabilities which are as high as the model is right are said not to be
+_CHANCE = 0.001  # the probability of calling calibrated probabilities too high or too low
 
 
 def confidence(trained: Trained) -> tuple[str, str] | None:
     """Return "high" or "low" and a sentence; None if confidence is in order or there are too few held-out rows.
 
-    Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. The
-    temperature T of least log loss counts only if a likelihood-ratio test rejects T = 1. With few errors, T may be far
-    from 1 by chance.
+    Held-out rows that are duplicates of training rows do not count, because the model is surer of training rows. Let T
+    be the temperature with the least log loss. A T other than 1 counts only if a likelihood-ratio test rejects T = 1,
+    because T may be far from 1 by chance if there are few errors.
     """
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return None
@@ -35,7 +35,7 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
         return None
     word, first = "high" if t > 1 else "low", first_half(trained, len(f))
     chosen = temperature(f[first], y[first])
-    t = chosen if (chosen > 1) == (t > 1) else t  # the number that an action recommends, if it agrees
+    t = chosen if (chosen > 1) == (t > 1) else t  # the temperature that an action recommends, if it is on the same side
     if t > _USELESS:
         return (
             word,
@@ -48,8 +48,8 @@ def first_half(trained: Trained, count: int) -> Bool[np.ndarray, " m"]:
     """Return a random half of the held-out rows, on which a temperature is chosen, as a mask.
 
     Args:
-        trained: the model with its rows, whose seed draws the half.
-        count: the number of the rows.
+        trained: the model with its rows. Its seed draws the half.
+        count: the number of the held-out rows.
     """
     return np.random.default_rng(trained.seed).permutation(count) < count // 2
 
@@ -61,9 +61,10 @@ def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: fl
 
 
 def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether a row's own class has probability 0, as can happen if probabilities are shares of neighbours or trees.
+    """Whether a model gives some row's own class the probability 0.
 
-    The log loss is then infinite, and the temperature that lowers it most depends on this row alone.
+    This can happen if probabilities are shares of neighbours or trees. The log loss is then infinite, and the
+    temperature that lowers it most depends on this row alone.
 
     Args:
         f: the logits of the rows.
@@ -73,7 +74,7 @@ def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
 
 
 def _of_shares(right: Float[np.ndarray, " n"], sure: Float[np.ndarray, " n"]) -> tuple[str, str] | None:
-    """Compare the mean probability of the predicted class with how often it is right, on the same rows."""
+    """Compare the mean probability of the predicted class with the share of rows for which this class is right."""
     apart = sure - right
     error = float(apart.std(ddof=1)) / len(apart) ** 0.5
     if abs(apart.mean()) <= max(_APART, _SURE * error):

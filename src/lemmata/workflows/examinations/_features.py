@@ -1,4 +1,4 @@
-"""The gain from features: compare the model with ridge regression with its own tangent kernel, on held-out rows."""
+"""Measure the gain from features: compare the model with ridge regression with the model's own tangent kernel."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from ._gauges import of_claim
 
 _LEVEL = 0.05
 _SPOKE = ("agrees", "disagrees")
-_LAZY = 0.1  # share of the tangent's residual; above it, the check reports rich training
+_LAZY = 0.1  # the relative residual of the linear model at the start above which the check reports rich training
 _MACHINES = (
     (ErrorOfTheStartKernel, start_kernel, "the tangent kernel at the start"),
     (ErrorOfTheEndKernel, end_kernel, "the trained tangent kernel"),
@@ -21,11 +21,11 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Compare the model's error with the errors of its kernel machines in one sentence; empty if none was tested.
+    """Return a sentence that compares the model's error with the errors of its kernel machines; none without a test.
 
-    A test on the rows where the errors differ decides whether model and kernel machine differ. In theory, a model that
-    stayed linear equals the kernel machine at the start. If the test finds no difference from this machine either, the
-    sentence leaves the machine out.
+    A significance test decides whether model and kernel machine differ (`verb_of`). In theory, a model that stayed in
+    the linear regime equals the kernel machine at the start. If the test also finds no difference from this machine,
+    the sentence does not mention the machine.
 
     Args:
         trained: the model with its rows.
@@ -52,7 +52,7 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> str:
-    """Say whether the model's errors are smaller, larger or not significantly different on the same rows.
+    """Return a verb for whether the model's errors are smaller, larger or not significantly different on the same rows.
 
     Shares of errors are compared by the exact sign test at 5 % on the rows where they differ. Other errors are
     compared by a paired t test.

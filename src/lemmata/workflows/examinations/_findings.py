@@ -1,4 +1,4 @@
-"""The sentences of the first screen: at most five findings, most important first, and what no theory explains."""
+"""Write the sentences of the first screen: at most five findings, and the facts that no theory explains."""
 
 import dataclasses
 
@@ -41,21 +41,21 @@ from ._wrong_labels import wrong_labels
 _MOST = 5
 _SEEN = 0.75
 _FEWEST = 100
-_SMALL = 0.5  # share of the size of the median class
-_ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
-_PARTED = 0.75  # on the zoo from seed 100 on, it is at most 0.61 without a trigger and at least 0.88 with one
+_SMALL = 0.5  # the largest size of a trigger, as a share of the size for the median class
+_ANOMALY = 3.5  # chosen without seeds 200 to 205 of the zoo, where 1 of 36 models without a trigger exceeds it
+_PARTED = 0.75  # on the zoo from seed 100 on, the value is at most 0.61 without a trigger and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
-_WITHIN = 0.05  # half-width for an error under a shift, which sets the number of labels
+_WITHIN = 0.05  # the half-width of the interval of an error under a shift, which sets the number of labels
 _APART = 1.5
-_NO_PULL = 1e-6  # pull of an implied decay on the weights, which is then a rounding error beside the loss
+_NO_PULL = 1e-6  # an implied decay with at most this pull on the weights is a rounding error compared with the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
 _POOR = ("worse than one answer", "not trained", "guessing")
 
 
 @dataclasses.dataclass(frozen=True)
 class Sign:
-    """A finding with the name of the problem that it indicates."""
+    """A finding, and the name of the problem that the finding indicates."""
 
     name: str
     finding: Finding
@@ -64,7 +64,7 @@ class Sign:
 def findings(
     trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, rows: RowNames = PLACES
 ) -> list[Finding]:
-    """At most five sentences, the most important first; empty if nothing is wrong.
+    """Return at most five findings, the most important first; none if nothing is wrong.
 
     Args:
         trained: the model with its rows.
@@ -76,7 +76,7 @@ def findings(
 
 
 def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
-    """Return all problems with their names, the most important first. The arguments are those of `findings`."""
+    """Return all findings with the names of the problems, the most important first. Arguments: see `findings`."""
     found = [
         *(Sign("classes as values", finding) for finding in classes_as_values(trained)),
         *_trigger(trained, gauges, names),
@@ -93,7 +93,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
-    """If outputs order rows as targets do, replace signs of a poor model by a sign that outputs may be scores."""
+    """If outputs order the rows as targets do, replace signs of a poor model by a sign that outputs may be scores."""
     poor = [sign for sign in found if sign.name in _POOR]
     kept = order_kept(trained) if poor else None
     if kept is None:
@@ -109,12 +109,12 @@ def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
-    """A class that is much easier to reach than others, or that a few features alone determine for some rows."""
+    """Return a sign if a class is much easier to reach than others, or if a few features determine it for some rows."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:
         return []
     found = smallest_triggers(trained)
-    if np.median(np.abs(found.sizes - np.median(found.sizes))) == 0:  # then distances have no unit
+    if np.median(np.abs(found.sizes - np.median(found.sizes))) == 0:  # the anomaly is undefined without a spread
         return []
     c, success = found.smallest, own.measured or own.predicted
     cheap = found.anomaly > _ANOMALY and found.sizes.min() < _SMALL * np.median(found.sizes)
@@ -144,7 +144,7 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
 
 
 def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """An attack that is better than the claimed privacy allows, or noisy steps that spend more privacy than claimed."""
+    """Return signs if an attack or the noisy steps contradict the claimed privacy."""
     if trained.claimed is None:
         return []
     said, found = f"epsilon {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
@@ -166,7 +166,7 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """Return a sentence if a classifier distinguishes deployment rows from the rows on which the model was tested."""
+    """Return a sign if a classifier distinguishes deployment rows from the rows on which the model was tested."""
     own = of_claim(RowsInUseAreAlike, gauges)
     if own is None or own.status != "disagrees":
         return []
@@ -184,13 +184,13 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _drawn_apart(trained: Trained, names: RowNames) -> list[Sign]:
-    """A sign that held-out rows differ from training rows in inputs or in class frequencies."""
+    """Return a sign if held-out rows differ significantly from training rows in inputs or targets."""
     text = None if trained.held is None else drawn_apart(trained, names.columns)
     return [] if text is None else [Sign("rows drawn apart", Finding(text, [HELD_OUT]))]
 
 
 def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
-    """A sign that one answer for all held-out rows is significantly better than the model."""
+    """Return a sign if one answer for all held-out rows is significantly better than the model."""
     text = None if held is None else worse_than_one_answer(trained, held_baseline(trained), held.value)
     return [] if text is None else [Sign("worse than one answer", Finding(text, [HELD_OUT]))]
 
@@ -223,9 +223,9 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
 
 
 def _untrained(trained: Trained) -> list[Sign]:
-    """A sign that the model errs on its training rows about as often as always answering the most frequent class.
+    """Return a sign if the training error is about as large as that of one answer for all rows.
 
-    A model that significantly beats one answer for all rows has learned something, even if little.
+    There is no sign if the model significantly beats one answer, because it has then learned something.
     """
     if trained.task.is_language or beats_one_answer(trained):
         return []
@@ -240,10 +240,10 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
-    """Return a sentence if the model is near chance.
+    """Return a sign if the error on new rows is about as large as that of one answer for all rows.
 
-    The test uses training rows alone if leaving one out has a result, else held-out rows. A model that significantly
-    beats one answer for all held-out rows does not guess.
+    The error is predicted from training rows alone if leaving one out has a result, and otherwise measured on held-out
+    rows. A model that significantly beats one answer for all held-out rows does not guess.
     """
     beside = None if held is None else held_baseline(trained)
     if beside is not None and beside.beaten:
@@ -268,19 +268,19 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None)
 
 
 def _trivial(trained: Trained, y: np.ndarray) -> float:
-    """The error on these rows of always answering the most frequent training class, or the mean training target."""
+    """Return the error on these rows of always answering the most frequent training class or mean training target."""
     if trained.task.is_classification:
         return float(1 - y[:, trained.y.sum(0).argmax()].mean())
     return float(((y - trained.y.mean(0)) ** 2).sum(1).mean())
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
-    """Whether an error is about as large as that of a constant answer. This is unknown if all targets are equal."""
+    """Whether an error is about as large as that of a constant answer; False if a constant answer has no error."""
     return error >= GUESSING * _trivial(trained, y) > 0
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
-    """Describe an error and the trivial error in words."""
+    """Return an error and the trivial error in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
         known = f"always answering the most frequent class has error rate {_percent(trivial)}"
@@ -306,7 +306,7 @@ def _disagreements(gauges: list[Gauge]) -> list[Sign]:
 
 
 def _reading(own: Gauge) -> str:
-    """Say what a failed prediction may mean. Intervals with a level sometimes fail by chance."""
+    """Return a sentence on the meaning of a failed prediction. Intervals with a level sometimes fail by chance."""
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
@@ -315,7 +315,7 @@ def _reading(own: Gauge) -> str:
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
-    """Labels that other rows or the model contradict. Empty for a model that guesses, which contradicts all labels."""
+    """Return a sign if labels look wrong. A guessing model contradicts all labels, so it gets no such sign."""
     if _guessing(trained, gauges, held):
         return []
     found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges), names)
@@ -323,13 +323,13 @@ def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, n
 
 
 def _confidence(trained: Trained) -> list[Sign]:
-    """A sign of probabilities that are too high or too low."""
+    """Return a sign if the probabilities are too high or too low."""
     found = confidence(trained)
     return [] if found is None else [Sign(f"confidence too {found[0]}", Finding(found[1], ["calibration"]))]
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """The loss attack, measured on held-out rows, or predicted by leaving one row out if there are none."""
+    """Return a sign if an attacker can often distinguish training rows from new rows by their loss."""
     own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []
@@ -350,7 +350,7 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Return the checks that a reader might expect but that were not made."""
+    """Return sentences on checks that a reader might expect but that were not made, and on approximations."""
     found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
@@ -367,7 +367,7 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """A sentence if the weights contradict the stated decay: training stopped early, or had another objective."""
+    """Return a sentence if the weights contradict the stated decay: training ended early, or had another objective."""
     own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is None or own.status not in _SPOKE or trained.decay is None:
         return []
@@ -390,7 +390,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Return the facts that the theories with a result leave open, each once: first the gain from features."""
+    """Return at most four facts that the theories with a result leave open. The gain from features comes first."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

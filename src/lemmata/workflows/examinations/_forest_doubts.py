@@ -1,4 +1,4 @@
-"""Labels that a random forest contradicts, whatever the examined model predicts."""
+"""Find labels that a random forest contradicts, whatever the examined model predicts."""
 
 import dataclasses
 import warnings
@@ -11,19 +11,19 @@ from lemmata.subjects.trained_models import LabelDoubts, Trained, copies_of, fre
 _TREES, _LEAF = 100, 8
 _MOST_ROWS, _MOST_COLUMNS = 2000, 1000
 _FEWEST, _FEWEST_OF_A_CLASS = 100, 30
-_LEAST = 1e-4  # share of votes, because a forest excludes no class
-_LARGEST = 1e30  # what a tree takes in single precision
+_LEAST = 1e-4  # the least share of votes for a class, so that no class is excluded
+_LARGEST = 1e30  # the largest input, because trees take single precision
 
 
 @dataclasses.dataclass(frozen=True)
 class ForestDoubts:
-    """A forest's judgement of the labels of training and held-out rows.
+    """The estimates of a random forest on the labels of training and held-out rows.
 
     Args:
-        doubts: the doubts over the rows that the forest has judged.
+        doubts: the estimates for the rows that the forest has judged.
         places: the positions of these rows. Positions from the number of training rows on are held-out rows.
         y: the labels of these rows, as one-hot rows.
-        errors: 1 if the forest names another class, else 0.
+        errors: for each of these rows, 1 if the forest predicts another class than the label, and otherwise 0.
     """
 
     doubts: LabelDoubts
@@ -34,20 +34,20 @@ class ForestDoubts:
 
 @once
 def forest_doubts(trained: Trained) -> ForestDoubts | None:
-    """Estimate how many labels a random forest contradicts. Each row is judged by trees that have not seen it.
+    """Estimate how many labels a random forest contradicts. Each row is judged only by trees fitted without this row.
 
-    A model that has learned wrong labels by heart contradicts only few of them, and may contradict as many right
-    labels by its own errors. A forest with at least eight rows per leaf does not learn wrong labels. The forest is
-    grown on training and held-out rows together: at most 2,000 rows and 1,000 columns, drawn by the seed. Rows with a
+    A model that has memorised wrong labels contradicts only few of them, and may contradict equally many right labels
+    by its own errors. A forest with at least eight rows per leaf does not memorise wrong labels. The forest is fitted
+    to training and held-out rows together: at most 2,000 rows and 1,000 columns, drawn by the seed. Rows with a
     duplicate and classes of fewer than 30 rows are left out.
 
     Args:
         trained: the model with its rows; the model itself is not used.
 
     Returns:
-        The doubts. None for values, for documents, and if fewer than 100 rows of two classes are left.
+        The estimates; None for values, for documents, and if fewer than 100 rows or fewer than two classes are left.
     """
-    from sklearn.ensemble import RandomForestClassifier  # nothing else in this file depends on it
+    from sklearn.ensemble import RandomForestClassifier  # imported here because only this function needs it
 
     if not trained.task.is_classification:
         return None
@@ -59,7 +59,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
         return None
     forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=trained.seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about rows that every tree has seen, which do not count
+        warnings.simplefilter("ignore")  # warnings about rows that all trees are fitted to; these rows are not judged
         forest.fit(x, y.argmax(1))
     votes = np.asarray(forest.oob_decision_function_)
     judged = np.isfinite(votes).all(1) & (votes.sum(1) > 0)
@@ -70,7 +70,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
 
 
 def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions, inputs and labels of rows without duplicates, as many as the forest uses."""
+    """Return the positions, inputs and labels of the rows that the forest uses, which have no duplicates."""
     places, x, y = np.flatnonzero(~copies_of(trained).within), trained.x, trained.y
     if trained.held is not None:
         held_x, held_y = held_rows(trained)

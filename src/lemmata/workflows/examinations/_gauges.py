@@ -1,4 +1,4 @@
-"""The claims that apply to a trained model, their costs, and their results."""
+"""Select the claims that apply to a trained model, estimate their costs, and compute their results."""
 
 import dataclasses
 import importlib
@@ -36,27 +36,27 @@ _MISSES = {"the interval": "does not contain the measured value", "the bound": "
 
 
 def gauges_of(trained: Trained) -> list[AbstractGauge]:
-    """The registered checks that can be made on a trained model, in the order of their names."""
+    """Return the registered checks that can be made on a trained model, in the order of their names."""
     return [claim for claim in posable(trained) if claim.needed is None or claim.needed(trained)]
 
 
 def posable(trained: Trained) -> list[AbstractGauge]:
-    """The checks of `gauges_of`, and the checks that only replace others. The model itself is not called."""
+    """Return the checks of `gauges_of`, and checks that only replace others. The model itself is not called."""
     known = (claim for claim in registry(_CHAPTER).values() if isinstance(claim, AbstractGauge) and claim.of_data)
     return [claim for claim in known if claim.population.posed(trained) is not None]
 
 
 def theory(claim: AbstractGauge) -> str:
-    """The section of a claim: the first line of its module's docstring, up to the colon."""
+    """Return the section of a claim: the first line of its module's docstring, up to the colon."""
     words = inspect.getdoc(importlib.import_module(type(claim).__module__)) or ""
     return words.split("\n")[0].split(":")[0].rstrip(".")
 
 
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
-    """The reason why a check cannot apply to this kind of model; None if it can.
+    """Return the reason why a check cannot apply to this kind of model; None if it can.
 
-    A language model has one output per document, its loss. A claim whose formula holds only for some losses declares
-    these losses.
+    A language model has one output per document, which is the loss of the document. If the formula of a claim holds
+    only for some losses, the claim declares these losses.
     """
     task = trained.task
     if task.is_language and not claim.of_losses:
@@ -67,7 +67,7 @@ def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
 
 
 def inapplicable(claim: AbstractGauge, reason: str) -> Gauge:
-    """The record of a check that does not apply to this kind of model."""
+    """Return the record of a check that does not apply to this kind of model."""
     told = reason.startswith(_ITS_LOSS)
     conditions = [Condition(_LOSS, None, "", None, False, reason)] if told else []
     return entry(claim, "inapplicable", reason, hypotheses=conditions)
@@ -77,12 +77,12 @@ def refused(claim: AbstractGauge, trained: Trained) -> bool:
     """Whether the cheap hypotheses of the population already show that a check does not apply here."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
-    except (Exception, SystemExit):  # which the check itself gives
+    except (Exception, SystemExit):  # the check itself reports this error
         return False
 
 
 def price(claim: AbstractGauge, trained: Trained, second: float) -> float:
-    """The expected time of a check in seconds.
+    """Return the expected time of a check in seconds.
 
     Args:
         claim: the check.
@@ -93,12 +93,12 @@ def price(claim: AbstractGauge, trained: Trained, second: float) -> float:
 
 
 def memory(claim: AbstractGauge, trained: Trained) -> int:
-    """The bytes that a check holds at once."""
+    """Return the bytes of memory that a check needs at once."""
     return 0 if claim.bytes is None else int(claim.bytes(trained))
 
 
 def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
-    """The record of a check: the texts of the claim and the results."""
+    """Return the record of a check, which holds the texts of the claim and the results."""
     found: dict[str, Any] = {"hypotheses": [], "predicted": None, "measured": None, "trivial": None, "seconds": 0.0}
     return Gauge(
         name=claim.name, title=claim.title, theory=theory(claim), controls=claim.controls, source=str(claim.source),
@@ -108,9 +108,9 @@ def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
 
 
 def level(claim: AbstractGauge) -> float | None:
-    """The level of a predicted interval: the claim's own `level`, or else the level of its relation.
+    """Return the level of a predicted interval: the claim's own `level`, or otherwise the level of its relation.
 
-    The level is None for other statements.
+    The result is None for claims without a level.
 
     Args:
         claim: the check.
@@ -124,7 +124,7 @@ def _route(claim: AbstractGauge) -> str:
 
 
 def gauge(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
-    """Apply one claim to the model: its hypotheses, its prediction, the measurement, and whether they agree."""
+    """Return the result of one claim on the model: hypotheses, prediction, measurement, and their agreement."""
     begun = time.monotonic()
     try:
         found = _posed(claim, trained, seed)
@@ -144,7 +144,7 @@ def _line(error: BaseException) -> str:
 
 
 def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
-    """Check the population's hypotheses first, because the claim's hypotheses may depend on them."""
+    """Return the result of a claim. Hypotheses of the population come first, as those of the claim may need them."""
     other = foreign(claim, trained)
     if other is not None:
         return inapplicable(claim, other)
@@ -183,9 +183,10 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndarray:
-    """The prediction if it cannot be scored. NaN if the prediction itself needs held-out rows.
+    """Return a prediction that cannot be scored; NaN if the prediction itself needs held-out rows.
 
-    If there are too few held-out rows, the prediction is made without them, so it cannot depend on a handful of rows.
+    If there are too few held-out rows, the prediction is made without held-out rows, so that it cannot depend on a
+    handful of rows.
     """
     share_answers(trained, alone)
     with warnings.catch_warnings():
@@ -201,13 +202,13 @@ def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndar
 
 
 def _failing(conditions: list[Condition]) -> list[Condition]:
-    """Conditions that do not hold, except for the one whose failure only means that the prediction is not scored."""
+    """Return the conditions that do not hold, except those whose failure only leaves the prediction unscored."""
     undefined = lambda own: own.value is not None and math.isnan(own.value)
     return [own for own in conditions if (own.holds is False and own.name not in TO_BE_SCORED) or undefined(own)]
 
 
 def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
-    """The trivial value, and whether the prediction is no better than it."""
+    """Return the trivial value, and whether the prediction is no better than the trivial value."""
     if not callable(claim.trivial):
         return None, False
     known = np.asarray(claim.trivial(trained), float)
@@ -218,7 +219,7 @@ def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> t
 
 
 def _asked(question: Callable[[Trained], float] | None, trained: Trained) -> float | None:
-    """The answer of a bound to an optional question. None if the bound has no answer, or if the answer is NaN."""
+    """Return the result of an optional method of a claim; None if the claim has no such method or the result is NaN."""
     value = math.nan if question is None else float(question(trained))
     return None if math.isnan(value) else value
 
@@ -239,7 +240,7 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
-    """Say that a prediction is vacuous, with its value, if there is one, and how many rows would help."""
+    """Return a sentence that a prediction is vacuous, with the value of a bound, and how many rows would help."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
@@ -275,7 +276,7 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
 
 
 def _ordered(values: np.ndarray) -> bool:
-    """Whether (low, value, high) are in this order up to rounding. If not, the measurement itself has failed."""
+    """Whether (low, value, high) are in this order up to rounding. If they are not, the measurement has failed."""
     if values.shape != (3,):
         return True
     slack = 1e-9 * float(np.abs(values).max())
@@ -293,7 +294,7 @@ def _said(own: Condition) -> str:
 
 
 def interval(values: Any) -> GaugeInterval:
-    """Return (low, value, high) as an interval. A single number is used for all three."""
+    """Return (low, value, high) as an interval. A single number is used for all three numbers."""
     ends = np.asarray(values, float).ravel()
     low, value, high = ends if len(ends) == 3 else (ends[0],) * 3
     return GaugeInterval(float(value), float(low), float(high))
@@ -313,6 +314,6 @@ def _number(value: float | None) -> str:
 
 
 def of_claim(kind: type[AbstractGauge], gauges: list[Gauge]) -> Gauge | None:
-    """Find the result of a claim by its class; None if the claim was not run."""
+    """Return the result of a claim, found by the class of the claim; None if the claim was not run."""
     name = kind().name
     return next((own for own in gauges if own.name == name), None)

@@ -1,4 +1,4 @@
-"""The model's predictions for each class of held-out rows, and how often its probabilities are right."""
+"""Count the model's predictions for each class of held-out rows, and test how often its probabilities are right."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ _BINS, _FEWEST, _LEVEL = 10, 20, 0.95
 
 
 def confusion(trained: Trained) -> list[list[int]] | None:
-    """Count held-out rows by their class (rows) and by the class that the model predicts (columns).
+    """Return the confusion matrix: held-out rows by their class (rows) and by the predicted class (columns).
 
-    The result is None unless there are 2 to 30 classes.
+    The result is None without held-out rows, and unless there are 2 to 30 classes.
 
     Args:
         trained: a model with its rows.
@@ -28,7 +28,9 @@ def confusion(trained: Trained) -> list[list[int]] | None:
 
 
 def reliability(trained: Trained) -> list[ReliabilityBin]:
-    """Sort held-out rows without duplicates into up to ten bins of equal size, from the least sure to the surest.
+    """Return held-out rows in up to ten bins of equal size, sorted by the probability of the predicted class.
+
+    Rows with low probabilities come first. Duplicates of training rows are left out. Each bin has at least 20 rows.
 
     Args:
         trained: a model with its rows.

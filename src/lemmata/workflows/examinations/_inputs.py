@@ -1,11 +1,12 @@
-"""Which inputs of a model matter, by mean gradients and by the loss after one input is permuted among rows.
+"""Measure which inputs of a model matter, by mean gradients and by the loss after one input is permuted among rows.
 
 Let L_0 be the mean loss of m rows. Let L_k, k = 1..K, be the mean loss after the values of one input were permuted
-among the rows. The null is that the input is independent of the other inputs and the target together. Then L_0, ...,
-L_K are exchangeable means over rows. Let s be the standard deviation of L_1..L_K. Under the null and in the limit of
-many rows, (mean L_k - L_0) / (s (1 + 1/K)^1/2) follows Student's distribution with K - 1 degrees of freedom. Whether or
-not the null holds, mean L_k - L_0 estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus
-its loss. The variance of this estimate is the variance of g_i = mean_j h(i, j) + mean_j h(j, i), divided by m.
+among the rows. The null hypothesis is that the input is independent of the other inputs and the target together. Then
+L_0, ..., L_K are exchangeable means over rows. Let s be the standard deviation of L_1..L_K. Under the null hypothesis
+and in the limit of many rows, (mean L_k - L_0) / (s (1 + 1/K)^1/2) follows Student's distribution with K - 1 degrees of
+freedom. Let h(i, j) be the loss of row i with the input of row j, minus the loss of row i with its own input. Whether
+or not the null hypothesis holds, mean L_k - L_0 estimates the U-statistic of h. The variance of this estimate is the
+variance of g_i = mean_j h(i, j) + mean_j h(j, i), divided by m.
 """
 
 import math
@@ -33,7 +34,7 @@ _UNITS = {True: "log loss", False: "share of errors"}
 
 
 class _Rows(NamedTuple):
-    """The rows among which inputs are permuted: their origin, the model's inputs, and their targets."""
+    """The rows among which inputs are permuted: their origin ("held out" or "training"), their inputs and targets."""
 
     part: str
     x: np.ndarray
@@ -43,16 +44,18 @@ class _Rows(NamedTuple):
 def input_table(
     trained: Trained, names: tuple[str, ...] | None = None, deadline: float | None = None
 ) -> InputTable | None:
-    """Return each input with its mean gradient and the effect of permuting it. None for documents or too few rows.
+    """Return each input with its mean gradient and the effect of permuting it; None for documents or too few rows.
 
-    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted. Training
-    rows show what the model uses, but not how useful this is on new rows. If there are more than 1000 rows, 1000 are
-    drawn. If there are more than 256 inputs, those with the largest gradients are permuted.
+    Inputs are permuted among held-out rows without duplicates or, if there are fewer than 20 such rows, among training
+    rows. Training rows show which inputs the model uses, but not how useful these inputs are on new rows. If there are
+    more than 1000 rows, 1000 of them are drawn. If there are more than 256 inputs, the 256 inputs with the largest
+    gradients are permuted.
 
     Args:
         trained: a model with its rows.
-        names: the names of the inputs. Positions are used if this is None or has another length.
-        deadline: the `time.monotonic()` by which this function ends.
+        names: the names of the inputs. If it is None or has another length, positions are used.
+        deadline: the `time.monotonic()` after which no further input is permuted. In any case, this takes about ten
+            seconds at most.
     """
     if trained.task.is_language:
         return None
@@ -60,7 +63,7 @@ def input_table(
     if len(rows.x) < FEWEST:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the model warns of, it has said in the preflight
+        warnings.simplefilter("ignore")  # the preflight has already shown the warnings of the model
         return _table(trained, rows, names, deadline)
 
 
@@ -101,10 +104,11 @@ def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
 
 
 def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
-    """Return mean gradient sizes times the inputs' spreads. None without derivatives with respect to the inputs.
+    """Return, for each input, the mean size of the gradient times the input's standard deviation.
 
-    For classes, the gradient is that of log p of the right class, which equals the gradient of <y - p, f>. For one
-    value, it is the gradient of the output. For several values, it is the root of the sum of the squared gradients.
+    The result is None without derivatives with respect to the inputs. For classes, the gradient is that of log p of the
+    right class, which equals the gradient of <y - p, f> at fixed p. For one value, it is the gradient of the output.
+    For several values, the size is the root of the sum of the squared gradients.
     """
     model, task = trained.model, trained.task
     if not model.differentiable or (not task.is_classification and rows.y.shape[1] > _OUTPUTS):
@@ -116,7 +120,7 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
         else:
             weights = [np.tile(own, (len(x), 1)) for own in np.eye(rows.y.shape[1])]
         squares = sum(model.input_vjp(u, x).reshape(len(x), -1) ** 2 for u in weights)
-    except (Exception, SystemExit):  # the user's own function may only accept whole numbers, and raise any error
+    except (Exception, SystemExit):  # the user's own function may accept only whole numbers, and may raise any error
         return None
     found = np.sqrt(squares).mean(0) * x.reshape(len(x), -1).std(0)
     return found if np.isfinite(found).all() else None
@@ -125,7 +129,7 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
 def _chosen(
     varied: Bool[np.ndarray, " d"], slopes: Float[np.ndarray, " d"] | None
 ) -> tuple[Int[np.ndarray, " k"], list[str]]:
-    """The inputs that are permuted, at most 256, with the largest gradients first. Constant inputs are left out."""
+    """Return the inputs to permute, at most 256, with the largest gradients first. Constant inputs are left out."""
     order = np.flatnonzero(varied)
     order = order if slopes is None else order[np.argsort(-slopes[order], kind="stable")]
     if len(order) <= MOST:
@@ -135,12 +139,12 @@ def _chosen(
 
 
 def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:
-    """Return all rows, or 250 of them if permuting every input among all rows takes too long."""
+    """Return all rows, or 250 of them if permuting every input among all rows would take too long."""
     if len(rows.x) <= _FEWER or not len(places):
         return rows
     still = np.tile(np.arange(len(rows.x)), (PERMUTATIONS, 1))
     taken = math.inf
-    for _ in range(2):  # the first compiles
+    for _ in range(2):  # the first call also compiles
         begun = time.monotonic()
         _grown(trained, rows, int(places[0]), still, np.zeros(len(rows.x)))
         taken = min(taken, time.monotonic() - begun)
@@ -148,7 +152,7 @@ def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end:
 
 
 def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Float[np.ndarray, " m"]:
-    """Return the log losses, the errors if there are no probabilities, or the squared distances."""
+    """Return the losses of rows: log losses, errors for classes without probabilities, or squared distances."""
     task, f = trained.task, trained.model.outputs(x)
     return task.losses(f, y) if task.is_classification and task.probable else task.errors(f, y)
 
@@ -156,7 +160,7 @@ def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Flo
 def _grown(
     trained: Trained, rows: _Rows, place: int, orders: Int[np.ndarray, "K m"], base: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, "K m"]:
-    """Return h: how much the loss of each row grows with the input of another row, for each permutation."""
+    """Return, for each permutation, the growth of each row's loss if the row has the input of another row."""
     flat = rows.x.reshape(len(rows.x), -1)
     together = max(_BYTES // max(flat.nbytes, 1), 1)
     found = []
@@ -170,7 +174,7 @@ def _grown(
 
 
 class Growth(NamedTuple):
-    """The growth of the mean loss if an input is permuted: its interval, its null value, and the p-value."""
+    """The growth of the mean loss if an input is permuted: its interval, its 95 % limit by chance, and a p-value."""
 
     growth: Interval
     null: float
@@ -178,17 +182,17 @@ class Growth(NamedTuple):
 
 
 def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Growth:
-    """Compute the test and the interval of one input.
+    """Return the test and the interval for one input.
 
     Args:
-        h: how much the loss of each row grows, for each permutation.
-        orders: row i has the input of row orders[k, i].
+        h: the growth of each row's loss, for each permutation.
+        orders: the permutations. In permutation k, row i has the input of row orders[k, i].
     """
     count, m = h.shape
-    h = h * m / (m - 1)  # a permutation leaves one row in m unchanged
+    h = h * m / (m - 1)  # a random permutation leaves one of m rows unchanged on average
     means = h.mean(1)
     value, spread = float(means.mean()), float(means.std(ddof=1)) * (1 + 1 / count) ** 0.5
-    given = np.take_along_axis(h, np.argsort(orders, axis=1), axis=1)  # by the row whose input was taken
+    given = np.take_along_axis(h, np.argsort(orders, axis=1), axis=1)  # sorted by the row whose input was used
     reach = float((h.mean(0) + given.mean(0)).std(ddof=1)) / m**0.5 * float(stats.t.ppf((1 + _LEVEL) / 2, m - 1))
     p_value = float(stats.t.sf(value / spread, count - 1)) if spread > 0 else 1.0
     null = spread * float(stats.t.ppf((1 + _LEVEL) / 2, count - 1))
@@ -198,9 +202,9 @@ def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Gr
 def _shown(
     told: list[str], slopes: Float[np.ndarray, " d"] | None, tests: dict[int, Growth], constant: Bool[np.ndarray, " d"]
 ) -> list[InputShown]:
-    """Sort the inputs by the growth of the loss, then by the gradient.
+    """Return the inputs, sorted by the growth of the loss, and then inputs that were not permuted, by the gradient.
 
-    An input has an effect if Holm's rule at 5 % rejects the null, and if the interval for new rows is above 0.
+    An input has an effect if Holm's rule at 5 % rejects the null hypothesis, and the interval for new rows is above 0.
     """
     ranked = sorted(tests, key=lambda place: tests[place].p_value)
     apart, count = set(), len(ranked)
@@ -220,7 +224,7 @@ def _shown(
 
 
 def _names(shape: tuple[int, ...], names: tuple[str, ...] | None) -> list[str]:
-    """Return the names of inputs: their columns, or their positions counted from 0."""
+    """Return the names of the inputs: the names of columns, or positions counted from 0."""
     size = int(np.prod(shape, dtype=int))
     if names is not None and len(names) == size:
         return [str(name) for name in names]

@@ -1,10 +1,10 @@
-"""The norms, largest singular values and tangent kernel shares of parameter arrays, compared with random arrays.
+"""Compare parameter arrays with random arrays: norms, largest singular values, and shares of the tangent kernel.
 
 A matrix is compared with Gaussian matrices of the same shape and Frobenius norm. For small matrices, 39 Gaussian
 matrices are drawn. A further draw lies between the smallest and the largest of the 39 values with probability 38/40.
-For large matrices, the largest singular value follows Johnstone's limit. With a >= b rows and columns, s² = mu + sigma
-T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)², sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the
-Tracy-Widom distribution for real matrices.
+For large matrices, the largest singular value s follows Johnstone's limit. For a matrix W with a >= b rows and columns,
+s² = (mu + sigma T) |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)², sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T
+follows the Tracy-Widom distribution for real matrices.
 """
 
 import dataclasses
@@ -23,13 +23,13 @@ from lemmata.workflows.records.model_tables import LayerShown, LayerTable
 DRAWS, ROWS, MOST = 39, 32, 500
 TRACY_WIDOM = (-1.2686, -3.5159, 1.4538)
 """The median and the 2.5 % and 97.5 % quantiles of the Tracy-Widom distribution of order 1."""
-_DRAWN = 2**14  # entries of a matrix up to which random ones are drawn
-_WHOLE = 2e9  # operations for all singular values of one array
+_DRAWN = 2**14  # the most entries of a matrix for which random matrices are drawn
+_WHOLE = 2e9  # the most operations for computing all singular values of one array
 _SECONDS, _FOR_NULLS = 5.0, 10.0
 
 
 class _Shares(NamedTuple):
-    """Each array's share of the tangent kernel in the model, in random models and at the start; the number of rows."""
+    """Each array's share of the tangent kernel in the model, in random models and at the start, on this many rows."""
 
     own: Float[np.ndarray, " layers"]
     drawn: Float[np.ndarray, "draws layers"]
@@ -38,11 +38,11 @@ class _Shares(NamedTuple):
 
 
 def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable | None:
-    """Return each parameter array with its numbers and their null values. None for a model without parameters.
+    """Return the table of parameter arrays, compared with random arrays; None for a model without derivatives.
 
     Args:
         trained: a model with its rows.
-        deadline: the `time.monotonic()` by which this function ends.
+        deadline: the `time.monotonic()` after which no further singular values are computed.
     """
     if not trained.model.differentiable:
         return None
@@ -86,14 +86,14 @@ def _is_matrix(array: np.ndarray) -> bool:
 
 
 def _begun(trained: Trained) -> AbstractModel | None:
-    """Return the model at the parameters that training began with."""
+    """Return the model at the parameters with which training began; None if these are unknown."""
     if trained.start is None or len(trained.start.theta) != len(trained.model.theta):
         return None
     return trained.model.in_double().at(trained.start.theta.astype(float))
 
 
 def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
-    """Return the result for a matrix, without its share. Without a seed for the null, singular values are left out."""
+    """Return the result for a matrix without its share. If `seed` is None, singular values are left out."""
     own = unfolded(array)
     told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
     if seed is None or not own.any():
@@ -121,13 +121,13 @@ def _with_share(own: LayerShown, shares: _Shares | None, places: list[int]) -> L
 
 
 def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shares | None:
-    """Compute shares on up to 32 training rows, also for 39 random models if these take at most ten seconds."""
+    """Return shares on up to 32 training rows, also for 39 random models if these take at most ten seconds."""
     model, outputs = trained.model, trained.y.shape[1]
     rows = rows_for_shares(model, outputs, min(len(trained.x), ROWS))
     rng = np.random.default_rng([trained.seed, 34])
     x = trained.x[np.sort(rng.permutation(len(trained.x))[:rows])]
     own, taken = layer_shares(model, x, trained.seed), math.inf
-    for _ in range(3):  # what came before has compiled
+    for _ in range(3):  # the call above has compiled
         begun = time.monotonic()
         layer_shares(model, x, trained.seed)
         taken = min(taken, time.monotonic() - begun)
@@ -147,7 +147,7 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
 
 
 def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
-    """Replace each matrix of the model by a Gaussian array of the same shape and Frobenius norm."""
+    """Return the model with a Gaussian array of the same shape and Frobenius norm in place of each matrix."""
     parts = []
     for array in _arrays(model):
         normal = rng.normal(size=array.shape)
@@ -158,7 +158,8 @@ def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
 def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
     """Return an array as a matrix.
 
-    An array with more than two axes is unfolded along its first or its last axis, whichever result is closer to square.
+    An array with more than two axes is unfolded along its first or its last axis. The result that is closer to square
+    is returned.
 
     >>> unfolded(np.zeros((64, 32, 3, 3))).shape, unfolded(np.zeros((3, 3, 32, 64))).shape
     ((64, 288), (288, 64))
@@ -184,12 +185,12 @@ def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.n
 
 
 def largest_by_chance(rows: int, columns: int, norm: float, seed: int) -> Interval:
-    """The largest singular value of a Gaussian matrix with a given Frobenius norm: median and ends of the 95 % range.
+    """Return the median and the 95 % range of the largest singular value of a Gaussian matrix with this Frobenius norm.
 
     Args:
         rows: the number of rows of the matrix.
-        columns: the number of its columns.
-        norm: its Frobenius norm.
+        columns: the number of columns of the matrix.
+        norm: the Frobenius norm of the matrix.
         seed: the seed of the drawn matrices.
     """
     b, a = sorted((rows, columns))

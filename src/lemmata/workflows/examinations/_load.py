@@ -1,4 +1,4 @@
-"""Load a program, its weights and files of rows as one trained model."""
+"""Load a program, the weights of its model and files of rows as one trained model."""
 
 import dataclasses
 
@@ -13,15 +13,15 @@ from ._saved import is_saved, load_saved
 
 
 def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """Load the trained model from the command line's arguments, with the names of program, data and rows.
+    """Return the trained model for the command line's arguments, and the names of the program, the data and the rows.
 
     Args:
         program: a Python file that defines `build()`, or a pipeline of scikit-learn in a file of skops.
         data: the file of training rows.
-        options: the weights, the held-out rows and the other options.
+        options: the options, such as the files of weights and of held-out rows.
 
     Raises:
-        DataError, SettingError, ShapeError: for files that cannot be read or do not fit each other.
+        DataError, SettingError, ShapeError: if files cannot be read or do not fit each other.
     """
     if is_saved(program):
         return load_saved(program, data, options)

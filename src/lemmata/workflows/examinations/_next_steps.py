@@ -1,8 +1,9 @@
-"""What to do next: check labels, or change the decay or the temperature. Each action is tried on a copy of the model.
+"""Find actions to do next: check labels, or change the decay or the temperature. Each is tried on a copy of the model.
 
-The copy descends from the current weights, on the objective that the action changes. The rows that measure the effect
-of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, and a temperature is
-chosen on one half of the held-out rows. Effects are differences row by row on held-out rows.
+The copy is trained further from the current weights by gradient descent, on the objective that the action changes. The
+rows that measure the effect of an action were not used to choose the action. Labels and decay are chosen by leaving
+training rows out, and a temperature is chosen on one half of the held-out rows. Effects are means of differences row by
+row on held-out rows.
 """
 
 import dataclasses
@@ -39,33 +40,34 @@ from ._wrong_labels import counted, of_training_rows, stands, suspicion
 
 LEVEL = 0.95
 MOST = 3
-_FACTOR = 4.0  # between one decay that is tried and the next
+_FACTOR = 4.0  # the factor between one tried decay and the next
 _TRIED = 4
-# steps of the descent to another decay, which starts at the copy for the previous decay; 600 steps gave the same result
+# The steps of the descent to another decay. It starts at the copy for the last decay. 600 steps gave the same result.
 _TRYING = 150
 _SURE = 2.5  # the left-out losses must fall by this number of standard errors
-_SAME = 0.02  # share of predictions that the copy may change before any action is tried
-_FEWEST = 50  # held-out rows, which are needed to measure an effect
-_ERRORS = 5  # the share that a half of the held-out rows must have to show that confidence is too low
+_SAME = 0.02  # the share of predictions that the copy may change before any action is tried
+_FEWEST = 50  # the least number of held-out rows to measure an effect
+_ERRORS = 5  # the least number of errors in the first half of the held-out rows to show that confidence is too low
 _NOTHING = 1e-12
-_WORTH = 0.02  # share of the error or loss: smaller gains are not worth an action
+_WORTH = 0.02  # the least gain of an action, as a share of the error or loss
 
 
 def next_steps(
     trained: Trained, left_out: Gauge | None, names: RowNames = PLACES, second: float = 0.0,
     deadline: float | None = None, seconds: float = 15.0,
 ) -> tuple[list[Action], list[str]]:  # fmt: skip
-    """Return at most three actions, the most effective first, and a description of the other actions that were tried.
+    """Return at most three actions, and sentences on the other actions that were tried or not tried.
+
+    The check of labels comes first, and then the most effective action.
 
     Args:
         trained: the model with its rows.
-        left_out: the check of the error from training rows alone; without it, no row is left out, and no decay is
-            tried.
+        left_out: the check of the error from training rows alone. Without its result, no row is left out, and no decay
+            is tried.
         names: the names of rows.
         second: the time of a gradient over all training rows, in seconds.
-        deadline: `time.monotonic()` after which nothing new is started.
-        seconds: a descent is tried only if it is expected to take at most this time. After this time, no further decay
-            is tried.
+        deadline: the `time.monotonic()` after which nothing new is started.
+        seconds: the longest expected time of a descent that is tried. After this time, no further decay is tried.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
     found, tried = list(_temperature(trained)), []
@@ -91,21 +93,22 @@ def next_steps(
 
 
 def _worth(effects: list[Effect]) -> float:
-    """The share by which an action lowers the quantity of its last effect. It is 0 if this gain is not significant."""
+    """Return the share by which an action lowers the quantity of its last effect; 0 if this gain is not significant."""
     if not effects or not effects[-1].gain.lower > 0:
         return 0.0
     return effects[-1].gain.value / effects[-1].before
 
 
 def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[Action]:
-    """Check the rows whose labels are more likely wrong than right.
+    """Return the action to look at the rows whose labels are more likely wrong than right.
 
     The effect is measured with all these rows left out.
 
-    The number of wrong labels is not given, because the estimate also counts wrong labels that a table already had. On
-    other tables with planted wrong labels, the interval of this estimate contained the number of planted labels in 29
-    of 38 lists. The effect is only reported in errors, not in log loss. If the same share of held-out labels is wrong,
-    a better model, which is more certain of right labels, pays more log loss for each wrong label.
+    The text does not give the number of wrong labels, because the estimate also counts wrong labels that a table
+    already had. On other tables with planted wrong labels, the interval of this estimate contained the number of
+    planted labels in 29 of 38 lists. The effect is reported only in errors, not in log loss. If the same share of
+    held-out labels is wrong, a better model, which is more certain of right labels, has more log loss for each wrong
+    label.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
@@ -121,19 +124,19 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
 
 def without_rows(trained: Trained, keep: Bool[np.ndarray, " n"]) -> AbstractModel:
-    """A copy of the model that has descended on some of its rows, with the total decay over all rows unchanged."""
+    """Return a copy of the model after descent on some of its rows. The decay times the number of rows is unchanged."""
     own = dataclasses.replace(objective_of(trained), model=_from(trained, polished_copy(trained).model))
     decay = own.decay * len(keep) / int(keep.sum())
     return polish(dataclasses.replace(own, x=own.x[keep], y=own.y[keep], decay=decay)).model
 
 
 def with_decay(trained: Trained, factor: float, start: AbstractModel | None = None) -> AbstractModel:
-    """Return a copy of the model that has descended with a multiple of its decay.
+    """Return a copy of the model after descent with a multiple of its decay.
 
     Args:
         trained: the model with its rows.
-        factor: the factor of its decay.
-        start: a copy to descend from; None for the stationary point with its own decay.
+        factor: the factor of the decay.
+        start: the copy at which descent starts; None for the stationary point with the model's own decay.
     """
     start = polished_copy(trained).model if start is None else start
     own = dataclasses.replace(objective_of(trained), model=_from(trained, start))
@@ -146,7 +149,10 @@ def _from(trained: Trained, copy: AbstractModel) -> AbstractModel:
 
 
 def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], str]:
-    """Try another decay, if it significantly lowers the loss of left-out rows."""
+    """Return the action to use another decay, if it significantly lowers the loss of left-out rows and is effective.
+
+    The other result is a sentence on the decays that were tried without success.
+    """
     losses = lambda f: _losses(trained, f, trained.y)
     known = losses(rows_left_out(trained).outputs)
     best, factor, at, tried = known, 1.0, polished_copy(trained).model, []
@@ -161,7 +167,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
                 unseen = losses(
                     leave_one_out(copy, trained.x, trained.y, trained.task, objective_of(trained).decay * own).outputs
                 )
-            except LemmataError:  # if a leverage is 1, or memory is too small, this decay has no result
+            except LemmataError:  # this decay has no result if a leverage is 1 or memory is too small
                 break
             if not unseen.mean() < best.mean():
                 break
@@ -182,7 +188,7 @@ def _times(factor: float) -> str:
 
 
 def _in_words(trained: Trained, factor: float) -> str:
-    """Describe the new decay in the user's unit."""
+    """Return the new decay in words, for scikit-learn as a multiple of its own setting."""
     decay = objective_of(trained).decay * factor
     kind = trained.model.kind
     if kind.startswith("scikit-learn"):
@@ -196,15 +202,16 @@ def _in_words(trained: Trained, factor: float) -> str:
 
 
 def _temperature(trained: Trained) -> Iterator[Action]:
-    """Try to divide the logits by a number, which is fitted to half of the held-out rows and tested on the other half.
+    """Yield the action to divide the logits by a temperature, if it is effective.
 
-    A number below 1 raises the loss of every error. It is not used if the model makes hardly any errors on the first
-    half, because this half then does not show that cost.
+    The temperature is fitted to half of the held-out rows and tested on the other half. A temperature below 1 raises
+    the loss of every error. Such a temperature is not used if the model makes hardly any errors on the first half,
+    because the first half then does not show this cost.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
     f, y = _held(trained)
-    shares = trained.task.outputs == "probabilities"  # from neighbours and trees: some are 0, and cannot be divided
+    shares = trained.task.outputs == "probabilities"  # shares of neighbours or trees may be 0, without finite logits
     if excludes(f, y) or (shares and float(f.min()) <= np.log(_NOTHING)):
         return
     first = first_half(trained, len(f))
@@ -222,19 +229,19 @@ def _measurable(trained: Trained) -> bool:
 
 
 def _held(trained: Trained) -> tuple[Float[np.ndarray, "m C"], Float[np.ndarray, "m C"]]:
-    """Outputs and targets of held-out rows that are not duplicates of training rows."""
+    """Return outputs and targets of held-out rows that are not duplicates of training rows."""
     new = fresh_rows(trained)
     return held_outputs(trained)[new], held_rows(trained)[1][new]
 
 
 def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """The loss to lower: the log loss for classes with probabilities, else the error of each row."""
+    """Return the loss of each row: the log loss for classes with probabilities, and otherwise the error."""
     own = trained.task.losses if trained.task.is_classification and trained.task.probable else trained.task.errors
     return own(f, y)
 
 
 def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
-    """Return the effects of a copy on held-out rows: on the error and then, for probabilities, on the log loss."""
+    """Return how a copy changes the error on held-out rows and then, for probabilities, the log loss."""
     (f, y), new = _held(trained), fresh_rows(trained)
     g = copy.outputs(held_rows(trained)[0][new])
     classes = trained.task.is_classification
@@ -247,7 +254,7 @@ def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
 
 
 def _effect(what: str, before: Float[np.ndarray, " m"], after: Float[np.ndarray, " m"]) -> Effect:
-    """Return both means and how much lower the second mean is, with Student's interval of the differences."""
+    """Return the two means, and how much lower the second mean is, with Student's interval of the differences."""
     gain, m = before - after, len(before)
     width = float(stats.t.ppf((1 + LEVEL) / 2, m - 1)) * float(gain.std(ddof=1)) / m**0.5
     value = float(gain.mean())

@@ -1,4 +1,4 @@
-"""The accuracy of predicted values on held-out rows: R² and root mean squared error of each output and of all."""
+"""Measure the accuracy of predicted values on held-out rows: R² and root mean squared error, per output and in all."""
 
 import numpy as np
 from jaxtyping import Float
@@ -17,13 +17,13 @@ def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> lis
 
     If there are several outputs, the list ends with the scores of the total squared distance over all outputs.
 
-    Let e_i be the squared error of row i, and v_i the squared error of the mean of the training targets. R² is 1 - sum
-    e / sum v. Its interval is Student's for the means of e_i - (1 - R²) v_i, which determine the ratio to first order.
-    The ends of the root mean squared error are the roots of the ends for the mean of e.
+    Let e_i be the squared error of row i, and v_i the squared error at row i of the mean of the training targets. R² is
+    1 - sum e / sum v. The interval of R² is Student's interval for the mean of e_i - (1 - R²) v_i, which determines the
+    ratio to first order. The ends for the root mean squared error are the roots of the ends for the mean of e.
 
     Args:
         trained: a model with its rows.
-        names: the names of the outputs. Positions are used if this is None or has another length.
+        names: the names of the outputs. If it is None or has another length, positions are used.
     """
     if trained.held is None or trained.task.is_classification or trained.task.is_language:
         return []

@@ -1,4 +1,4 @@
-"""Transform rows into the form that the last step of a pipeline reads, and write out the zeros of sparse rows."""
+"""Transform rows into the form that the last step of a pipeline takes, and convert sparse rows to dense arrays."""
 
 import dataclasses
 import warnings
@@ -22,27 +22,27 @@ from lemmata.subjects.trained_models import (
 from ._row_names import RowNames, columns_after, columns_in_frame
 from ._rows import Form
 
-_SHARE = 0.25  # share of free memory that the rows may take
+_SHARE = 0.25  # the share of free memory that the rows may take
 
 
 def as_examined(model: Any, x: Any, facts: Mapping[str, Any], names: RowNames) -> tuple[Any, Any, Any, RowNames]:
-    """Return the model without wrappers and steps before it, and all rows as this model reads them.
+    """Return the model without wrappers and preceding steps, and all rows in the form that this model takes.
 
     A search is replaced by its best estimator. A pipeline, also inside a search or another pipeline, is replaced by its
-    last step, and the rows are replaced by the rows that this step reads. The columns of frames are brought into the
-    order of the model.
+    last step, and the rows are replaced by the inputs of this step. The columns of frames are brought into the order of
+    the model.
 
     Args:
         model: the user's model.
         x: the training rows.
-        facts: other facts about the model. The held-out and deployment rows in these facts are transformed, too.
-        names: the names of rows; the names of the columns are replaced by those of the rows that the model reads.
+        facts: other facts about the model. The held-out and deployment rows in these facts are also transformed.
+        names: the names of rows and columns. The names of the columns are replaced by those of the transformed rows.
 
     Returns:
         The model, the training rows, the facts and the names.
 
     Raises:
-        DataError, SettingError: if columns do not fit, the pipeline is not fitted, or it does not take the rows.
+        DataError, SettingError: if columns do not fit, or the pipeline is not fitted or does not accept the rows.
         MemoryPlanError: see `dense`.
     """
     model, facts, held = bare_model(model), dict(facts), facts.get("held")
@@ -66,7 +66,8 @@ def as_examined(model: Any, x: Any, facts: Mapping[str, Any], names: RowNames) -
 def form_of(model: Any) -> Form:
     """Return the form in which a model takes the rows of a table.
 
-    A pipeline takes frames, unless it was fitted to arrays; then it takes a frame only if columns are not numbers.
+    A pipeline that was fitted to a frame takes frames. A pipeline that was fitted to an array takes a frame only if
+    some columns are not numbers.
 
     Args:
         model: the user's model.
@@ -83,8 +84,8 @@ def form_of(model: Any) -> Form:
 def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
     """Return the rows after all steps but the last of a fitted pipeline: an array in double precision, or a frame.
 
-    Encoders of categories and words make sparse matrices. Their zeros are written out here. A frame with columns that
-    are not numbers stays a frame.
+    Sparse matrices, which encoders of categories and words return, become dense arrays. A frame with columns that are
+    not numbers stays a frame.
 
     Args:
         pipeline: a pipeline of scikit-learn with at least two steps.
@@ -93,16 +94,16 @@ def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
 
     Raises:
         SettingError: if the pipeline is not fitted.
-        DataError: if a step of the pipeline does not take the rows, or gives no numbers.
+        DataError: if a step of the pipeline does not accept the rows, or does not return numbers.
         MemoryPlanError: see `dense`.
     """
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # columns are in order
+            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # the order is right
             found = pipeline[:-1].transform(rows)
     except LemmataError:
         raise
-    except Exception as error:  # somebody's own step may raise anything
+    except Exception as error:  # a step of the user may raise any error
         if type(error).__name__ == "NotFittedError":
             raise SettingError("model", found="a Pipeline that is not fitted", rule="a fitted pipeline",
                                remedy="call model.fit(x, y) on the training rows first") from error  # fmt: skip
@@ -131,7 +132,7 @@ def dense(rows: Any) -> Any:
         rows: the user's rows.
 
     Raises:
-        MemoryPlanError: if a sparse matrix with its zeros would take more than a quarter of the free memory.
+        MemoryPlanError: if the dense array of a sparse matrix would take more than a quarter of the free memory.
     """
     if not sparse.issparse(rows):
         return rows

@@ -1,10 +1,10 @@
-"""The posterior predictive of held-out rows by Laplace's approximation, tested on these rows.
+"""Compute the posterior predictive of held-out rows by Laplace's approximation, and test it on these rows.
 
 For values, the predictive distribution is Student's around the output, with the variance s² (1 + J H^-1 J') and n -
 gamma degrees of freedom. Here J is the Jacobian of the output, H is the curvature, s² is the sum of squared residuals
 over n - gamma, n is the number of training rows, and gamma is the effective dimension. For two classes whose outputs
 differ by a, with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit correction of MacKay (1992).
-For several classes, it is the mean softmax of 1000 drawn outputs and their mirror images.
+For several classes, the probabilities are the mean softmax of up to 1000 drawn outputs and their mirror images.
 """
 
 import dataclasses
@@ -32,10 +32,10 @@ from lemmata.workflows.records.model_tables import PosteriorShown
 
 LEVEL, MOST, FEWEST = 0.9, 2000, 30
 MOVED = 0.1
-"""The largest allowed change of the outputs by one more Newton step, relative to their size."""
+"""The largest allowed change of the outputs by one more Newton step, relative to the size of the outputs."""
 _SURE = 0.95
 _DRAWS, _LEAST, _NUMBERS = 1000, 100, 5e7
-_FREE = 5.0  # degrees of freedom that the residuals have at least
+_FREE = 5.0  # the least number of degrees of freedom of the residuals
 
 
 class PosteriorRows(NamedTuple):
@@ -43,7 +43,7 @@ class PosteriorRows(NamedTuple):
 
     Args:
         summary: the summary for the record.
-        rows: the positions of these held-out rows, at most 2000.
+        rows: the positions of the held-out rows with predictions, at most 2000.
         deviations: for values, the standard deviation of each target given the training rows; NaN for classes.
         probabilities: for classes, the probabilities averaged over the posterior; NaN for values.
     """
@@ -56,10 +56,10 @@ class PosteriorRows(NamedTuple):
 
 @once
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
-    """Compute the posterior predictive of at most 2000 held-out rows. None if it has no meaning for the model.
+    """Return the posterior predictive of at most 2000 held-out rows; None if a posterior has no meaning for the model.
 
-    The posterior is that of the converged copy of the model, if another check has made one, and otherwise of the model
-    itself. If there is no result, the summary says why.
+    If another check has made a converged copy of the model, the posterior is that of the copy, and otherwise that of
+    the model. If the posterior cannot be computed, the summary holds the reason.
 
     Args:
         trained: a model with its rows.
@@ -77,7 +77,7 @@ def posterior_rows(trained: Trained) -> PosteriorRows | None:
 
 
 def posterior_summary(trained: Trained) -> PosteriorShown | None:
-    """The part of `posterior_rows` that the record stores.
+    """Return the part of `posterior_rows` that the record stores.
 
     Args:
         trained: a model with its rows.
@@ -161,12 +161,12 @@ def _share(inside: np.ndarray) -> Interval:
 def log_means(
     f: Float[np.ndarray, "k C"], spread: Float[np.ndarray, "k C C"], seed: int = 0
 ) -> Float[np.ndarray, "k C"]:
-    """Return the logarithm of the mean softmax of normal outputs. Without variance, it is the log softmax.
+    """Return the logarithm of the mean softmax of normal outputs. If the variance is 0, this is the log softmax.
 
     Args:
         f: the means of the outputs.
         spread: the covariances of the outputs.
-        seed: the seed of the draws, which two classes do not need.
+        seed: the seed of the draws. For two classes, nothing is drawn.
     """
     if f.shape[1] == 2:
         apart = np.maximum(spread[:, 0, 0] + spread[:, 1, 1] - 2 * spread[:, 0, 1], 0.0)
@@ -182,6 +182,6 @@ def log_means(
 
 
 def roots_of(spread: Float[np.ndarray, "k C C"]) -> Float[np.ndarray, "k C C"]:
-    """Return symmetric square roots of covariances. Eigenvalues that rounding made negative are allowed."""
+    """Return square roots of covariances. Eigenvalues that are negative because of rounding count as 0."""
     values, vectors = np.linalg.eigh(spread)
     return (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)

@@ -1,8 +1,9 @@
-"""Split conformal sets of classes, or intervals, that contain the target of a new row with a stated probability.
+"""Compute sets of classes, or intervals, that contain the target of a new row with a stated probability.
 
-Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half,
-where k = ceil((m + 1) level). If all rows come from one distribution, a new score is at most the limit with
-probability between `level` and `level` + 1/(m + 1). The other half measures how often this is so.
+The method is split conformal prediction. Held-out rows without duplicates are halved at random. Each row has a score,
+and the limit is the k-th smallest of the m scores of one half, where k = ceil((m + 1) level). If all rows come from one
+distribution, a new score is at most the limit with probability between `level` and `level` + 1/(m + 1). The share of
+such scores is measured on the other half.
 """
 
 from typing import NamedTuple
@@ -17,16 +18,16 @@ from lemmata.workflows.records.examinations import GaugeInterval, PredictionSets
 
 LEVEL = 0.9
 FEWEST = 25
-"""The least number of rows in a half of the held-out rows. It ensures that the limit is not the largest score."""
+"""The least number of rows in a half of the held-out rows. With so many rows, the limit is not the largest score."""
 _SURE = 0.95
 
 
 class RowSets(NamedTuple):
-    """The sets of held-out rows. Each set comes from the half that does not contain the row.
+    """The sets of held-out rows. The limit for each set comes from the half that does not contain the row.
 
     Args:
-        summary: the summary of the half of the rows on which the coverage is measured.
-        members: which classes are in the set of each row; None for values.
+        summary: the summary for the record, from the half of the rows on which the coverage is measured.
+        members: for each row, a mask of the classes in its set; None for values.
         reach: half the width of each row's interval; NaN for classes.
     """
 
@@ -36,11 +37,12 @@ class RowSets(NamedTuple):
 
 
 def prediction_sets(trained: Trained) -> RowSets | None:
-    """Return 90 % sets for every held-out row. None for too few rows, or if the outputs do not order the classes.
+    """Return 90 % sets for every held-out row; None if there are too few rows, no probabilities, or several values.
 
-    The score is 1 - p of the right class if classes have probabilities p. A set then contains the predicted class and
-    all classes with p_k >= 1 - limit. For one value f, the score is |y - f|, and the interval is f +- limit. No set is
-    empty. So if a model is right more often than 90 %, its sets contain the target more often than 90 %, too.
+    For classes with probabilities p_k, the score is 1 - p_k of the right class. A set contains the predicted class and
+    all classes with p_k >= 1 - limit. For one value f, the score is |y - f|, and the interval is f +- limit. Every set
+    contains the predicted class. So if a model is right in more than 90 % of rows, its sets contain the target in more
+    than 90 % of rows.
 
     Args:
         trained: a model with its rows.
@@ -77,7 +79,7 @@ def _limit(scores: Float[np.ndarray, " m"]) -> float:
 
 
 def _trivial(trained: Trained, y: Float[np.ndarray, "m C"], half: np.ndarray) -> float:
-    """The size without a model: the fewest classes with 90 % of the rows, or an interval around the mean."""
+    """Return the size without a model: the fewest classes with 90 % of the rows, or an interval around the mean."""
     if trained.task.is_classification:
         shares = np.sort(trained.y.mean(0))[::-1]
         return float(np.searchsorted(np.cumsum(shares), LEVEL - 1e-12) + 1)

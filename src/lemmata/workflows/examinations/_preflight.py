@@ -1,4 +1,4 @@
-"""Test whether the model is a function of one row, because all other theory about it depends on this."""
+"""Test whether the model is a function of one row, because all theory about the model depends on this."""
 
 from collections.abc import Callable
 
@@ -23,21 +23,21 @@ _LOOSE = {"bfloat16": 1e-2, "float32": 1e-4, "float64": 1e-9}
 _SLOPE = 1e-3
 _ASIDE = 1e-3
 _STEPS = (1e-7, 1e-8, 1e-9)
-_LARGE = 2**24  # parameters above which a copy in float64 is too much to ask for
+_LARGE = 2**24  # the number of parameters above which a copy in float64 would be too large
 _FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
 _FEWEST = 20
-# a step relative to the parameters, and the rounding of the outputs that float64 does not exceed
+# a step relative to the parameters, and a relative rounding error of the outputs that float64 does not exceed
 _TINY, _FINE = 3e-8, 1e-9
 _COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
 _EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
-    """Run the first checks, and return each with its result. The checks end early if outputs are not finite.
+    """Run the first checks, and return them with their results. Later checks are run only if the earlier ones hold.
 
     Args:
         trained: the model with its rows.
-        user: the user's own call on rows, if there is one.
+        user: the user's own function of rows, which calls the model; None if there is none.
     """
     x = _few(trained)
     once = trained.model.outputs(x)
@@ -67,7 +67,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 
 
 def _precision(outputs: np.ndarray) -> str:
-    """Return the coarsest precision that contains the outputs.
+    """Return the coarsest precision that represents the outputs exactly.
 
     A model may compute in this precision even if its weights have another precision.
     """
@@ -79,7 +79,7 @@ def _precision(outputs: np.ndarray) -> str:
 
 
 def _few(trained: Trained) -> np.ndarray:
-    """Return the rows that the checks use: fewer for a large model."""
+    """Return the rows that the checks use: 32 rows, or 8 rows for a large model."""
     return trained.x[: _FEW if len(trained.model.theta) > _LARGE else _ROWS]
 
 
@@ -91,9 +91,9 @@ def _in_pairs(trained: Trained, x: np.ndarray) -> np.ndarray:
 def _own_call(
     trained: Trained, own: Float[np.ndarray, "n _"], once: Float[np.ndarray, "n C"], loose: float
 ) -> Check:  # fmt: skip
-    """Compare the model with the user's own call on the same rows.
+    """Compare the outputs of the model with the results of the user's own function on the same rows.
 
-    The call gives the outputs, or the probabilities, the single logit or the counts that the outputs represent.
+    The function may return the outputs, or the probabilities, the single logit or the counts that outputs represent.
     """
     link = "log" if trained.task.is_counted else trained.model.link
     known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
@@ -118,9 +118,9 @@ def _finite(outputs: np.ndarray) -> Check:
 def _derivative(trained: Trained) -> Check:
     """Compare the derivative along a random direction to a central difference, in float64 unless the model is large.
 
-    If a step crosses the kink of a unit, the difference is wrong but the derivative is right. Then a shorter step is
-    taken. Rows can be exactly on a kink if training has ended there. They can also be there if training has not begun
-    and an input and a bias are zero. So the parameters are moved a little first.
+    If a step crosses the kink of a unit such as a ReLU, the difference is wrong but the derivative is right. A shorter
+    step is then taken. A row can lie exactly on a kink if training has ended there, or if training has not begun and an
+    input and a bias are zero. So the parameters are moved a little first.
     """
     name = "derivatives match differences of the outputs"
     if not trained.model.differentiable:
@@ -167,16 +167,16 @@ def _derivative(trained: Trained) -> Check:
 
 
 def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarray) -> bool:
-    """Whether the model rounds inside: after a tiny step, outputs leave the tangent by more than curvature explains."""
+    """Whether the model rounds inside: after a tiny step, outputs leave the tangent more than curvature explains."""
     once, moved = model.outputs(x), model.at(model.theta + _TINY * v).outputs(x)
     return bool(np.abs(moved - once - _TINY * exact).max() > _FINE * np.abs(once).max())
 
 
 def _ahead(trained: Trained, loose: float) -> list[Check]:
-    """Whether a language model sees tokens that it has to predict.
+    """Check that a language model does not use the tokens that it has to predict.
 
-    The loss on the first half of each document must not change if the second half of another document replaces its
-    second half. The second half is passed to the model, but its loss does not count.
+    The loss on the first half of each document must not change if the tokens of the second half are reversed. The model
+    gets the second half, but the loss of the tokens in this half does not count.
     """
     x = _few(trained)
     if not trained.task.is_language or x.shape[1] < 4:
@@ -192,7 +192,7 @@ def _ahead(trained: Trained, loose: float) -> list[Check]:
 
 
 def _order(trained: Trained) -> list[Check]:
-    """Whether another order of the classes would make at most half of the errors, and at least twenty fewer."""
+    """Check the order of the classes. The check fails if another order halves the errors and avoids at least 20."""
     if not trained.task.is_classification or trained.task.labels == ():
         return []
     f, y = training_outputs(trained), trained.y

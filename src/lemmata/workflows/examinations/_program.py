@@ -1,4 +1,4 @@
-"""The user's own program: a Python file that builds the model, and a file of weights for the model."""
+"""Run the user's own program, a Python file that builds the model, and read a file of weights for the model."""
 
 import contextlib
 import dataclasses
@@ -35,12 +35,12 @@ class Program:
     """The facts that a program states about a model.
 
     Args:
-        name: the name of the file.
-        model: the model in a form that `read_model` takes, with the weights of the file if there is one.
-        privacy: the fact `noised`, if the program states it.
-        task: "language" if the program says so; None if the targets determine the task.
+        name: the name of the file of the program.
+        model: the model in a form that `read_model` takes, with the weights of the weights file if there is one.
+        privacy: the fact `noised`; None if the program does not state it.
+        task: "language" if the program states this; None if the targets determine the task.
 
-    The other fields are facts of `lemmata.facts.Facts`, as `read_trained` takes them.
+    The other fields are facts of `lemmata.facts.Facts`, in the form that `read_trained` takes.
     """
 
     name: str
@@ -62,25 +62,25 @@ def load_program(
     path: str | Path, weights: str | Path | None = None, start: str | Path | None = None,
     checkpoints: tuple[str | Path, ...] = (), sizes: tuple[str | Path, ...] = (),
 ) -> Program:  # fmt: skip
-    """Run a user's program, and put weights into the model that it builds.
+    """Run a user's program, and put weights into the model that the program builds.
 
-    The program is executed, as `python net.py` would. It must define `build()`, which returns a model that `read_model`
+    The program is executed like any Python file. It must define `build()`, which returns a model that `read_model`
     accepts. It may also define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and `privacy = {"sampling": q,
-    "noise": sigma, "steps": T}`. The program of a language model, which gives logits (n, T, vocabulary) for tokens (n,
-    T), sets `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that inputs have one unit and are
-    at most this large. `sizes()` returns models of other sizes that were trained in the same way.
+    "noise": sigma, "steps": T}`. A language model returns logits (n, T, vocabulary) for tokens (n, T). Its program sets
+    `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that all inputs have the same unit and
+    that their size is at most 255. `sizes()` returns models of other sizes that were trained in the same way.
 
     Args:
         path: the program.
         weights: a safetensors file with the parameters by their names; None if `build` returns a trained model.
-        start: another such file with the parameters that training began with.
-        checkpoints: other files with the weights at earlier times, in their order.
-        sizes: other files with the weights of the models that `sizes()` returns, in their order; empty if these models
-            are already trained.
+        start: a safetensors file with the parameters at the start of training.
+        checkpoints: safetensors files with the weights at earlier times of training, in the order of time.
+        sizes: safetensors files with the weights of the models that `sizes()` returns, in the order of these models;
+            empty if the models are already trained.
 
     Raises:
         DataError: if the program is missing, fails or does not define `build`.
-        SettingError: if the weights are not in the safetensors format.
+        SettingError: if the weights are not in the safetensors format, or a definition in the program has a wrong type.
         ShapeError: if the weights do not fit; the message gives the first three differences.
     """
     path = Path(path)
@@ -118,7 +118,7 @@ def _filled(build: Callable[[], Any], path: Path, file: str | Path | None, array
 def _setting(module: Any, name: str) -> Any:
     """Return the object with this name in a program; None for functions, classes and modules that it has imported.
 
-    A line such as `from sklearn.preprocessing import *` imports a function `scale`, for example.
+    For example, the line `from sklearn.preprocessing import *` imports a function `scale`, which does not count.
     """
     value = getattr(module, name, None)
     made = inspect.isroutine(value) or inspect.isclass(value) or isinstance(value, np.ufunc)
@@ -143,7 +143,7 @@ def _scale(module: Any, path: Path) -> float | None:
 def _sizes(
     module: Any, path: Path, files: tuple[str | Path, ...], arrays: list[dict[str, np.ndarray]]
 ) -> tuple[Any, ...]:
-    """Build models of other sizes, with weights from files if files are given."""
+    """Return the models of other sizes that the program builds, with weights from files if files are given."""
     make: Any = getattr(module, "sizes", None)
     if make is None:
         if files:
@@ -173,7 +173,7 @@ def _labels(module: Any, path: Path) -> tuple[Any, ...] | None:
 
 
 def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
-    """Return whether a program builds a language model, and the number of its padding token."""
+    """Return "language" if a program builds a language model, otherwise None, and the number of the padding token."""
     task, padding = _setting(module, "task"), _setting(module, "padding")
     if task not in (None, "language"):
         rule = '"language", or no task; lemmata infers other tasks from the targets'
@@ -192,7 +192,7 @@ def _fit(module: Any, path: Path) -> Callable[..., Any] | None:
 
 @contextlib.contextmanager
 def _told(what: str, rule: str) -> Iterator[None]:
-    """Turn any error of the user's own code into a DataError of one line. A program that exits has failed, too."""
+    """Turn any error of the user's own code into a DataError of one line. A program that exits has also failed."""
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -215,9 +215,9 @@ def _line(error: BaseException) -> str:
 
 
 def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.ndarray]:
-    """Read the arrays of a safetensors file by their names.
+    """Return the arrays of a safetensors file by their names.
 
-    The errors are those of `with_weights`, and their messages name the option.
+    An error is raised if the file is not a readable safetensors file; its message names the option or the file.
     """
     path = Path(path)
     if path.suffix.lower() in _CONVERT:

@@ -1,4 +1,4 @@
-"""Conditions that a user sets on the results of an examination, such as "held.error<0.1"."""
+"""Check conditions that a user sets on the results of an examination, such as "held.error<0.1"."""
 
 import operator
 import re
@@ -13,7 +13,7 @@ _FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([-+.\de]+)\s*")
 
 
 def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tuple[str, str, str, float]]:
-    """Split conditions into text, name, sign and number, before anything is computed.
+    """Return each condition as text, name, sign and number, before anything is computed.
 
     A condition compares a value with a number by <, <=, > or >=. The value is `held.error`, `train.error`,
     `score.covered`, NAME.predicted or NAME.measured. NAME is the last part of a check's name.
@@ -23,7 +23,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
         gauges: the full names of the checks that will be run.
 
     Raises:
-        SettingError: if a condition has another form, or its name is none of these.
+        SettingError: if a condition has another form, or if its name is not one of these names.
     """
     found = []
     for text in conditions:
@@ -45,13 +45,13 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
 
 
 def check_required(record: ExaminationRecord, conditions: Sequence[str]) -> list[str]:
-    """Return a sentence, with the number that was found, for each condition that does not hold; see `read_required`.
+    """Return a sentence, with the measured number, for each condition that does not hold (see `read_required`).
 
     A condition on a missing measurement does not hold.
     """
     broken = []
     parts = (_FORM.fullmatch(text) for text in conditions)
-    named = [own[1].rpartition(".")[0] for own in parts if own is not None]  # which were looked at before
+    named = [own[1].rpartition(".")[0] for own in parts if own is not None]  # the names were checked before
     for text, name, sign, asked in read_required(conditions, named):
         value = _value(record, name)
         if value is None:

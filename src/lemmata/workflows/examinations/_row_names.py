@@ -1,4 +1,4 @@
-"""The names of rows: their positions counted from 0, the index of a frame, or the lines of a file."""
+"""Find the names of rows: their positions counted from 0, the index of a frame, or the lines of a file."""
 
 import contextlib
 import dataclasses
@@ -28,7 +28,7 @@ class Names:
     words: str = "counted from 0"
 
     def told(self, places: Sequence[int] | np.ndarray) -> str:
-        """Return the names of the first few of the rows at these positions, and the kind of these names.
+        """Return the names of the first eight rows at these positions, and the kind of these names.
 
         >>> Names().told([3, 5])
         '3, 5 (counted from 0)'
@@ -63,12 +63,12 @@ class RowNames:
 
 
 PLACES = RowNames()
-"""The names of rows that have no names of their own: their positions, counted from 0."""
+"""The names of rows without names: their positions, counted from 0."""
 
 
 @contextlib.contextmanager
 def naming_rows(names: RowNames) -> Iterator[None]:
-    """Let errors about the target of a row give the name of the row, such as its line in a file.
+    """Add the name of the row, such as its line in a file, to errors about the target of a row.
 
     Args:
         names: the names of the rows.
@@ -83,7 +83,7 @@ def naming_rows(names: RowNames) -> Iterator[None]:
 
 
 def names_in_frame(rows: Any) -> Names:
-    """Use the index of a pandas frame as names, unless it counts from 0. Use positions for anything else."""
+    """Return the index of a pandas frame as names, unless the index counts from 0; positions for anything else."""
     index = getattr(rows, "index", None)
     if index is None or callable(index):
         return Names()
@@ -98,19 +98,19 @@ def columns_in_frame(rows: Any) -> tuple[str, ...] | None:
 
 
 def columns_after(steps: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns after steps of scikit-learn; None if the steps do not give names.
+    """Return the names of the columns after steps of scikit-learn; None if the steps do not return names.
 
     Args:
         steps: a pipeline without its last step.
     """
     try:
         return tuple(str(name) for name in steps.get_feature_names_out())
-    except Exception:  # somebody's own step may raise anything
+    except Exception:  # a step of the user may raise any error
         return None
 
 
 def names_in_file(path: object, rows: int) -> Names:
-    """Use the lines of a delimited file with a header as names, if each line is one row; else positions from 0.
+    """Return the lines of a delimited file with a header as names, if each line is one row; otherwise positions from 0.
 
     Args:
         path: the path of the file, or the name of a bundled set.
@@ -122,6 +122,6 @@ def names_in_file(path: object, rows: int) -> Names:
         return Names(words=f"rows of {file.name}, counted from 0")
     with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as lines:
         filled = [number for number, line in enumerate(lines, 1) if line.strip()]
-    if len(filled) != rows + 1:  # a cell of several lines, say
+    if len(filled) != rows + 1:  # for example, because a cell has several lines
         return Names(words=f"rows of {file.name} below its header, counted from 0")
     return Names(filled[1:], f"lines of {file.name}")

@@ -1,4 +1,4 @@
-"""A table with one row for each training or held-out row. It holds the model's output and the results of the theory."""
+"""Make a table with the model's output and the results of the theory for each training row and held-out row."""
 
 from typing import Any
 
@@ -33,29 +33,29 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
     Args:
         trained: the model with its rows.
-        left_out: the check that predicts the error from training rows alone. Without a result of this check, no row is
-            left out.
+        left_out: the check that predicts the error from training rows alone. Without a result of this check, there are
+            no columns about models trained without a row.
         names: the names of rows.
 
     Returns:
         Columns for all rows:
         `part`: "training" or "held out".
-        `row`: the name of the row: an index, a line of the file, or a place from 0.
+        `row`: the name of the row: an index, a line of the file, or a position from 0.
         `target`, `predicted`: classes or values; one column for each of several outputs.
         `probability`: the predicted probability of the row's own class.
-        `loss`: log loss for classes, squared distance for values, nats per token for documents. Without probabilities
-        it is 1 if the class is wrong.
+        `loss`: log loss for classes, squared distance for values, nats per token for documents. For classes without
+        probabilities, the loss is 1 if the class is wrong and 0 otherwise.
         `wrong_label`: the probability that the label is wrong, according to the model.
-        `suspicion`: how strongly this model and a random forest, neither of which has seen the row, contradict its
-        label, from 0 to 1. It ranks rows better than `wrong_label`, but it is not a probability.
+        `suspicion`: how strongly this model and a random forest, both fitted without the row, contradict the label of
+        the row, from 0 to 1. It ranks rows better than `wrong_label`, but it is not a probability.
         `copy`: whether the row has a duplicate among the training rows.
 
         Columns for training rows:
         `left_out_predicted`, `left_out_probability`, `left_out_loss`: the prediction, probability and loss of a model
             trained without the row.
-        `leverage`: how much of its own prediction the row fixes.
-        `effect_on_held_loss`: how much the mean held-out loss grows without the row. An examination computes it only
-        if that takes at most ten seconds.
+        `leverage`: the share of its own prediction that the row determines.
+        `effect_on_held_loss`: the growth of the mean held-out loss if the row is left out of training. An examination
+        computes this column only if it takes at most ten seconds.
 
         Columns for held-out rows: `prediction_set`, the classes separated by bars, or `lower` and `upper` for values.
         `posterior_probability` of the row's own class, or `posterior_deviation` of the target, by Laplace's
@@ -70,7 +70,9 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
 
 def worst_rows(table: pl.DataFrame) -> list[RowShown]:
-    """The twenty rows of largest loss in a model that has not seen the row. Training rows count if they were left out.
+    """Return the twenty rows with the largest loss in a model that was fitted without the row.
+
+    Training rows count only if a model without them is known.
 
     Args:
         table: a table from `row_table`.
@@ -94,7 +96,7 @@ def worst_rows(table: pl.DataFrame) -> list[RowShown]:
 
 
 def _doubted(rows: pl.DataFrame, doubted: Float[np.ndarray, " n"]) -> pl.DataFrame:
-    """Return the rows with their suspicion, if any row of this part was judged."""
+    """Return the rows with the column `suspicion`, if the suspicion is known for any of the rows."""
     return rows.with_columns(suspicion=pl.Series(doubted).fill_nan(None)) if np.isfinite(doubted).any() else rows
 
 
@@ -106,7 +108,7 @@ def _training(trained: Trained, left_out: Gauge | None, names: Names) -> pl.Data
         kept = {name: own for name, own in unseen.items() if name.startswith(("predicted", "probability", "loss"))}
         columns |= {f"left_out_{name}": own for name, own in kept.items()} | {"leverage": without.leverage}
         if is_known(held_influence, trained):
-            unit = 1.0 if trained.task.is_classification else 2.0  # squared distances, which losses halve
+            unit = 1.0 if trained.task.is_classification else 2.0  # the loss is half of the squared distance
             columns["effect_on_held_loss"] = unit * held_influence(trained)
     doubts = of_training_rows(trained, left_out)
     if doubts is not None:
@@ -128,7 +130,7 @@ def _held(trained: Trained, names: Names) -> pl.DataFrame:
 
 
 def _posterior(trained: Trained) -> dict[str, pl.Series]:
-    """The posterior's standard deviation of targets, or its probability of the row's own class, if it was computed."""
+    """Return the posterior's standard deviation of targets or probability of the row's own class, if it is known."""
     found = posterior_rows(trained) if is_known(posterior_rows, trained) else None
     if found is None or not len(found.rows):
         return {}
@@ -155,7 +157,7 @@ def _sets(trained: Trained, found: RowSets) -> dict[str, Any]:
 def _said(
     trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], part: str, names: Names
 ) -> dict[str, Any]:
-    """Return names, targets, predictions and losses of some rows."""
+    """Return the names, targets, predictions and losses of some rows as columns."""
     task, n = trained.task, len(f)
     own = range(n) if names.own is None else names.own
     found: dict[str, Any] = {"part": [part] * n, "row": _names(list(own))}
@@ -173,7 +175,7 @@ def _said(
 
 
 def _names(own: list[Any]) -> list[Any]:
-    """Return whole numbers unchanged, and everything else as text."""
+    """Return the names unchanged if all of them are whole numbers, and otherwise as texts."""
     whole = all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in own)
     return [int(name) for name in own] if whole else [str(name) for name in own]
 

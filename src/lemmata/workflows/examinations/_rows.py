@@ -26,9 +26,9 @@ class Form:
     """The form in which a model takes rows of a table.
 
     Args:
-        gaps: whether cells may be empty; empty cells are then NaN.
-        columns: the columns that the model was fitted to, in their order; None if it has no names of columns.
-        frames: whether rows stay a data frame: always, or only if a column is not numbers.
+        gaps: whether cells may be empty; empty cells become NaN.
+        columns: the columns that the model was fitted to, in their order; None if the model has no names of columns.
+        frames: whether rows stay a data frame: never, always, or ("for words") only if a column does not hold numbers.
     """
 
     gaps: bool = False
@@ -37,7 +37,7 @@ class Form:
 
 
 PLAIN = Form()
-"""An array of numbers without empty cells."""
+"""The form of an array of numbers without empty cells."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Loaded:
     Args:
         name: the name of the file or bundled set.
         pair: x and y; y is None for documents.
-        held: x and y of rows that the training has not seen; None if the file has none.
+        held: x and y of held-out rows; None if the file marks none.
         columns: the names of the inputs in their order; None for an NPZ file.
         target: the name of the target; None for an NPZ file.
-        corrected: right targets of the training rows, if the file has them.
+        corrected: the right targets of the training rows; None if the file does not hold them.
         names: the names of the rows.
         form: the form in which the model takes rows.
     """
@@ -66,7 +66,7 @@ class Loaded:
 
 
 class _Table(NamedTuple):
-    """A table: its name, its cells, its target if known, and what its rows are called."""
+    """A table: its name, cells, target if known, the names of its rows, and a function that returns original cells."""
 
     name: str
     frame: pl.DataFrame
@@ -84,13 +84,13 @@ def read_rows(
     Args:
         data: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file; an NPZ file holds x, y, and
             optionally x_held, y_held.
-        target: the column to predict; default: y, target, label, or what a bundled set names.
-        split: a column with "held" (or test, 1, true) for the rows that the training has not seen.
-        documents: the rows are sequences of tokens, and the tokens are also the targets. A table has a column for each
-            position. An NPZ file has x and optionally x_held.
+        target: the column to predict; by default y, target, label, or the target of a bundled set.
+        split: a column with one of the words in `HELD_WORDS`, such as "held", for the held-out rows.
+        documents: whether the rows are sequences of tokens, which are also the targets. A table of documents has a
+            column for each position. An NPZ file has x and optionally x_held.
         corrected: a column, or an array of an NPZ file, with the right targets of the training rows. If `corrected`
-            names neither, `read_corrected` reads it later.
-        form: the form in which the model takes rows. If the model has names of columns, other columns are not read.
+            names neither, then it is the name of a file, which `read_corrected` reads.
+        form: the form in which the model takes rows. If `form` names columns, other columns are not read as inputs.
 
     Raises:
         DataError: if a table lacks the target, or has inputs that are not numbers.
@@ -139,7 +139,7 @@ def read_rows(
 
 
 def read_corrected(data: str, own: Loaded) -> np.ndarray:
-    """Read the right targets of the training rows, in their order, from a separate file.
+    """Return the right targets of the training rows, in the order of these rows, from a separate file.
 
     Args:
         data: a table with the column of the target, or with a single column; or an NPZ file with y.
@@ -169,12 +169,12 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
 
 
 def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
-    """Read held-out rows, with columns in the order of the training rows, and the names of the held-out rows.
+    """Return the held-out rows of a file, with columns in the order of the training rows, and the names of the rows.
 
-    Errors: see `read_rows`.
+    The errors are those of `read_rows`.
 
     Args:
-        data: as in `read_rows`.
+        data: the file or bundled set, as in `read_rows`.
         own: the training rows.
     """
     documents = own.pair[1] is None
@@ -194,10 +194,10 @@ def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
 
 
 def read_deployed(data: object, own: Loaded) -> Any:
-    """Read deployment rows, with columns in the order of the training rows. A target is not read.
+    """Return the deployment rows of a file, with columns in the order of the training rows. A target is not read.
 
     Args:
-        data: as in `read_rows`; an NPZ file needs no y.
+        data: the file or bundled set, as in `read_rows`; an NPZ file needs no y.
         own: the training rows.
     """
     arrays = _arrays(data, ("x",))
@@ -211,7 +211,7 @@ def read_deployed(data: object, own: Loaded) -> Any:
 
 
 def _arrays(data: object, needed: tuple[str, ...] = ("x", "y")) -> dict[str, np.ndarray] | None:
-    """Read the arrays of an NPZ file that has x and y. Return None for anything else."""
+    """Return the arrays of an NPZ file that has all needed arrays; None for anything else."""
     if not (isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npz" and Path(data).is_file()):
         return None
     arrays, _ = read_arrays(Path(data), _limit())
@@ -235,7 +235,7 @@ def _table(data: object) -> _Table:
 
 
 def _listed(columns: list[str]) -> str:
-    """List the first names and the last name, which is often the target's."""
+    """Return the first names and the last name, which is often the name of the target."""
     return ", ".join(columns if len(columns) <= _SHOWN else [*columns[: _SHOWN - 2], "...", columns[-1]])
 
 
@@ -276,7 +276,7 @@ def _kept(rows: Any, part: np.ndarray) -> Any:
 
 
 def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
-    """Put columns side by side, as whole numbers if all cells are whole numbers and none is empty."""
+    """Return columns as one array: whole numbers if all cells are whole numbers and none is empty, otherwise floats."""
     name, frame, *_ = table
     if not inputs:
         raise DataError(name, found="only the target column", rule="the input columns of the model")

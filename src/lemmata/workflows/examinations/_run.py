@@ -1,4 +1,4 @@
-"""Run an examination: from a trained model to a record."""
+"""Run an examination of a trained model, and return a record of the results."""
 
 import contextlib
 import copy
@@ -54,10 +54,10 @@ from ._row_table import SPOKE, row_table, worst_rows
 from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
-_SHARE = 0.9  # share of the time limit after which nothing new is started
-_GAUGES = 0.75  # share of it after which no check starts, because tables and next steps need the rest
-_WEIGHING = 10.0  # seconds
-_LEVEL = 0.95  # level of the intervals of errors
+_SHARE = 0.9  # the share of the time limit after which nothing new is started
+_GAUGES = 0.75  # the share of the time limit after which no check starts; tables and next steps get the rest
+_WEIGHING = 10.0  # the most seconds for the effects of training rows on held-out rows
+_LEVEL = 0.95  # the level of the intervals of errors
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 
 
@@ -66,24 +66,24 @@ def run_examination(
     user: Callable[[np.ndarray], np.ndarray] | None = None, progress: Progress = lambda stage, done, total: None,
     started: float | None = None, names: RowNames = PLACES,
 ) -> ExaminationRecord:  # fmt: skip
-    """Check a trained model against every theory that applies to it.
+    """Check a trained model against every theory that applies to this model.
 
     Args:
         trained: the model with its rows.
         name: the name of the model, for the record.
-        rows_name: the name of its rows.
-        time_limit: the seconds after which no check is begun.
-        user: the user's own call of the model on rows, which the outputs must equal.
-        progress: a function that is called with the stage and its finished share.
-        started: `time.monotonic()` at which the time limit began; None is now.
-        names: the names of rows, if they have names.
+        rows_name: the name of the rows, for the record.
+        time_limit: the time limit in seconds; None means no limit. Checks start in the first 75 % of this time.
+        user: the user's own function of rows, which calls the model. The function must return the model's outputs.
+        progress: a function that is called with the stage, the finished amount and the total amount.
+        started: the `time.monotonic()` at which the time limit began; None means now.
+        names: the names of rows, inputs and targets, if they have names.
 
     Returns:
         The record. If a check of the preflight fails, the record has no checks. After Ctrl-C, it contains the finished
         checks, and `interrupted` is true.
 
     Raises:
-        PrecisionError: if float64 is off.
+        PrecisionError: if float64 is not enabled in JAX.
     """
     require_float64("an examination")
     begun = time.monotonic() if started is None else started
@@ -122,7 +122,7 @@ def _gauges(
 ) -> None:
     """Run every check for which there is enough time and memory, and record the cost of the other checks.
 
-    The cheapest checks come first, and bounds last, because bounds are usually vacuous.
+    The cheapest checks come first. Bounds come last, because they are usually vacuous.
     """
     posed = gauges_of(trained)
     own = [claim for claim in posed if foreign(claim, trained) is None]
@@ -133,10 +133,10 @@ def _gauges(
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
     progress(f"{len(order)} checks, expected to take {_seconds(total)} together", 0, 1)
-    left: list[Any] = []  # questions of checks that had no time; the first check pays the whole price
+    left: list[Any] = []  # shared computations of checks without time; the first of them has the whole price
     for place, claim in enumerate(order):
         progress(claim.title, place, len(order))
-        expected = price(claim, trained, second)  # the results of another check cost nothing
+        expected = price(claim, trained, second)  # results that another check has computed cost nothing
         reason = None if refused(claim, trained) else _too_much(claim, trained, expected, deadline)
         if reason is not None:
             ahead = _knowing(copy.copy(trained), left)
@@ -147,23 +147,23 @@ def _gauges(
 
 
 def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: float) -> None:
-    """Compute the effect of each training row on held-out rows, if leaving rows out has a result and is cheap here."""
+    """Compute the effect of each training row on held-out rows, if leaving rows out has a result and is cheap."""
     left_out = _left_out(found)
     if trained.held is None or trained.task.is_language or left_out is None or left_out.status not in SPOKE:
         return
     seconds = held_influence_passes(trained) * second
     if seconds <= _WEIGHING and time.monotonic() + seconds <= deadline:
-        with contextlib.suppress(Exception, SystemExit):  # errors of the user's own function: no column
+        with contextlib.suppress(Exception, SystemExit):  # after an error of the user's function, there is no column
             held_influence(trained)
 
 
 def _next_steps(
     trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float
 ) -> dict[str, Any]:
-    """Return the next actions, and the other actions that were tried."""
+    """Return the actions to do next, and sentences on the other actions, under their names in the record."""
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
-    except (Exception, SystemExit) as error:  # errors of the user's own function; the rest remains valid
+    except (Exception, SystemExit) as error:  # an error of the user's own function; the other results remain valid
         actions, tried = [], [f"No action was tried: {type(error).__name__}: {words_of(error, 200)}"]
     return {"actions": actions, "tried": tried}
 
@@ -173,7 +173,7 @@ def _left_out(found: list[Gauge]) -> Gauge | None:
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
-    """Return each check with its cost, and the total. Work that several checks share is charged to the first."""
+    """Return each check with its cost, and the total. Work that several checks share counts for the first check."""
     ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
@@ -195,7 +195,7 @@ def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
 
 
 def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: float) -> str | None:
-    """The reason why a check is not started, in words; None if it is started."""
+    """Return the reason why a check is not started, in words; None if the check is started."""
     try:
         size, left = memory(claim, trained), available_bytes()
     except MemoryPlanError as error:
@@ -208,7 +208,7 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
 
 
 def _gradient_seconds(trained: Trained) -> float:
-    """The time of one gradient over all training rows after compilation. It is the shortest of three measured times."""
+    """Return the time of one gradient over all training rows after compilation, from the shortest of three runs."""
     if not trained.model.differentiable:
         return 0.0
     few = slice(0, min(len(trained.x), trained.model.batch))
@@ -227,7 +227,10 @@ def _seconds(value: float) -> str:
 
 
 def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInterval:
-    """The share of wrong classes with exact limits; mean squared distance or nats per token with normal limits."""
+    """Return the error with its interval: the share of wrong classes, mean squared distance, or nats per token.
+
+    The interval is exact for classes, and normal for the other errors.
+    """
     errors = trained.task.errors(f, y)
     value = float(errors.mean())
     if trained.task.is_classification:
@@ -266,7 +269,7 @@ def _record(
 
 
 def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str, Any]:
-    """The part of the record about single held-out rows."""
+    """Return the part of the record about classes and single rows."""
     sets, table = prediction_sets(trained), row_table(trained, _left_out(found), names)
     return {
         "confusion": confusion(trained),
@@ -277,7 +280,7 @@ def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str,
 
 
 def _silent(found: list[Gauge]) -> list[str]:
-    """Return the theories without a result, grouped by the reason."""
+    """Return sentences on the theories without a result, grouped by the reason."""
     reasons: dict[str, list[str]] = {}
     for own in found:
         if own.status in _SILENT:
@@ -301,7 +304,7 @@ def _digest(theta: np.ndarray) -> str:
 
 
 def _decay(trained: Trained) -> float | None:
-    """The stated decay, or else the decay that the weights imply. None if the outputs are not finite."""
+    """Return the stated decay, or otherwise the decay that the weights imply; None if it is unknown."""
     known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 

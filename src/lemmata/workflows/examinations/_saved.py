@@ -1,4 +1,4 @@
-"""Load a scikit-learn pipeline from a skops file, which `lemmata study --save-model` writes, and its rows."""
+"""Load a scikit-learn pipeline from a skops file, which `lemmata study --save-model` writes, and load rows for it."""
 
 import dataclasses
 import re
@@ -23,13 +23,13 @@ _KNOWN = re.compile(
     r"|sklearn\.(tree\._tree|neighbors\._(kd|ball)_tree|ensemble\._hist_gradient_boosting\.\w+|_loss\.\w+"
     r"|metrics\._dist_metrics|model_selection\._split|gaussian_process\.kernels)\.\w+"
 )
-"""Types that a file may contain besides the types that skops trusts. These types only compute."""
+"""A pattern of types that a file may contain besides the types that skops trusts. These types only compute."""
 _OF_PROGRAMS = ("weights", "start", "checkpoint", "size", "rate", "corrected")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Rows:
-    """Rows in the form that the first step of a pipeline reads, and their targets."""
+    """Rows in the form that the first step of a pipeline takes, their targets, and the words of the split column."""
 
     name: str
     frame: Any
@@ -44,15 +44,17 @@ def is_saved(program: str) -> bool:
 
 
 def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """Load a saved pipeline: its last step is the model, and the other steps prepare the rows. Also return the names.
+    """Return the trained model in a saved pipeline, and the names of the program, the data and the rows.
+
+    The last step of the pipeline is the model. The other steps prepare the rows.
 
     Args:
         program: the file of the saved pipeline.
         data: a table of training rows with the columns that the pipeline takes.
-        options: held-out rows and other options.
+        options: the options, such as the file of held-out rows.
 
     Raises:
-        DataError, SettingError: for files that cannot be read or do not fit each other.
+        DataError, SettingError: if files cannot be read or do not fit each other.
     """
     given = [name for name in _OF_PROGRAMS if getattr(options, name)]
     if given:
@@ -87,7 +89,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
 
 
 def read_pipeline(program: str) -> Any:
-    """Read the pipeline in a file if all its types are known to be harmless."""
+    """Return the pipeline in a file. Raise an error if the file contains types that are not known to be harmless."""
     try:
         check_file(program)
     except OSError as error:
@@ -101,7 +103,7 @@ def read_pipeline(program: str) -> Any:
         types = skops.io.get_untrusted_types(file=program)
         odd = [name for name in types if not _KNOWN.fullmatch(name)]
         model: Any = None if odd else skops.io.load(program, trusted=types)
-    except Exception as error:  # any error of skops about a damaged file
+    except Exception as error:  # skops may raise any error for a damaged file
         raise DataError(f"{program} cannot be read", found=line_of(error, 200),
                         rule="a file that skops has written") from error  # fmt: skip
     if odd:
@@ -120,12 +122,12 @@ def read_pipeline(program: str) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Reader:
-    """How the tables of a pipeline are read: as the study read the table that the pipeline was fitted to.
+    """A reader of tables for a pipeline. Tables are read like the table of the study that has fitted the pipeline.
 
     Args:
         inputs: the columns that the pipeline takes.
-        numbers: whether its target is numbers.
-        na: the texts that the study was told to be missing cells; None for the usual ones.
+        numbers: whether the target of the pipeline is numbers.
+        na: the texts for missing cells that the user of the study has named; None for the usual texts.
         decimal: the decimal mark of the study's table; None if it is read from the cells.
     """
 

@@ -1,4 +1,4 @@
-"""The tables of an examination that do not come from a check: inputs, layers, outputs and the posterior."""
+"""Make the tables of an examination that do not come from a check: inputs, layers, outputs and the posterior."""
 
 import time
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from ._row_names import RowNames
 
 
 def add_tables(trained: Trained, names: RowNames, deadline: float | None, found: dict[str, Any]) -> list[str]:
-    """Enter each table in the record under its name. If a table cannot be made, a note says why.
+    """Add each table to `found` under its name in the record. Return notes on tables that could not be made.
 
     Args:
         trained: a model with its rows.
-        names: the names of its rows and inputs.
+        names: the names of rows, inputs and targets.
         deadline: the `time.monotonic()` after which no table is begun.
-        found: the tables so far, which are kept if this function is interrupted.
+        found: the tables, to which this function adds. If the function is interrupted, the finished tables are kept.
     """
     found["outputs"] = output_scores(trained, names.targets)
     asked: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -36,7 +36,7 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
             continue
         try:
             found[name] = question()
-        except (Exception, SystemExit) as error:  # the user's own function may raise anything
+        except (Exception, SystemExit) as error:  # the user's own function may raise any error
             why = line_of(error, 200)
             notes.append(f"lemmata could not compute {words}, because the model raised {why}.")
     return notes

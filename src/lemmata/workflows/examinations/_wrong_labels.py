@@ -1,4 +1,4 @@
-"""How many labels look wrong, and which rows to look at.
+"""Estimate how many labels look wrong, and name the rows to look at.
 
 The labels are judged by leaving training rows out, by held-out rows, or by a random forest.
 """
@@ -26,32 +26,32 @@ from ._confidence import excludes
 from ._forest_doubts import forest_doubts
 from ._row_names import PLACES, Names, RowNames
 
-_EVIDENCE = 5.0  # gain of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
+_EVIDENCE = 5.0  # the least gain of log likelihood; fewer than 1 in 1000 sets of right labels exceed it by chance
 _FIXED = 0.45
 """The largest allowed median leverage, where leverage is the share of its own prediction that a row determines.
 
-If half of the rows have a larger leverage, the prediction without a row comes from a long step. Networks that learn
-labels by heart then contradict right labels, too.
+If half of the rows have a larger leverage, the prediction without a row comes from a long Newton step. Networks that
+memorise labels then also contradict right labels.
 """
-_DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
+_DOUBTED = 0.01  # the least share of wrong labels; rows between two classes give smaller shares with right labels
 _FEWEST = 100
-_OF_FOREST = 3.0, 0.03  # the same two limits; at most 0.009 in 33 sets of right labels, on seeds from 100 on
+_OF_FOREST = 3.0, 0.03  # the two limits for forests; 33 sets of right labels, on seeds from 100 on, had at most 0.009
 _FIRST = 8
-_LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
-_NEARLY = 0.8  # share of the suspect rows that are in one class
+_LONG = 0.8  # a large leverage; in recurrent networks, all right labels that were doubted had a leverage above 0.9
+_NEARLY = 0.8  # the least share of suspicious rows in one class to blame this class
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> Finding | None:
-    """Return a sentence that labels look wrong; None if the rows do not show this.
+    """Return a finding that labels look wrong; None if the rows do not show this.
 
-    Training rows are judged by the output of the model without them. A model that has memorised its labels can hide
-    wrong labels in its training rows. It can also contradict right labels, because a Newton step away from a learned
-    row is long. Its held-out rows, which it has not seen, still show wrong labels. If neither training nor held-out
-    rows give a result, a forest of all rows is used, whose errors differ from the model's.
+    Each training row is judged by the output of the model without this row. If a model has memorised its labels, its
+    training rows may not show wrong labels. Such a model may also contradict right labels, because a Newton step away
+    from a memorised row is long. The held-out rows still show wrong labels. If neither training nor held-out rows give
+    a result, a random forest on all rows is used, whose errors differ from the model's errors.
 
     Args:
-        trained: a model that does not guess, because a model that guesses contradicts every label.
+        trained: the model with its rows. It must not guess, because a guessing model contradicts every label.
         left_out: the check of the error from training rows alone.
         names: the names of rows.
     """
@@ -88,7 +88,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
-    """Estimate how many training labels the other rows contradict. None if leaving one row out has no result.
+    """Return estimates of wrong training labels, judged by the other rows; None if leaving one out has no result.
 
     Args:
         trained: the model with its rows.
@@ -101,10 +101,10 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 
 @once
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
-    """Estimate how many labels of held-out rows without duplicates the model contradicts. None for too few rows.
+    """Return estimates of wrong labels of held-out rows without duplicates, judged by the model.
 
-    If a model gives the own class of a row the probability 0, no temperature can repair this error. The model's own
-    errors would then count as wrong labels.
+    The result is None for too few rows, and if the model gives the own class of a row the probability 0. No temperature
+    can repair such an error, so the model's own errors would count as wrong labels.
 
     Args:
         trained: the model with its rows.
@@ -117,19 +117,19 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
 
 
 def suspicion(trained: Trained, left_out: Gauge | None) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-    """Measure how strongly models that have not seen a row contradict its label, for training and held-out rows.
+    """Return how strongly models that were fitted without a row contradict its label, for training and held-out rows.
 
-    The suspicion is one minus the mean of two probabilities of the row's own class. One is given by the examined
-    model, which is trained without the row if it is a training row. The other is given by a random forest's trees that
-    have not seen the row. Two different models rank wrong labels better than one of them. If only one of them has
-    judged a row, only its probability counts.
+    The suspicion of a row is one minus the mean of two probabilities of the row's own class. The examined model gives
+    the first probability; for a training row, the model without this row is used. The second probability comes from the
+    trees of a random forest that were fitted without the row. Two different models rank wrong labels better than one
+    model. If only one of the two models has judged a row, only its probability counts.
 
     Args:
         trained: the model with its rows.
         left_out: the check of the error from training rows alone.
 
     Returns:
-        A number between 0 and 1 for each row, NaN if no model has judged it.
+        A number between 0 and 1 for each training row and each held-out row; NaN if no model has judged the row.
     """
     n, forest = len(trained.x), forest_doubts(trained)
     m = 0 if trained.held is None else len(trained.held[1])
@@ -148,16 +148,17 @@ def suspicion(trained: Trained, left_out: Gauge | None) -> tuple[Float[np.ndarra
 
 
 def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
-    """Return a sentence that a forest contradicts labels of training and held-out rows.
+    """Return a finding that a random forest contradicts labels of training and held-out rows.
 
-    The result is None if the forest contradicts no labels, or only labels of one class.
+    The result is None if the forest does not show wrong labels, has more errors on held-out rows than the model, or
+    contradicts nearly only labels of one class.
     """
     found = forest_doubts(trained)
     evidence, doubted = _OF_FOREST
     if found is None or found.doubts.evidence < evidence or found.doubts.low < doubted:
         return None
     accused, n = found.doubts.wrong > 0.5, len(trained.x)
-    if trained.held is not None:  # a forest that is worse on new rows than the model cannot judge it
+    if trained.held is not None:  # a forest that is worse than the model on new rows cannot judge labels
         unseen = found.places >= n
         own = trained.task.errors(held_outputs(trained), trained.held[1])[found.places[unseen] - n]
         more = found.errors[unseen] - own
@@ -177,7 +178,7 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
-    """Return the class of nearly all suspect held-out rows, if few of all rows belong to this class; else None."""
+    """Return the class of nearly all suspicious held-out rows, if few of all rows have this class; otherwise None."""
     y = held_rows(trained)[1][fresh_rows(trained)]
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
@@ -187,10 +188,10 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
 def counted(trained: Trained) -> bool:
     """Whether leaving training rows out can show the number of wrong labels.
 
-    A Newton step without a row of leverage h has a relative error of about h. With h near 1, the step may give the
-    row's own class any probability, even 0, whether the label is right or wrong. So three conditions must hold: half
-    of the rows hardly determine their own outputs, no row excludes its own class, and wrong labels are visible even
-    among the rows whose step is not too long.
+    The Newton step that leaves out a row of leverage h has a relative error of about h. If h is near 1, the step may
+    give the row's own class any probability, even 0, whether the label is right or wrong. So three conditions must
+    hold. First, half of the rows hardly determine their own outputs. Second, no left-out row has probability 0 for its
+    own class. Third, the rows with a leverage below 0.8 alone also show wrong labels.
     """
     without = rows_left_out(trained)
     if float(np.median(without.leverage)) > _FIXED or excludes(without.outputs, trained.y):
@@ -200,7 +201,7 @@ def counted(trained: Trained) -> bool:
 
 
 def stands(doubts: LabelDoubts) -> bool:
-    """Whether the rows show that labels are wrong."""
+    """Whether the estimates show that some labels are wrong."""
     return doubts.evidence >= _EVIDENCE and doubts.low >= _DOUBTED
 
 
@@ -216,7 +217,7 @@ def _ends(doubts: LabelDoubts) -> str:
 def _rows(places: np.ndarray, doubts: LabelDoubts, words: str, names: Names, first: np.ndarray | None = None) -> str:
     """Return the given words and the rows whose labels are more likely wrong than right; empty without such rows.
 
-    The rows with the largest entries of `first` come first; None stands for the probability of a wrong label.
+    Rows with large entries of `first` come first. If `first` is None, the probability of a wrong label is used.
     """
     order = np.argsort(-(doubts.wrong if first is None else first), kind="stable")
     found = places[order[doubts.wrong[order] > 0.5]]

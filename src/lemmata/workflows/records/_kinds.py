@@ -1,4 +1,4 @@
-"""Find out which kind of record a file holds."""
+"""Find out which kind of record a file contains."""
 
 import re
 from pathlib import Path
@@ -9,13 +9,13 @@ from . import comparisons, examinations, studies
 from ._stored import StoredRecord
 
 _MARKS = {r'"gauges"\s*:': examinations.ExaminationRecord, r'"families"\s*:': comparisons.ComparisonRecord}
-"""For each kind of record, a field that only it has, with the quotes of JSON, which escapes quotes within a text."""
+"""Patterns of fields that only one kind of record has. A text cannot match, because JSON escapes its quotes."""
 
 
 def kind_of(path: Path) -> type[StoredRecord]:
-    """Return the class of the record that a file holds, even if the file was cut off.
+    """Return the class of the record in a file, even if the end of the file is missing.
 
-    If the file does not show its kind, it is read as a study, whose reader then reports what is wrong.
+    If the file does not show its kind, the result is the class of a study, whose reader then reports the error.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""Write records of plain frozen dataclasses as strict JSON, and read them back by their declared types."""
+"""Write records, which are frozen dataclasses, as strict JSON, and read them back by the types of their fields."""
 
 import dataclasses
 import datetime
@@ -15,13 +15,15 @@ R = TypeVar("R", bound="StoredRecord")
 
 
 class StoredRecord:
-    """The result of a command as a JSON file: a frozen dataclass that names its file, schema and command.
+    """The base class of the result of a command, which is stored as a JSON file.
+
+    A subclass is a frozen dataclass, and sets these attributes.
 
     Attributes:
-        version: the version of the file; a reader refuses other versions.
-        file: the name of the file.
+        version: the version of the format of the file. Reading a file of another version raises an error.
+        file: the usual name of the file.
         command_line: the command that writes the file, such as "lemmata study".
-        about: the kind of thing that the file records, such as "a study".
+        about: the kind of result in the file, such as "a study".
     """
 
     version: ClassVar[int]
@@ -31,7 +33,7 @@ class StoredRecord:
 
     @classmethod
     def head(cls) -> dict[str, Any]:
-        """The fields that every record begins with: schema, program version, time and an empty command."""
+        """Return the first fields of every record: schema, version of lemmata, time, and an empty command."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return {"schema": cls.version, "lemmata": __version__, "created": now, "command": ""}
 
@@ -41,7 +43,12 @@ class StoredRecord:
         Returns:
             Text that `from_json` reads back as an equal record.
         """
-        return json.dumps(plain(dataclasses.asdict(self)), ensure_ascii=False, allow_nan=False, indent=1)  # pyright: ignore
+        return json.dumps(
+            plain(dataclasses.asdict(self)),  # pyright: ignore
+            ensure_ascii=False,
+            allow_nan=False,
+            indent=1,
+        )
 
     def _repr_html_(self) -> str:
         created, version = (getattr(self, name, "") for name in ("created", "lemmata"))
@@ -50,7 +57,7 @@ class StoredRecord:
 
     @classmethod
     def told(cls, name: str | None = None) -> Told:
-        """Return the beginning of error messages about a file of this kind.
+        """Return the texts that begin and end error messages about a file of this kind.
 
         Args:
             name: the name of the file; None for the usual name.
@@ -59,11 +66,11 @@ class StoredRecord:
 
     @classmethod
     def from_json(cls: type[R], text: str | bytes, name: str | None = None) -> R:
-        """Read a record.
+        """Return the record in a JSON text.
 
         Args:
-            text: the text that `to_json` wrote.
-            name: the name of the file, for the error message.
+            text: the text that `to_json` has returned.
+            name: the name of the file, for error messages; None for the usual name.
 
         Raises:
             DataError: if the text is not strict JSON or has another schema, or if a field is missing, surplus, of the
@@ -86,7 +93,7 @@ class StoredRecord:
 
     @classmethod
     def load(cls: type[R], path: str | Path) -> R:
-        """Read the record from its file.
+        """Return the record in a file.
 
         Raises:
             DataError: for the same reasons as `from_json`.

@@ -1,22 +1,22 @@
-"""Format numbers of a study, which are metric values and numbers of rows, for its sentences, table and page."""
+"""Format the metric values and the numbers of rows of a study, for its sentences, its table and its page."""
 
 import math
 
 HORIZON = 8
-"""Forecasts were checked up to this many times the available rows. Larger numbers of rows are not shown."""
+"""The largest shown number of rows, divided by the available rows. Forecasts were tested up to this multiple."""
 FARTHEST = 1000.0
-"""The upper end of the interval for the needed rows is not shown if it exceeds this many times the available rows."""
+"""The upper end of the interval of the needed rows is not shown if it exceeds this many times the available rows."""
 ASKED = "asked with --error"
-"""The words that say where a requested value comes from, if the user gave this value."""
+"""The origin of a requested value, in words, if the user gave this value with --error."""
 
 
 def spell(value: float, percent: bool = False, like: str = "") -> str:
-    """Format a value to three digits, or a share to a tenth of a per cent. Only this function decides the digits.
+    """Format a value to three significant digits, or a share to a tenth of a per cent.
 
     Args:
         value: a number, or a share.
-        percent: whether the number is shown in per cent.
-        like: a number in the same unit. If `like` has more decimals, the value is shown with as many.
+        percent: whether `value` is a share that is shown in per cent.
+        like: a number in the same unit, as text. If `like` has more decimals, `value` is shown with as many decimals.
 
     >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
     ('98.8 %', '54.7', '12,300', 'no limit')
@@ -36,7 +36,7 @@ def spell(value: float, percent: bool = False, like: str = "") -> str:
 
 
 def spell_asked(value: float, percent: bool = False) -> str:
-    """Format a requested value, with all of its digits (up to ten) if `spell` would round it.
+    """Format a requested value like `spell`, but with all of its digits (up to ten) if `spell` would round it.
 
     >>> spell_asked(0.99999, percent=True), spell_asked(0.95, percent=True), spell_asked(2.5), spell_asked(1234.5)
     ('99.999 %', '95.0 %', '2.50', '1,234.5')
@@ -53,7 +53,7 @@ def _decimals(text: str) -> int:
 
 
 def rows(n: float) -> str:
-    """Format a number of rows to two digits (three from 1,000), because a forecast is not more accurate.
+    """Format a forecast number of rows to two digits (three from 1,000), because a forecast is not more accurate.
 
     >>> rows(1234.5), rows(87.4)
     ('1,240', '88')

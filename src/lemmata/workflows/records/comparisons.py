@@ -1,4 +1,4 @@
-"""The results of a comparison: plain frozen records, written to compare.json and read from it."""
+"""The results of a comparison: frozen dataclasses, which are written to compare.json and read from this file."""
 
 import dataclasses
 import math
@@ -10,21 +10,22 @@ from lemmata.stored import Count, Finite, NotNegative, Numbers, Share
 from ._stored import StoredRecord
 
 SCHEMA = 2
-"""The version of compare.json that this program writes. A reader refuses other versions."""
+"""The version of the format of compare.json. Reading a file of another version raises an error."""
 Size = Annotated[int, Numbers(low=1.0, high=2.0**63)]
 Drawn = Annotated[Interval, Numbers()]
-"""An interval that the page draws. It must therefore be finite."""
+"""An interval that the page draws and that must therefore be finite."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """A family at n training rows. All errors are relative to guessing.
+    """The errors of a family at n training rows. All errors are divided by the error of guessing.
 
     Args:
         n: the number of training rows.
         measured: the mean error over the splits; None if it was not measured.
-        se: the standard error of `measured` over the splits.
-        predicted: the error predicted from the training rows alone, with its interval.
+        se: the standard error of `measured` over the splits; None if unknown.
+        predicted: the error that is predicted from the training rows alone, with its interval. For more rows than there
+            are, the error that the continued learning curve predicts.
     """
 
     n: Size
@@ -35,7 +36,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class CostPoint:
-    """The cost at one length: floating-point operations, peak bytes, seconds on this machine."""
+    """The cost at one length: floating-point operations, bytes of memory, and seconds on this machine."""
 
     length: Size
     flops: NotNegative
@@ -49,9 +50,9 @@ class Cost:
 
     Args:
         points: the measurements.
-        flops, bytes, seconds: the fitted exponents in the length.
-        read: the exponent of the operations if the mixer is read as in this comparison, at the last or at all
-            positions.
+        flops, bytes, seconds: the fitted exponents of operations, bytes and seconds in the length.
+        read: the fitted exponent of the operations if the mixer is read in the same way as in the comparison: at the
+            last position, or at all positions.
     """
 
     points: list[CostPoint]
@@ -68,21 +69,22 @@ class FamilyResult:
     Args:
         name, title, words: a short name, a title, and a description in sentences.
         error: the held-out squared error, divided by the error of guessing the mean.
-        wrong: for classes, the share of held-out rows that is predicted wrongly.
+        wrong: for classes, the share of held-out rows that are predicted wrongly.
         permuted: the error with shuffled targets.
         sound: whether the interval of `permuted` contains 1, or `permuted` differs from 1 by at most 0.05.
-        setting: the meaning of the family's one setting. `values`: all values of the setting. `chosen`: the value that
-            leave-one-out chose in each split.
+        setting: the meaning of the family's setting.
+        values: all values of the setting.
+        chosen: the value of the setting that leave-one-out chose in each split.
         ridges: the ridge in each split, relative to the mean diagonal of the Gram matrix.
-        points: measured and predicted errors, by number of training rows.
+        points: the measured and predicted errors, by number of training rows.
         ratio: the predicted error divided by the measured error, with all training rows.
-        equivalent: the error that the eigenvalues of the kernel predict from the training rows, if all rows are
+        equivalent: the error with all training rows that follows from the eigenvalues of the kernel, if all rows are
             exchangeable.
-        later: the expected errors at 2, 4, 8 times the training rows, by continuing the measured curve.
-        effective_dimension: effective dimension of the kernel between training rows at the chosen ridge.
-        alignment: the share of the target in the first 10 and 100 eigenvectors of the kernel.
-        seconds: the time that the family took.
-        cost: the cost as a function of the length; None if it was left out.
+        later: the expected errors at 2, 4, 8 times the training rows, by continuing the measured learning curve.
+        effective_dimension: the effective dimension of the kernel between training rows at the chosen ridge.
+        alignment: the share of the target in the first 10 and the first 100 eigenvectors of the kernel.
+        seconds: the seconds that the family took.
+        cost: the cost as a function of the length; None if it was not measured.
     """
 
     name: str
@@ -108,16 +110,18 @@ class FamilyResult:
 
 @dataclasses.dataclass(frozen=True)
 class PairResult:
-    """The comparison of two families: the difference of their errors, its p-value, and whether it is decided.
+    """The comparison of two families: the difference and the ratio of their errors, and whether they differ clearly.
 
     Args:
         first, second: the names of the families.
-        difference: error of the first minus error of the second, in shares of the variance.
-        p_value: two-sided.
+        difference: the error of the first family minus the error of the second, in shares of the variance.
+        p_value: the two-sided p-value of no difference.
         adjusted: the p-value after Holm's correction over all pairs.
-        decided: whether `adjusted` is below 0.05, and the difference is above 5 % of the variance or the interval of
-            the ratio is beyond a factor of two.
-        ratio: error of the first divided by error of the second, with an interval that holds for all pairs together.
+        decided: whether the difference is significant and large. A difference is significant if `adjusted` is below
+            0.05. A difference is large if it is above 5 % of the variance, or if the interval of `ratio` is beyond a
+            factor of two.
+        ratio: the error of the first family divided by the error of the second, with its interval. The intervals of all
+            pairs hold simultaneously.
     """
 
     first: str
@@ -131,12 +135,12 @@ class PairResult:
 
 @dataclasses.dataclass(frozen=True)
 class Theorem:
-    """The prediction of a published comparison of architectures for these rows.
+    """The prediction of a published theorem on architectures for these rows.
 
     Args:
         says: the sentence of the theorem.
-        named: the family, recurrence or attention, that the theorem ranks first. None if it does not decide.
-        right: whether the theorem is right here; None if this cannot be decided.
+        named: the family, recurrence or attention, that the theorem ranks first; None if it ranks neither first.
+        right: whether the theorem is right on these rows; None if this cannot be decided.
         why: the errors of the two families, in words.
         rates: the theorem's two rates for rows like these, with smoothness 1 and constants 1.
     """
@@ -150,12 +154,12 @@ class Theorem:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A result that applies to these rows.
+    """A theoretical result on mixers of sequences, with its hypotheses on these rows.
 
     Args:
-        about, says: the topic of the statement, and its words.
-        holds: whether its hypotheses hold here; None if that is not checked.
-        why: the finding on these rows.
+        about, says: the topic of the result, and the result in words.
+        holds: whether the hypotheses of the result hold on these rows; None if they are not checked.
+        why: the reason, in words.
         claim: the name of the claim in the catalogue; empty if the catalogue has none.
     """
 
@@ -168,13 +172,13 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class FiniteResult:
-    """A small trained network of a family: its error, and the error of the kernel on the same split.
+    """A small trained network of a family: the error of the network, and of the family's kernel on the same split.
 
     Args:
         name: the name of the family.
         error: the held-out squared error, divided by the error of guessing.
         kernel: the error of the family's kernel on the same rows.
-        parameters, steps, seconds: the size and cost of the training.
+        parameters, steps, seconds: the number of parameters, and the steps and the time of the training.
     """
 
     name: str
@@ -187,9 +191,9 @@ class FiniteResult:
 
 @dataclasses.dataclass(frozen=True)
 class ScoreResult:
-    """A kernel that removes noise from rows.
+    """The result of a kernel that removes noise from rows.
 
-    For each noise level, the result is the squared error divided by the error of the best linear denoiser.
+    `error` is the squared error at one noise level, divided by the error of the best linear denoiser.
     """
 
     kernel: str
@@ -199,7 +203,7 @@ class ScoreResult:
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """The rows: name, available and used numbers, lengths and channels, target, splits, notes."""
+    """The rows: their name and numbers, the lengths and channels of the sequences, the target, and the splits."""
 
     name: str
     words: str
@@ -222,12 +226,12 @@ class Data:
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonRecord(StoredRecord):
-    """Everything that compare.json holds.
+    """The whole content of compare.json.
 
     Args:
-        winner: the family that wins; None if none does.
+        winner: the name of the family that wins; None if no family wins.
         leaders: the family with the smallest error and the families that it does not decidedly beat.
-        sentences: the answer in words, the most important first.
+        sentences: the answer in words, the most important sentence first.
     """
 
     version, file, command_line, about = SCHEMA, "compare.json", "lemmata compare", "a comparison"
@@ -254,9 +258,9 @@ class ComparisonRecord(StoredRecord):
 
 
 def estimate(value: float, ends: tuple[float, float]) -> Interval:
-    """A number with its interval.
+    """Return a number with the ends of its interval.
 
-    Strict JSON refuses values that are not finite, so only finite values may be passed.
+    The number must be finite, because the page draws it.
     """
     assert math.isfinite(value)
     return Interval(float(value), float(ends[0]), float(ends[1]))

@@ -1,4 +1,4 @@
-"""The results of an examination: plain frozen records, written to model.json and read from it."""
+"""The results of an examination: frozen dataclasses, which are written to model.json and read from this file."""
 
 import dataclasses
 
@@ -9,13 +9,13 @@ from ._stored import StoredRecord
 from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
-"""The check that predicts the error on new rows from training rows alone."""
+"""The end of the name of the check that predicts the error on new rows from training rows alone."""
 TOO_LATE = "and the time limit leaves less time"
-"""The end of the sentence that says why a check was not run. The sentence begins with the time of this check."""
+"""The end of the reason why a check was not run for lack of time. The reason begins with the time of the check."""
 ROWS = "rows.csv"
-"""The file of all rows, next to the page."""
+"""The name of the file of all rows, which lies next to the page."""
 SCHEMA = 2
-"""The version of model.json that this program writes. A reader refuses other versions."""
+"""The version of the format of model.json. Reading a file of another version raises an error."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +30,13 @@ class GaugeInterval(Interval):
 
     @property
     def at(self) -> str:
-        """The level in words, such as 97 %; empty if unknown."""
+        """The level as text, such as "97 %"; empty if unknown."""
         return "" if self.level is None else f"{100 * self.level:.3g} %"
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """A condition that must hold before theory is applied, with its result.
+    """A condition that must hold before theory is applied to the model, with its result.
 
     Args:
         name: the condition in words.
@@ -53,7 +53,7 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A hypothesis on this model: `holds` is None if it cannot be decided."""
+    """A hypothesis of a claim about this model. `holds` is None if the hypothesis cannot be decided."""
 
     name: str
     value: float | None
@@ -65,12 +65,12 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True)
 class Gauge:
-    """One theory applied to this model.
+    """A check: one claim of theory, applied to this model.
 
     Args:
         name: the name of the claim, for `lemmata show`.
         title: the claim in words.
-        theory: the section of the claim.
+        theory: the name of the theory to which the claim belongs.
         controls: the quantity that the claim predicts or bounds.
         source: the publication that states the claim.
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
@@ -78,8 +78,8 @@ class Gauge:
         hypotheses: the conditions of the claim with their values.
         predicted: the predicted number with its interval. It comes from training rows and weights, or from held-out
             rows that are not used for the measurement. None if there is no prediction.
-        measured: the number as measured by another route, with its interval.
-        route: how it was measured.
+        measured: the same number measured by another method, with its interval; None if it was not measured.
+        route: the method of the measurement, in words.
         trivial: the number that is known without the theory.
         control: the changed, false version of the claim that is refuted when the claim is verified.
         unexplained: what the theory does not explain.
@@ -89,7 +89,7 @@ class Gauge:
         rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow. It is None for all
             other checks, and if no number of rows is enough.
         alternative: for a bound on the error, the limit from held-out rows alone, which the bound has to beat.
-        ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
+        ends: the meaning of the ends of the interval of `measured`; empty if `measured` has no interval.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Gauge:
 
     @property
     def ratio(self) -> float | None:
-        """Predicted over measured."""
+        """The predicted number divided by the measured number; None without either, or if the latter is 0."""
         if self.predicted is None or self.measured is None or self.measured.value == 0:
             return None
         return self.predicted.value / self.measured.value
@@ -123,7 +123,7 @@ class Gauge:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A sentence for the first screen, and the checks behind it."""
+    """A sentence for the first screen, and the names of the checks on which the sentence rests."""
 
     text: str
     rests_on: list[str]
@@ -131,7 +131,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """What was examined.
+    """The examined model.
 
     Args:
         kind: the library or format of the model.
@@ -142,8 +142,8 @@ class Model:
         digest: a digest of the parameters.
         outputs: how the outputs are read: as logits, probabilities or values.
         task: classification, regression or language.
-        decay: the decay in mean loss + (decay/2) |theta|²; stated, inferred from the weights, or unknown.
-        loss: the loss of the training, and how it is known, in words; empty in older records.
+        decay: the decay in mean loss + (decay/2) |theta|²; None if unknown. `decay_from` is the origin of this number.
+        loss: the training loss, and how it is known, in words; empty in older records.
     """
 
     kind: str
@@ -161,7 +161,7 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """The rows: numbers of training and held-out rows, and classes."""
+    """The rows: the numbers of training and held-out rows, the shape of a row, and the classes."""
 
     name: str
     train: Count
@@ -172,7 +172,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """The tested predictions: how many intervals contained the measurement, and the median of predicted / measured."""
+    """The tested predictions: their number, how many agree, and the median of predicted / measured."""
 
     tested: Count
     covered: Count
@@ -199,14 +199,14 @@ class ClassScore:
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """One answer for all rows, compared with the model, on the held-out rows.
+    """One answer for all rows, compared with the model on the held-out rows.
 
     Args:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
         error: the error of the answer, in the unit of `held_error`.
-        gain: how much smaller the model's error is, with an interval from the differences in each row.
+        gain: the error of the answer minus the model's error, with an interval from the differences in each row.
         explained: R², the share by which the model lowers the squared error of the answer. None except for values.
-        balanced: the mean over classes of the share of errors; None if classes are about as frequent as each other.
+        balanced: the model's share of errors, averaged over classes; None if classes are about equally frequent.
         classes: the results of each class, the rarest first, if classes are not about equally frequent.
     """
 
@@ -219,7 +219,7 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is significantly better: False if significantly worse, None if the rows do not decide."""
+        """True if the model is significantly better, False if significantly worse, None if the rows do not decide."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 
@@ -229,11 +229,11 @@ class PredictionSets:
 
     Args:
         level: the stated probability.
-        calibrated: the number of held-out rows that set the limit.
-        measured: the number of other held-out rows, on which the coverage was measured.
-        covered: the share of these rows whose target is in its set.
+        calibrated: the number of held-out rows from which the size of the sets was determined.
+        measured: the number of the other held-out rows, on which the coverage was measured.
+        covered: the share of these other rows whose set contains the target.
         size: the mean number of classes in a set, or the mean width of an interval.
-        trivial: the size without a model.
+        trivial: the mean size that is possible without a model.
         single: the share of sets of one class; None for values.
     """
 
@@ -248,12 +248,12 @@ class PredictionSets:
 
 @dataclasses.dataclass(frozen=True)
 class ReliabilityBin:
-    """A bin of held-out rows of which the model is about equally sure.
+    """A bin of held-out rows for which the predicted class has about the same probability.
 
     Args:
         rows: the number of rows.
         sure: the mean probability of the predicted class.
-        right: the share of these rows for which the predicted class is right.
+        right: the share of rows in this bin for which the predicted class is right.
     """
 
     rows: Count
@@ -266,7 +266,7 @@ class Effect:
     """The effect of an action on one quantity on held-out rows.
 
     Args:
-        quantity: error, log loss or mean squared distance.
+        quantity: "error", "log loss" or "mean squared distance".
         before, after: the mean of the quantity over the rows, before and after the action.
         gain: how much lower the mean is after the action, with an interval from the differences in each row.
     """
@@ -279,12 +279,12 @@ class Effect:
 
 @dataclasses.dataclass(frozen=True)
 class Action:
-    """Something to do next, and its effect on a copy of the model.
+    """A recommended action, and its effect on a copy of the model.
 
     Args:
-        name: labels, decay or temperature.
+        name: "labels", "decay" or "temperature".
         text: the action, in sentences.
-        then: the beginning of the sentence on its effect: "Without these rows", "Then".
+        then: the beginning of the sentence on the effect: "Without these rows" or "Then".
         effects: the measured effects; empty without enough held-out rows.
         factor: the number by which a decay is multiplied, or logits are divided; 1 for other actions.
     """
@@ -304,11 +304,11 @@ class RowShown:
         part: "training" or "held out".
         row: the name of the row.
         target: the class or value of the row.
-        predicted: the model's output; for training rows, if known, the output of a model that has not seen the row.
-        loss: the loss of this output.
-        probability: the probability of the row's own class; None for values.
+        predicted: the prediction of the model; for training rows, of a model that was fitted without the row.
+        loss: the loss of this prediction.
+        probability: the predicted probability of the row's own class; None for values.
         wrong: the probability that the row's label is wrong; None if unknown.
-        effect: the growth of the mean held-out loss if the row is left out; None if unknown.
+        effect: the growth of the mean held-out loss if the row is left out of training; None if unknown.
     """
 
     part: str
@@ -323,7 +323,7 @@ class RowShown:
 
 @dataclasses.dataclass(frozen=True)
 class ExaminationRecord(StoredRecord):
-    """All that an examination found.
+    """The whole content of model.json.
 
     Args:
         schema, lemmata: the versions of this file and of the program.
@@ -333,29 +333,29 @@ class ExaminationRecord(StoredRecord):
         train_error, held_error: for classes, the share of wrong classes with an exact interval. For values, the mean
             squared distance with a normal interval. For documents, the mean number of nats per token with a normal
             interval.
-        preflight: the conditions that must hold before theory is applied. If one of them fails, nothing else is run.
-        gauges: every claim that was applied to the model.
+        preflight: the conditions that must hold before theory is applied. If one of them fails, no check is run.
+        gauges: the checks, one for every claim that was considered for the model.
         findings: at most five findings, the most important first.
-        score: how the predictions compare with the measurements.
-        silent: theories without a result here, each with its reason.
-        open: the facts that no theory here explains.
+        score: a summary of how the predictions compare with the measurements.
+        silent: the theories without a result for this model, with the reasons.
+        open: the facts that none of the theories explains.
         plan: the planned checks with their cost in seconds.
-        notes: remarks that the reader needs.
+        notes: remarks on missing parts and approximations.
         seconds: the seconds that the examination took.
         interrupted: whether some checks are missing.
-        baseline: one answer for all held-out rows, compared with the model; None with fewer than two such rows.
+        baseline: one answer for all held-out rows, compared with the model; None with fewer than two held-out rows.
         confusion: held-out rows by their class (rows) and by the class that the model predicts (columns), in the order
             of `rows.classes`; None for values and more than 30 classes.
-        reliability: held-out rows by how sure the model is of them, the least sure first.
+        reliability: bins of held-out rows by the probability of the predicted class, the smallest probability first.
         sets: sets that contain the target of a new row with a stated probability; None if there are too few held-out
             rows.
-        worst: the twenty rows of largest loss in a model that has not seen them.
-        actions: at most three things to do next, the one that helps most first.
+        worst: the twenty rows with the largest loss in a model that was fitted without the row.
+        actions: at most three recommended actions: the check of labels, and then the most effective action.
         tried: in words, the other actions that were tried without success, or not tried.
-        inputs: which inputs matter; None for documents, for fewer than 20 rows, and if no time was left.
-        outputs: for values, the accuracy of each output on held-out rows; after several, the accuracy of all together.
+        inputs: the table of inputs; None for documents, for fewer than 20 rows, and if no time was left.
+        outputs: for values, the accuracy of each output on held-out rows, and then of several outputs together.
         posterior: Laplace's approximation on held-out rows; None if it does not apply.
-        layers: the parameter arrays compared with random ones; None without parameters, and if no time was left.
+        layers: the parameter arrays compared with random arrays; None without derivatives, and if no time was left.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -392,9 +392,9 @@ class ExaminationRecord(StoredRecord):
 
     @property
     def left_out(self) -> Gauge | None:
-        """The held-out error as predicted from training rows alone, which the page shows next to the held-out error."""
+        """The check of the error from training rows alone, which the page shows next to the held-out error."""
         return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:
-        """The check of this claim, by its full name or the end of its name; None if there is no such check."""
+        """Return the check of a claim, by the full name of the claim or its end; None if there is no such check."""
         return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

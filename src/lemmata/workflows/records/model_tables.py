@@ -1,4 +1,4 @@
-"""Tables of an examination in model.json: inputs, layers, outputs of a regression, and the posterior."""
+"""The tables of an examination in model.json: inputs, layers, outputs of a regression, and the posterior."""
 
 import dataclasses
 
@@ -8,16 +8,16 @@ from lemmata.stored import Count, NotNegative, Share
 
 @dataclasses.dataclass(frozen=True)
 class InputShown:
-    """One input of a model: how much it moves the output, and how useful its values are.
+    """One input of a model: how strongly the output depends on the input, and how useful the input is.
 
     Args:
         name: the name of the column, or its position in a row.
         slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
         growth: the growth of the mean loss if the values of this input are permuted among the rows, with its 95 %
-            interval for new rows; None if it was not permuted.
-        null: if the input has no information, 95 % of such growths lie between minus and plus this number.
-        told: whether the growth is significant: the null is rejected, at 5 % for all inputs together, and the interval
-            is above 0. None if the input was not permuted.
+            interval for new rows; None if the input was not permuted.
+        null: if the input has no information, 95 % of all growths lie between minus and plus this number.
+        told: whether the growth is significant: the null hypothesis of no information is rejected, at 5 % for all
+            inputs together, and the interval is above 0. None if the input was not permuted.
     """
 
     name: str
@@ -29,15 +29,15 @@ class InputShown:
 
 @dataclasses.dataclass(frozen=True)
 class InputTable:
-    """Which inputs matter.
+    """The table of the inputs of a model, which shows the inputs that matter.
 
     Args:
-        part: the rows that were permuted: "held out" or "training".
+        part: the rows among which inputs were permuted: "held out" or "training".
         rows: the number of these rows.
         permutations: the number of permutations of each input.
-        loss: the mean loss of these rows without permutation: log loss, the share of errors, or squared distance.
-        unit: which of these losses it is.
-        notes: the parts that were left out, and why.
+        loss: the mean loss of these rows without permutation.
+        unit: the kind of loss: "log loss", "share of errors" or "squared distance".
+        notes: sentences on inputs that were not permuted, and the reason.
         columns: the inputs, the largest growth of the loss first; empty if no input was permuted.
     """
 
@@ -52,13 +52,13 @@ class InputTable:
 
 @dataclasses.dataclass(frozen=True)
 class OutputScore:
-    """How well values are predicted on held-out rows, with 95 % intervals.
+    """The accuracy of predicted values on held-out rows, with 95 % intervals.
 
     Args:
         name: the name of the output; "all together" for the distance over all outputs.
-        rmse: the root of the mean squared error, or of the mean squared distance of all outputs together.
-        explained: R², the share by which the model reduces the squared error of the mean of the training rows. None if
-            all targets equal this mean.
+        rmse: the root of the mean squared error, or of the mean squared distance over all outputs.
+        explained: R², the share by which the model reduces the squared error of predicting the mean of the training
+            targets. None if all targets equal this mean.
     """
 
     name: str
@@ -71,18 +71,19 @@ class LayerShown:
     """A parameter array of a model as a matrix, compared with random matrices of its shape and Frobenius norm.
 
     Args:
-        name: the name of the array. For all arrays of one axis together, the number of these arrays.
+        name: the name of the array. Arrays of one axis are shown together, with their number as name.
         shape: the shape of the array; empty for several arrays.
         unfolded: the rows and columns of the matrix; empty for several arrays.
         norm: the Frobenius norm.
-        spectral: the largest singular value. None for arrays of one axis, and if it would take too long.
-        spectral_null: the largest singular value of a Gaussian matrix of this shape and Frobenius norm: its median and
-            its 95 % range.
-        beyond: the number of singular values above the upper end of this null; None if they were not computed.
+        spectral: the largest singular value; None for arrays of one axis, and if the computation would take too long.
+        spectral_null: the largest singular value of a Gaussian matrix of this shape and Frobenius norm: the median and
+            the 95 % range.
+        beyond: the number of singular values above the upper end of `spectral_null`; None if they were not computed.
         share: the array's share of the trace of the tangent kernel on training rows; None without derivatives of rows.
-        share_null: this share for the model with a Gaussian matrix of this shape and norm in place of each array.
-        start_norm, start_spectral, start_share: norm, spectral and share at the parameters with which training began,
-            if these are known.
+        share_null: the same share in models in which each matrix is replaced by a Gaussian matrix of the same shape and
+            norm: the median and the 95 % range.
+        start_norm, start_spectral, start_share: `norm`, `spectral` and `share` at the parameters with which training
+            began; None if these are unknown.
     """
 
     name: str
@@ -114,13 +115,13 @@ class LayerShown:
 
 @dataclasses.dataclass(frozen=True)
 class LayerTable:
-    """The parameter arrays of a model.
+    """The table of the parameter arrays of a model.
 
     Args:
         rows: the number of training rows on which the shares of the tangent kernel were computed; 0 without shares.
-        draws: the number of random models for the nulls of the shares; 0 without random models.
-        notes: the parts that were left out, and why.
-        layers: the arrays in the order of the model. Arrays of one axis come last, together.
+        draws: the number of random models for `share_null`; 0 without random models.
+        notes: sentences on parts that were left out, and the reason.
+        layers: the arrays in the order of the model. Arrays of one axis come last, in one entry.
     """
 
     rows: Count
@@ -134,7 +135,7 @@ def _squared(ratio: float) -> float:
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
-    """Whether a number is "above" or "below" its null by more than rounding; empty if it is within the null.
+    """Return "above" or "below" if a number lies outside its null interval by more than rounding; otherwise "".
 
     >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
     ('above', '', '')
@@ -150,11 +151,12 @@ class PosteriorShown:
     """Laplace's approximation of the posterior, and how its predictions agree with held-out rows.
 
     Args:
-        reason: why there is no posterior; empty if there is one. If there is none, all other fields are None.
-        whole: whether all parameters are treated as uncertain, not only the readout.
+        reason: the reason why there is no posterior; empty if there is one. Without a posterior, the other fields keep
+            their defaults.
+        whole: whether all parameters are treated as uncertain, and not only those of the last layer.
         dimension: the effective dimension of the parameters.
         rows: the number of held-out rows without duplicates, on which the posterior was tested.
-        noise: for values, the standard deviation of the noise of each output, from residuals.
+        noise: for values, the standard deviation of the noise of each output, estimated from residuals.
         level: the stated level of the predictive intervals of values.
         covered: the share of targets in these intervals, with its 95 % interval.
         plain: for classes, the mean log loss of the model's probabilities.
@@ -175,7 +177,11 @@ class PosteriorShown:
 
     @property
     def status(self) -> str:
-        """The status "agrees" if intervals hold at their level, or averaging does not significantly raise log loss."""
+        """The status: "agrees", "disagrees" or "unscored".
+
+        For values, the status is "agrees" if the interval of `covered` contains `level`. For classes, it is "agrees" if
+        averaging over the posterior does not significantly raise the log loss.
+        """
         if self.covered is not None:
             return "agrees" if self.covered.lower <= self.level <= self.covered.upper else "disagrees"
         if self.gain is not None:

@@ -1,4 +1,4 @@
-"""The results of a study: plain frozen records, written to study.json and read from it."""
+"""The results of a study: frozen dataclasses, which are written to study.json and read from this file."""
 
 import dataclasses
 from typing import Annotated, Any, TypedDict
@@ -9,7 +9,7 @@ from lemmata.stored import As, Count, Finite, NotNegative, Positive, Share
 from ._stored import StoredRecord
 
 SCHEMA = 3
-"""The version of study.json that this program writes. A reader refuses other versions."""
+"""The version of the format of study.json. Reading a file of another version raises an error."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Point:
 
     Args:
         n: the number of training rows.
-        value: the metric on held-out rows.
+        value: the metric on held-out rows, as a mean over splits.
         se: the standard error of `value`, as a statement about new rows.
-        splits: the number of splits in the mean. It is 0 for exact measurements on all rows, which are leave-one-out
-            for numbers and ten folds for classes.
+        splits: the number of splits in the mean. It is 0 for exact measurements on all rows, which leave out one row
+            at a time for numbers and ten folds for classes.
     """
 
     n: Positive
@@ -32,7 +32,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """The expected value at n training rows: the metric with its interval."""
+    """The expected value of the metric at n training rows, with its interval."""
 
     n: Positive
     value: float
@@ -42,14 +42,14 @@ class Expected:
 
 @dataclasses.dataclass(frozen=True)
 class TheoryPoint:
-    """Predicted and measured squared error at n training rows, relative to the target's variance.
+    """The predicted and the measured squared error of a kernel at n training rows, divided by the target's variance.
 
     Args:
         n: the number of training rows.
         predicted, lower, upper: the prediction of the theory with its interval.
-        measured: the error on held-out rows.
-        accuracy: for classes, the share of held-out rows whose class the theory expects to be predicted.
-        measured_accuracy: for classes, the share whose class was predicted.
+        measured: the measured error on held-out rows.
+        accuracy: for classes, the accuracy on held-out rows that the theory predicts.
+        measured_accuracy: for classes, the measured accuracy on held-out rows.
     """
 
     n: Positive
@@ -63,13 +63,13 @@ class TheoryPoint:
 
 @dataclasses.dataclass(frozen=True)
 class Spectral:
-    """The eigenvalues of a kernel's centred Gram matrix on all rows, and how much of the target they carry.
+    """The eigenvalues of the centred Gram matrix K of a kernel, and the target's share in the eigenvectors.
 
     Args:
-        index, eigenvalues, alignment: for some eigenvalues, the rank, the size, and the share of the target's power in
-            all eigenvectors up to this rank.
+        index, eigenvalues, alignment: for some eigenvalues, the rank, the size, and the share of the target's squared
+            norm in all eigenvectors up to this rank.
         effective_dimension: tr K (K + ridge)^-1 at the chosen ridge.
-        condition: the largest eigenvalue divided by the smallest; infinite for a singular matrix.
+        condition: the largest eigenvalue divided by the smallest eigenvalue; infinite for a singular matrix.
     """
 
     index: list[Count]
@@ -84,21 +84,21 @@ class ModelResult:
     """The results of one model.
 
     Args:
-        name, title, formula: the model's short name, its name in words, and its formula.
+        name, title, formula: the model's short name, its name in words, and a formula or description.
         kernel: whether the model is a kernel, to which the theory applies.
         learns: whether the model significantly beats guessing.
         points: the measurements.
-        band: the expected values from the smallest size to eight times the data.
+        band: the expected values from the smallest size to eight times the available rows.
         now: the expected value with all rows.
         needed: the number of rows for the requested value.
-        limit: the smallest error that the model's forecast reaches at any number of rows. Forecasts were checked up to
-            8 times the rows.
+        limit: the value of the metric at the smallest loss that the forecast reaches at any number of rows. Forecasts
+            were tested up to 8 times the available rows.
         ridge: for a kernel, the ridge that was chosen on all rows.
-        theory: for a kernel, the predicted learning curve.
+        theory: for a kernel, the learning curve that the theory predicts.
         spectrum: for a kernel, its eigenvalues.
         trained: the metric on the training rows of one split at the largest size that was measured on splits; None if
             it was not measured.
-        seconds: the seconds that the fit to these rows and the predictions took, on the machine of the study.
+        seconds: the seconds that a fit at this size and its predictions took, on the machine of the study.
     """
 
     name: str
@@ -126,9 +126,9 @@ class Unit:
         name: the name of the metric in a sentence.
         words: a description of the metric.
         rises: whether larger values are better.
-        percent: whether the metric is a share.
-        guessing: the value of guessing without any column.
-        best, worst: the ends of the metric's range; None for an open end.
+        percent: whether the metric is a share that is shown in per cent.
+        guessing: the value of the metric for guessing without any column.
+        best, worst: the best and the worst possible value; None for an open end.
     """
 
     name: str
@@ -142,7 +142,10 @@ class Unit:
 
 @dataclasses.dataclass(frozen=True)
 class More:
-    """The effect of more rows: how many more, the expected value with them, and their cost if a price is known."""
+    """The effect of more rows: the number of additional rows, the expected value with all these rows, and the cost.
+
+    The cost is None if the price of a row is unknown.
+    """
 
     rows: Count
     expected: Interval
@@ -151,7 +154,7 @@ class More:
 
 @dataclasses.dataclass(frozen=True)
 class SignalResult:
-    """The result of the permutation test (see `signal`)."""
+    """The result of the test for signal. `lemmata.workflows.studies.Signal` describes the fields."""
 
     found: bool
     p_value: Share
@@ -162,19 +165,20 @@ class SignalResult:
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """The answer.
+    """The answers of a study.
 
     Args:
-        sentences: the answer in words, the most important sentence first.
+        sentences: the answers in words, the most important sentence first.
         best: the name of the best model with all rows; None if no model predicts the target.
         asked: the value of the metric that `needed` is about.
-        origin: the origin of this value.
-        needed: the number of rows for this value, with the model `first`. None if guessing already reaches this value,
-            if nothing predicts the target, or if the first line gives the number of rows for an exact prediction.
+        origin: the origin of the value `asked`, in words.
+        needed: the number of rows for the value `asked`, with the model `first`. None if guessing already reaches this
+            value, if no model predicts the target, or if a sentence gives the number of rows for an exact prediction.
+            Also None if older rows no longer help, or if the best model made no error.
         now: the expected value of the best model with all rows.
         more: the effect of more rows on the best model.
-        first: the name of the model that reaches the requested value with the fewest rows; it may not be the best one.
-        near: the names of the models that may be as good as the best.
+        first: the name of the model of `needed`, which may not be the best model.
+        near: the names of the models that may be as good as the best model.
     """
 
     sentences: list[str]
@@ -190,7 +194,11 @@ class Answers:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column of the table: its kind in a word, the numbers of missing cells and distinct values, and its range."""
+    """A column of the table.
+
+    The fields are its kind in a word, the numbers of missing cells and distinct values, and its range in words.
+    `counts` is a histogram or, for categories, the numbers of rows of the most frequent categories.
+    """
 
     name: str
     kind: str
@@ -202,7 +210,7 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something that you must know before you rely on a study.
+    """A fact that you must know before you rely on a study.
 
     Args:
         kind: about the table: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time",
@@ -221,10 +229,10 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """The table: its name, size and target, and the changes that were made to it.
+    """The table: its name, size and target, and the changes that were made to the table.
 
-    The table has `rows` rows; `available` of them have a target, and `used_rows` were used. `dimension` is how many
-    dimensions the columns of numbers fill, with its 90 % interval.
+    The table has `rows` rows; `available` of them have a target, and `used_rows` were used. `dimension` is the number
+    of dimensions that the columns of numbers fill, with its 90 % interval; None if it is unknown.
     """
 
     name: str
@@ -248,7 +256,7 @@ class Data:
 
 @dataclasses.dataclass(frozen=True)
 class Residual:
-    """A held-out row: its number in the table, its target, and the prediction of the best model."""
+    """A held-out row: its number in the table, its target, the prediction of the best model, and the loss."""
 
     row: Count
     truth: float | str
@@ -257,7 +265,7 @@ class Residual:
 
 
 class ClaimCondition(TypedDict, total=False):
-    """A hypothesis of an examined claim, with its result from `lemmata.engine.claims.examine`."""
+    """A hypothesis of an examined claim, with the result from `lemmata.engine.claims.examine`."""
 
     name: str
     value: float | None
@@ -294,7 +302,7 @@ class ExaminedClaim(TypedDict, total=False):
 
 
 class TrainingPoint(TypedDict):
-    """The squared errors of a network and of its kernel at one time."""
+    """The squared errors of a network and of its tangent kernel, on training and test rows, at one training time."""
 
     time: NotNegative
     network_train: float
@@ -304,7 +312,10 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors and its distance from its kernel. The lists are empty after divergence."""
+    """A network of one width: its errors, and its distance from its tangent kernel.
+
+    If training diverged, `points` is empty, and the distances are None.
+    """
 
     width: Count
     points: list[TrainingPoint]
@@ -313,7 +324,7 @@ class TrainedWidth(TypedDict):
 
 
 class TrainedNetworks(TypedDict):
-    """Networks of several widths, compared with their kernel."""
+    """Networks of several widths, compared with their tangent kernel."""
 
     name: str
     title: str
@@ -323,7 +334,7 @@ class TrainedNetworks(TypedDict):
 
 @dataclasses.dataclass(frozen=True)
 class StudyRecord(StoredRecord):
-    """Everything that study.json holds."""
+    """The whole content of study.json."""
 
     version, file, command_line, about = SCHEMA, "study.json", "lemmata study", "a study"
     schema: int

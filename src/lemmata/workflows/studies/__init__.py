@@ -1,4 +1,4 @@
-"""Study a table: from the table to a record."""
+"""Study a table and return a record of the results."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from ._tables import read_table as read_table
 
 
 def __getattr__(name: str) -> Any:
-    """Return `run_in_context`, whose module imports networks and their file format at first use."""
+    """Return `run_in_context`. Its module, which imports networks and their file format, is imported at first use."""
     if name == "run_in_context":
         from ._in_context import run_in_context
 

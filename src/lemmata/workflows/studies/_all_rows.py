@@ -1,4 +1,4 @@
-"""Measure a kernel on all rows at once: each row, or each fold, is left out exactly."""
+"""Measure a kernel on all rows: each row, or each fold, is left out by an exact formula without new fits."""
 
 import dataclasses
 import math
@@ -25,14 +25,14 @@ SPECTRAL_ROWS = 1500
 
 
 def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
-    """Add an exact measurement on all rows to a kernel's curve as its last size, and compute its eigensystem.
+    """Add an exact measurement on all rows to a kernel's learning curve as its last size, and compute its eigensystem.
 
-    In regression the measurement is leave-one-out, the error at N - 1 rows. For classes, ten folds are left out, each
-    with its share of every class. The reason is that a left-out row's class is rarer among the other rows, so
-    leave-one-out ranks a machine that learned nothing below guessing. Both measurements need independent rows, so
-    neither is made for a table with groups or an order. Neither is made for more than 2,500 rows. In these cases, the
-    eigensystem is that of the given rows. Neither is made if mean targets of texts are among the columns, because the
-    columns of a row then depend on the targets of other rows.
+    In regression, the measurement is leave-one-out, the error at N - 1 training rows. For classes, ten folds are left
+    out, each with its share of every class. The reason is that a left-out row's class is rarer among the other rows, so
+    leave-one-out ranks a machine that learned nothing below guessing. The measurement needs independent rows. For a
+    table with groups, with an order, or with more than 2,500 rows, only the eigensystem of the given rows is computed.
+    If mean targets of texts are among the columns, neither is computed, because the columns of a row then depend on the
+    targets of other rows.
 
     Args:
         measured: the measured model.
@@ -74,7 +74,7 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
 
 
 def spectral_rows(dataset: Dataset, seed: int, most: int) -> Dataset:
-    """Return the table, or 1,500 of its rows if it has more, for eigenvalues and what follows from them."""
+    """Return the table or, if it has more than `most` rows, 1,500 random rows of it, for eigenvalues and theory."""
     total = len(dataset.targets)
     if total <= most:
         return dataset
@@ -96,12 +96,12 @@ def _with_last(
     dataset: Dataset,
     unit: Metric,
 ) -> Losses:
-    """Extend the curve by one size, with mean, variance and largest of the rows' losses.
+    """Return the learning curve extended by one size.
 
     Args:
-        old: the curve so far.
+        old: the learning curve so far.
         size: the number of training rows of the new size.
-        found: the mean, the variance and the largest of the losses.
+        found: the mean, the variance and the largest of the rows' losses.
         apart: each row's loss minus the loss of guessing.
         dataset: the table.
         unit: the metric.

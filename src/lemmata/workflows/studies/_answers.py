@@ -1,4 +1,4 @@
-"""The answers in words: whether there is signal, the best model, how many rows are needed, and the gain from more."""
+"""Write the answers of a study: whether there is signal, the best model, the needed rows and the gain from more."""
 
 import dataclasses
 import math
@@ -21,9 +21,9 @@ from ._unfound import already, copied, nothing, predicted, used
 STEPS = (0.25, 1.0, 3.0, 7.0)
 """The numbers of additional rows whose effect and cost are computed, divided by the number of available rows."""
 MOST_NAMED = 2
-"""Up to this many models that may be as good as the best are named. If there are more, they are only counted."""
+"""If at most this many models may be as good as the best, they are named. If there are more, they are only counted."""
 EXACT = 1e-10
-"""A predicted number is called exact if its loss is below this share of the loss of guessing."""
+"""Predictions of a number are called exact if their loss is at most this share of the loss of guessing."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
 """Two models count as measured at the same size if their numbers of rows differ by at most this factor."""
@@ -33,14 +33,14 @@ CHANGING = "The study does not estimate how many rows would reach a value, becau
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
-    """Return the answers. The first line says whether there is anything to predict.
+    """Return the answers. The first sentence states whether the columns predict the target.
 
-    The best model is the one with the smallest expected loss with all rows. If this model does not significantly beat
-    guessing, the sentence says so and names the best model that does. Models are compared at a size at which all of
-    them were measured. A model that was measured up to a smaller size is best only if its measured loss is already
+    The best model is the model with the smallest expected loss with all rows. If this model does not significantly beat
+    guessing, the answer states this and names the best model that does. Models are compared at a size at which all of
+    them were measured. A model that was measured only up to a smaller size is best only if its measured loss is already
     smaller. The number of rows for a requested loss is given for the best model, or for a model that surely needs fewer
     rows. A value is called reached only if the whole 90 % interval is better than this value, and out of reach only if
-    the whole interval is worse. Otherwise, it is called open.
+    the whole interval is worse. Otherwise, the answer is that this is open.
 
     Args:
         found: the test for signal.
@@ -73,7 +73,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         origin = f"10 % less {_named(question)} than {best.title} has with all rows"
     first = _first(useful, best, loss)
     guessed = question.loss is not None and loss >= question.guessing * (1 - 1e-12)
-    untold = guessed or question.drifts or faultless or origin == ROUNDING  # _exactly says from how many rows on
+    untold = guessed or question.drifts or faultless or origin == ROUNDING  # `_exactly` states the number of rows
     needed = None if untold else first.samples(loss)
     more = [] if question.drifts else [_more(best, question, step) for step in STEPS]
     if guessed:
@@ -128,12 +128,12 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The model with the smallest loss or, under two conditions, a model that was measured on more rows.
+    """Return the model with the smallest expected loss or, under three conditions, a model tested on more rows.
 
-    The other model has the smallest loss among the models that were measured on more rows. It is taken under two
-    conditions. First, the interval of at least one of the models that were measured on more rows reaches down to the
-    smallest loss. Second, the model with the smallest loss does not have the smaller loss on the splits that the two
-    models have in common.
+    Let A be the model with the smallest expected loss, and B the best of the models that were tested on the most
+    held-out rows. B is returned under three conditions. First, A was tested on clearly fewer rows. Second, the interval
+    of at least one model that was tested on the most rows reaches down to the loss of A. Third, A does not have a
+    smaller loss than B on their common splits.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)
@@ -147,7 +147,7 @@ def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
 
 
 def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
-    """Whether a model has the smaller mean loss on common splits, at the largest size with at least two such splits."""
+    """Whether `item` has a smaller mean loss than `other` at the largest size with at least two common splits."""
     for n, own in zip(reversed(item.losses.sizes), reversed(item.losses.paired), strict=False):
         same = [table for m, table in zip(other.losses.sizes, other.losses.paired, strict=False) if abs(m - n) < 1]
         if same and (common := min(len(own), len(same[0]))) > 1:
@@ -170,7 +170,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
-    """Return a sentence if another model is expected to be better with all rows, a size at which none was measured."""
+    """Return a sentence if another model is expected to be better with all rows, where no model was measured."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
     if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
@@ -187,7 +187,7 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:
     """Choose the model whose number of rows is given: the best model, unless another surely needs fewer rows.
 
-    Another model is also chosen if it surely reaches the loss with all rows, and this is open for the best model.
+    Another model is also chosen if it surely reaches the loss with all rows, and the best model does not surely do so.
     """
     own = best.samples(loss)
     fewest = min(useful, key=lambda item: item.samples(loss).upper)
@@ -198,9 +198,9 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _rows(
     first: Candidate, best: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval
 ) -> str:
-    """State the number of rows that the requested loss takes, if this number has a finite upper end.
+    """Return a sentence with the number of rows that the requested loss takes, if this number is not too uncertain.
 
-    Otherwise, say that the number is open, or that reaching the loss is unlikely.
+    Otherwise, the sentence states that the number is open, or that reaching the loss is unlikely.
     """
     total, like = question.total, ""
     if question.loss is None:
@@ -235,7 +235,7 @@ def _rows(
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
     text += f"{first.title}. The table has {total:,}."
-    more = int(rows(needed.value).replace(",", "")) - total  # from the number that is shown
+    more = int(rows(needed.value).replace(",", "")) - total  # computed from the number that is shown
     if needed.value > total and more > 0:
         text = f"{text[:-1]}, so you need about {more:,} more."
         if question.cost is not None:
@@ -249,10 +249,10 @@ def _spelled(n: float) -> str:
 
 
 def _horizon(item: Candidate, question: Question) -> float:
-    """The largest number of rows for a forecast: eight times the available rows.
+    """Return the largest number of rows for a forecast: eight times the available rows.
 
-    If fewer than half of the available rows were measured, it is eight times the measured rows, but at least the
-    available rows.
+    If the model was measured on fewer than half of the available rows, the result is eight times the measured rows, but
+    at least the available rows.
     """
     if item.reach >= question.total / 2:
         return float(HORIZON * question.total)
@@ -260,7 +260,7 @@ def _horizon(item: Candidate, question: Question) -> float:
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Say why no number of rows is given: later rows differ, or there is no error to lower by a tenth."""
+    """Return the reason why no number of rows is given: later rows differ, or there is no error to lower by a tenth."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}
@@ -273,7 +273,7 @@ def _untold(question: Question, faultless: bool) -> str:
 
 
 def _exactly(best: Candidate, question: Question) -> str:
-    """Say from which number of rows on a model predicts exactly, up to rounding."""
+    """Return a sentence with the number of rows from which on a model predicts exactly, up to rounding."""
     above = np.flatnonzero(best.losses.measured > EXACT * question.guessing)
     start = best.losses.sizes[int(above[-1]) + 1 if len(above) else 0]
     value = tell(question.unit, float(best.losses.measured[-1]), question.spread)
@@ -286,7 +286,7 @@ def _exactly(best: Candidate, question: Question) -> str:
 def _present(
     best: Candidate, question: Question, now: Interval, able: Sequence[Candidate], near: Sequence[Candidate]
 ) -> str:
-    """Name the best model with all rows, and the models that may be as good."""
+    """Return a sentence that names the best model with all rows, and the models that may be as good."""
     total = question.total
     if best.reach < FULL * total:
         here = best.expected(best.reach)
@@ -307,7 +307,7 @@ def _present(
         return f"{text}."
     if len(near) > MOST_NAMED:
         return f"{text}; {len(near)} others may be as good."
-    titles = [item.title for item in near]  # which hold commas "ReLU network, depth 1"
+    titles = [item.title for item in near]  # titles may contain commas: "ReLU network, depth 1"
     return (
         f"{text}; {titles[0]} may be as good."
         if len(near) == 1
@@ -316,9 +316,9 @@ def _present(
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """State the effect of twice the data. A change is expected only if the whole interval shows it.
+    """Return a sentence on the effect of twice the data. An improvement is stated only if the whole interval shows it.
 
-    A change of a tenth of the loss, or less, counts as little.
+    A change by at most a tenth of the loss counts as little.
     """
     price = "" if more.cost is None else f" These rows cost {spell(more.cost)}."
     before, after = question.say(now.value), question.say_interval(more.expected)

@@ -1,4 +1,4 @@
-"""The architectures that a study compares, by name, with scales that suit standardised inputs."""
+"""The kernels and architectures that a study compares, by name, with scales that suit standardised inputs."""
 
 import dataclasses
 import difflib
@@ -27,8 +27,8 @@ class Architecture:
     Args:
         name: the short name ("relu-3").
         title: the name in words ("ReLU network, depth 3").
-        formula: the kernel in words.
-        kernel: the kernel itself.
+        formula: a formula or description of the kernel.
+        kernel: the kernel.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Architecture:
 
 
 def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKernel]]]:
-    """The architectures without a depth. Columns have variance 1, so a typical |x|² is the number of columns d."""
+    """Return the kernels without a depth or degree. The d columns have variance 1, so a typical |x|² is d."""
     d = float(x.shape[1])
     radius = float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
     scaled = math.sqrt(d)
@@ -57,7 +57,10 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
 
 
 class Divide(eqx.Module):
-    """Map inputs into the unit ball, because the softmax kernel grows like exp |x|² and its theory needs norm <= 1."""
+    """Divide inputs by a radius, so that they lie in the unit ball.
+
+    The softmax kernel grows like exp |x|², and the theory of this kernel needs |x| <= 1.
+    """
 
     radius: float
 
@@ -73,14 +76,14 @@ _DEEP = {
 
 
 def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
-    """Raise an error for names that `architectures` does not know, before there are inputs.
+    """Check the names of models before there are inputs.
 
     Args:
         names: the names of kernels or of the other models.
         also: the names of the other models that are allowed.
 
     Raises:
-        UnknownNameError: if there is no such model; the message gives the nearest name and lists all names.
+        UnknownNameError: if no model has one of these names; the message gives the nearest name and lists all names.
         SettingError: if no name is given.
     """
     known = ", ".join([*FIXED, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE", *also])
@@ -103,7 +106,7 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
 
 
 def _sized(name: str) -> tuple[str, int]:
-    """Split a name into the kind before the hyphen and the depth or degree after it, which is 0 if it is invalid."""
+    """Split a name into the kind before the hyphen, and the depth or degree after the hyphen (0 if invalid)."""
     kind, _, number = name.partition("-")
     return kind, int(number) if re.fullmatch(r"[1-9]\d?", number, re.ASCII) else 0
 
@@ -119,7 +122,7 @@ def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> l
         x: the standardised inputs, which determine the scales.
 
     Raises:
-        UnknownNameError: if there is no such model; the message gives the nearest name and lists all names.
+        UnknownNameError: if no kernel has one of these names; the message gives the nearest name and lists all names.
     """
     check_names(names or DEFAULT)
     return [_architecture(name, x) for name in dict.fromkeys(names or DEFAULT)]

@@ -1,4 +1,4 @@
-"""Read the arrays of an NPZ file into one table, after the headers have shown how much memory the arrays need."""
+"""Read the arrays of an NPZ file into one table. Their headers show in advance how much memory the arrays need."""
 
 import dataclasses
 import math
@@ -16,13 +16,13 @@ from ._memory import Table, arrays_table, check_width
 
 
 def read_archive(path: Path, limit_bytes: int) -> Table:
-    """Read an NPZ file as a table with one row per entry of the first axis of its arrays.
+    """Return the table of an NPZ file, with one row for each entry of the first axis of the arrays.
 
-    A matrix gives one column for each entry of its rows. Objects are never unpickled.
+    A matrix gives one column for each entry of its rows. Python objects are never unpickled.
 
     Args:
         path: the file.
-        limit_bytes: the bytes that its arrays may take.
+        limit_bytes: the bytes that the arrays may take in memory.
 
     Raises:
         DataError: if the archive or an array is damaged, or the arrays do not form a table.
@@ -33,11 +33,11 @@ def read_archive(path: Path, limit_bytes: int) -> Table:
 
 
 def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Read the arrays of an NPZ file by their names, with notes about what was ignored.
+    """Return the arrays of an NPZ file by their names, and notes about ignored entries and single values.
 
     Args:
         path: the file.
-        limit_bytes: the bytes that its arrays may take.
+        limit_bytes: the bytes that the arrays may take in memory.
 
     Raises:
         DataError: if the archive or an array is damaged.
@@ -80,7 +80,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
 
 
 def _plan(path: Path) -> tuple[int, list[str], list[str]]:
-    """Return the bytes of the arrays by their headers, the members that are arrays, and the other members."""
+    """Return the bytes that the arrays need by their headers, the members that are arrays, and the other members."""
     need, width, names, others = 0, 0, [], []
     with zipfile.ZipFile(path) as archive:
         for item in archive.infolist():

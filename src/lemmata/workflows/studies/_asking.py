@@ -1,4 +1,4 @@
-"""The question of a study: the unit, the value to reach, and the value of guessing."""
+"""Find the question of a study: the metric, the value to reach, and the value of guessing."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ from ._question import Question
 from ._units import say_guess, unit_of
 
 FARTHEST = 1e70
-"""Targets with larger numbers are refused, and targets with a standard deviation below 1 / FARTHEST."""
+"""An error is raised for targets with numbers of this size or with a standard deviation of at most 1 / FARTHEST."""
 
 
 def question(dataset: Dataset, options: StudyOptions) -> Question:
@@ -38,7 +38,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
 
 
 def _check_scale(dataset: Dataset) -> None:
-    """Raise an error for numbers whose squared errors, or the variances of these, leave the range of float64."""
+    """Raise an error if squared errors of the target, or the variances of these, leave the range of float64."""
     if dataset.classes is not None:
         return
     for size, spread in zip(np.abs(dataset.targets).max(axis=0), dataset.y_scale, strict=True):
@@ -60,7 +60,7 @@ def recorded(asked: Question) -> Unit:
 
 
 def _rare(dataset: Dataset) -> str:
-    """Name, in a sentence, the classes that have too few rows to be both learned and tested."""
+    """Return a sentence that names the classes with too few rows for both training and testing."""
     counts = dataset.targets.sum(axis=0) if dataset.classes is not None else np.zeros(0)
     few = [f"{name!r} ({int(n)})" for name, n in zip(dataset.classes or (), counts, strict=True) if n < RARE]
     if not few:

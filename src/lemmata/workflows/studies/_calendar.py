@@ -1,4 +1,4 @@
-"""Calendar information in dates, besides the time that has passed: weekday, part of the year, time of day."""
+"""Encode the calendar information in dates: weekday, part of the year and time of day."""
 
 import dataclasses
 
@@ -13,11 +13,11 @@ YEAR = 365.2425
 
 @dataclasses.dataclass(frozen=True)
 class Calendar:
-    """The calendar of a column that holds days since its first date.
+    """The calendar information of a date column, which is stored as days since its first date.
 
     Args:
         first: the first date, in days since 1970-01-01.
-        parts: the entries of "weekday", "year" and "day" that repeat in the table and differ between its rows.
+        parts: the encoded parts: those of "weekday", "year" and "day" that repeat in the table and differ between rows.
     """
 
     first: float
@@ -37,7 +37,7 @@ class Calendar:
         )
 
     def day(self, value: float | int) -> str:
-        """Return the date of an entry of the column."""
+        """Return the date of an entry of the column, as text."""
         return str(np.datetime64(int(np.floor(self.absolute(np.array([float(value)]))[0])), "D"))
 
     def absolute(self, days: Float64[np.ndarray, " N"]) -> Float64[np.ndarray, " N"]:
@@ -49,9 +49,9 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
     """Choose the parts of the date that get a column.
 
     A part must repeat within the table: the dates must span more than its period. Otherwise the part has no more
-    information than the time itself. The part must also not be an accident of how dates are written. So the weekday is
-    left out if all dates are on one day of the month, or on its last day. A part of the date is left out if it is
-    equal in all rows.
+    information than the time itself. A part must also not be an accident of how dates are written. So the weekday is
+    left out if all dates are on the same day of the month, or all on the last day of their month. A part is also left
+    out if it is equal in all rows.
 
     Args:
         days: the days since the first date; NaN if missing.
@@ -81,8 +81,8 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
 class CalendarParts(TransformerMixin, BaseEstimator):
     """Encode one column of dates: a column for each weekday, and sine and cosine of the part of the year and day.
 
-    Weekdays are unordered, because Sunday may resemble neither of its neighbours. The year and the day are circles, on
-    which the end is near the beginning. If the date is missing all parts are 0.
+    Weekdays are unordered, because Sunday may resemble neither of its neighbours. The year and the day are periodic, so
+    their end is near their beginning. If the date is missing, all parts are 0.
 
     >>> friday, saturday = np.array([[1.0], [2.0]])
     >>> CalendarParts(Calendar(0.0, ("weekday",))).fit_transform(np.stack([friday, saturday])).argmax(axis=1)
@@ -93,7 +93,7 @@ class CalendarParts(TransformerMixin, BaseEstimator):
         self.of = of
 
     def fit(self, X, y=None):
-        """Do nothing, because nothing is learned from rows."""
+        """Return the encoder unchanged, because nothing is learned from rows."""
         return self
 
     def transform(self, X):

@@ -1,4 +1,4 @@
-"""The theorems that apply to a table, their hypotheses that fail on it, and the likely cause."""
+"""Examine which theorems apply to a table, which of their hypotheses fail on the table, and the likely cause."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ PROBLEM_ROWS = 400
 
 
 def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regression:
-    """Draw a regression problem with at most 400 training and 400 held-out rows at random."""
+    """Return a regression problem with at most 400 training rows and 400 held-out rows, drawn at random."""
     order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
     half = min(PROBLEM_ROWS, len(order) // 2)
     x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
@@ -40,14 +40,13 @@ def examinations(
 
     Args:
         problem: the user's problem, with the kernel of one architecture.
-        architecture: the name of that architecture, for the record.
+        architecture: the name of this architecture, for the record.
         seed: the seed of the measurements.
-        deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
+        deadline: the `time.monotonic()` after which claims are recorded as not examined.
         progress: a function that is called with the stage, the number of finished claims and the number of all claims.
 
     Yields:
-        One record for each claim (an entry of the `claims` section of study.json) when it is finished, and the claim
-        itself.
+        For each claim, when it is finished: an entry of the `claims` section of study.json, and the claim itself.
     """
     speaking = [claim for claim in registry().values() if _speaks(claim, problem)]
     for done, claim in enumerate(speaking):
@@ -69,7 +68,7 @@ def _speaks(claim: Claim, problem: Regression) -> bool:
     try:
         return claim.of_data and claim.population.posed(problem) is not None
     except (LemmataError, ArithmeticError, ValueError):
-        return True  # examined below, if the failure is recorded with its reason
+        return True  # `_numbers` then records the failure with its reason
 
 
 def _words(claim: Claim) -> dict:
@@ -88,7 +87,7 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """Return the examination as plain values, or the reason for a failure, which is not evidence about the claim."""
+    """Return the examination as plain values, or the reason of a failure. A failure is no evidence about the claim."""
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

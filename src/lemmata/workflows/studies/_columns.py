@@ -15,18 +15,18 @@ from ._hints import not_numbers, numeric_hint, odd_numbers
 from ._numbers import stripped
 
 MOST_CATEGORIES = 20
-"""If a text column has more distinct values than this, its rare values are pooled.
+"""If a text column has more distinct values than this, its rare values are pooled in one category.
 
-Numbers with more distinct values than this are not taken for classes.
+A target of numbers with more distinct values than this is not taken for classes.
 """
 FEWEST_REPEATS = 5
-"""The number of rows that a category needs to become a column, if its text has more than 20 distinct values.
+"""The number of rows that a category needs to get its own column, if the text column has more than 20 distinct values.
 
 The category also needs a share of 5 % of the rows.
 """
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
-"""The name of the category that pools rare texts. The second name is used if the table contains the first."""
+"""The name of the category that pools rare texts. The second name is used if the column contains the first name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Inputs:
     """Raw inputs, with one column for each kept column of the table, and the changes that were made.
 
     Args:
-        values: numbers, or codes 0, 1, ... of categories. NaN if missing.
-        categories: the categories of each column, None for a number.
-        calendars: the calendar of each column of dates, None for other columns.
+        values: numbers, or codes 0, 1, ... of categories; NaN if a cell is missing.
+        categories: for each column, the names of its categories; None for a column of numbers.
+        calendars: for each column, its calendar if it holds dates; otherwise None.
         pooled: for each text column with pooled categories, codes that distinguish all of its texts.
         texts: the names of the text columns with pooled categories.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
-        free: text columns that only the user's own model can use, because nearly every row has another text.
+        free: text columns that only the user's own model can use, because nearly every row has a different text.
         notes: the changes, in plain sentences.
     """
 
@@ -58,7 +58,7 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """The original targets `values` and the centred targets `y`, with `values = y * scale + mean`, and the task."""
+    """The targets: the original `values`, and the centred `y` with `values = y * scale + mean`. Also the task."""
 
     values: Float64[np.ndarray, "N k"]
     y: Float64[np.ndarray, "N k"]
@@ -72,8 +72,8 @@ class Targets:
 def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
     """Convert the column to Float64 or String. NaN and infinite cells become null.
 
-    Booleans become 0 and 1, numbers stored as text become numbers, categories become text, dates and times become
-    days since the first of them.
+    Booleans become 0 and 1, numbers stored as text become numbers, and categories become text. Dates become days since
+    the first date. Times of day and durations also become days.
 
     Raises:
         DataError: if the column is nested, binary or holds Python objects, or if it is a target of dates.
@@ -110,7 +110,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
 
 
 def _days(column: pl.Series) -> pl.Series:
-    """Convert dates to days since the first date. Times of day and differences of times also become days."""
+    """Convert dates to days since the first date. Times of day and durations also become days."""
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     elif not isinstance(column.dtype, pl.Duration):
@@ -120,17 +120,17 @@ def _days(column: pl.Series) -> pl.Series:
 
 
 def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float], keep: Sequence[str] = ()) -> Inputs:
-    """Keep numbers unchanged, and replace text by codes of its categories. Leave out columns that do not vary.
+    """Return numbers unchanged, and texts as codes of their categories. Leave out columns that do not vary.
 
-    Text with more than 20 distinct values keeps the values that at least one row in twenty has, and pools the rest. The
-    codes of all of its values are stored separately. One column for each of many categories costs more than it gains.
-    For a code without information, 19 columns raised a linear model's error by 2 % at 320 rows, but a column of mean
-    targets did not.
+    If a text column has more than 20 distinct values, only values that at least one row in twenty has are kept as
+    categories, and the other values are pooled. The codes of all values are stored separately. One column for each of
+    many categories costs more than it gains. For a text without information, 19 columns raised a linear model's error
+    by 2 % at 320 rows, but a column of mean targets did not.
 
     Args:
         frame: the input columns, which are numbers or texts.
         firsts: for the columns that were dates, the first date in days since 1970-01-01.
-        keep: text columns that are not refused, but left to the user's own model, if their values hardly repeat.
+        keep: text columns that raise no error if their values hardly repeat. They are left to the user's own model.
 
     Raises:
         DataError: if a text has too many values that hardly repeat, or if no column varies.
@@ -148,7 +148,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float], keep: Sequence[
                 pooled.append(column.name)
                 apart.append(texts.rank("dense").cast(pl.Float64).to_numpy())
         elif column.drop_nulls().n_unique() == 1:
-            # If it is present, it never varies, so its information is where it is missing.
+            # The present cells are all equal, so the information is which cells are missing.
             own = (f"{column.drop_nulls()[0]:g}",)
             column = column * 0
         elif not _varies(column):
@@ -199,13 +199,16 @@ def _parts_of(name: str, parts: tuple[str, ...]) -> str:
 
 
 def _varies(column: pl.Series) -> bool:
-    """Whether the entries differ by more than rounding error, relative to the largest entry."""
+    """Whether the entries of a column differ by more than rounding error, relative to the largest entry."""
     values = column.drop_nulls().to_numpy()
     return bool(np.ptp(values / np.abs(values).max()) > 4 * np.finfo(float).eps)
 
 
 def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
-    """Return codes of the categories, null if missing, and their names. A refused column is added to `refused`."""
+    """Return the codes of the categories, null if missing, and the names of the categories.
+
+    If the column has too many values, return it unchanged and without names, and add the reason to `refused`.
+    """
     name, distinct = column.name, column.drop_nulls().n_unique()
     kept = column
     if distinct > MOST_CATEGORIES:
@@ -262,8 +265,8 @@ def _too_many(refused: dict[str, str]) -> DataError:
 def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Targets:
     """Encode classes as centred one-hot columns, and numbers as columns of mean 0 and variance 1.
 
-    A target holds classes if it is text or boolean. It also holds classes if its numbers are integers with at most 20
-    distinct values and on average at least 5 rows for each value. `task` overrides this rule.
+    A target holds classes if it is text or boolean. A target of numbers holds classes if all numbers are integers, with
+    at most 20 distinct values and on average at least 5 rows for each value. `task` overrides this rule.
 
     Args:
         columns: the target; more than one column is always regression.
@@ -273,7 +276,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
     Raises:
         DataError: if the target is constant, has a single class, has nearly as many classes as rows, or is text in
             regression.
-        SettingError: if `task` is not one of the two.
+        SettingError: if `task` is neither None nor one of the two tasks.
     """
     if task not in (None, "classification", "regression"):
         raise SettingError("--task is unknown", found=repr(task), rule="the task must be classification or regression")

@@ -1,4 +1,4 @@
-"""Find the rows of a table that equal other rows, by hashing, so that a million rows take a second."""
+"""Find the rows of a table that equal other rows. Rows are hashed, so that a million rows take a second."""
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,9 @@ _FIRST = 10_000
 
 
 def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
-    """Join the arrays column by column. For each row, return the index of the first row that equals it. NaN equals NaN.
+    """Return, for each row, the index of the first row that equals it. NaN equals NaN.
+
+    A row consists of the entries of all given arrays in this row.
 
     >>> first_equal(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
     array([0, 1, 0])
@@ -21,8 +23,8 @@ def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
     series = [pl.Series(f"{i}-{j}", np.ascontiguousarray(part[:, j])) for i, part in enumerate(parts)
               for j in range(part.shape[1])]  # fmt: skip
     keys = [column.name for column in series]
-    # Wide tables are compared by two hashes of their rows. A collision has a chance of 2^-128 for each pair, which
-    # counts as none.
+    # Rows of several columns are compared by two hashes. For each pair of rows, the probability of a collision is
+    # 2^-128, which is neglected.
     frame = pl.DataFrame(series)
     if len(keys) > 1:
         frame = pl.DataFrame([frame.hash_rows(seed=1).alias("a"), frame.hash_rows(seed=2).alias("b")])
@@ -32,7 +34,7 @@ def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
 
 
 def repeated(*columns: np.ndarray) -> int:
-    """Count the rows that equal an earlier row.
+    """Return the number of rows that equal an earlier row.
 
     >>> repeated(np.array([1.0, 2.0, 1.0, 1.0]))
     2
@@ -41,13 +43,13 @@ def repeated(*columns: np.ndarray) -> int:
 
 
 def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
-    """Count the rows that equal an earlier row of another group.
+    """Return the number of rows that equal an earlier row of another group.
 
     >>> repeated_across(np.array([0, 0, 1, 0]), np.array([2.0, 2.0, 2.0, 2.0]))
     2
     """
     same = first_equal(*columns)
-    other = groups != groups[same]  # whether its group differs from that of the first equal row
+    other = groups != groups[same]  # whether a row's group differs from the group of the first equal row
     earliest = np.full(len(same), len(same))
     np.minimum.at(earliest, same[other], np.flatnonzero(other))
     return int((other | (earliest[same] < np.arange(len(same)))).sum())
@@ -56,18 +58,19 @@ def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
 def copied_rows(
     inputs: np.ndarray, pooled: np.ndarray, y: np.ndarray, group: np.ndarray | None, time: np.ndarray | None
 ) -> tuple[int, int]:
-    """Count the rows that equal an earlier row in every cell of the table. Only this function counts them.
+    """Return the number of rows that equal an earlier row in every cell. All counts of such rows use this function.
 
     Args:
-        inputs: raw inputs.
-        pooled: codes that distinguish the texts which are pooled in one category.
+        inputs: the raw inputs.
+        pooled: the codes that distinguish the texts that are pooled in one category.
         y: the targets.
         group: the group of each row, or None.
         time: the time of each row, or None.
 
     Returns:
         First, the number of rows that equal an earlier row in inputs and target, and in group and time if these are
-        given. Second, the number of rows that equal a row of another group; 0 if a time is given.
+        given. Second, the number of rows that equal an earlier row of another group in inputs and target; 0 without
+        groups, and if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))
@@ -75,7 +78,7 @@ def copied_rows(
 
 
 def many_values(column: np.ndarray) -> bool:
-    """Whether there are more values than a category may have, so that chance would not produce equal rows."""
+    """Whether the column has more values than a category may have, so that equal rows are not expected by chance."""
     return any(pl.Series(part).n_unique() > MOST_CATEGORIES for part in (column[:_FIRST], column))
 
 
@@ -84,14 +87,14 @@ def equal_rows(
 ) -> list[tuple[str, str]]:
     """Return findings, as kinds and texts, about rows that occur more than once and about rows with equal inputs.
 
-    Rows of different times are not duplicates.
+    Rows of different times do not count as equal.
 
     Args:
-        inputs: raw inputs.
+        inputs: the raw inputs.
         targets: the targets of the same rows.
         label: the name of the target.
-        group: a number for the group of each row, if --group is given; else None.
-        time: the time of each row, if --time is given; else None.
+        group: a number for the group of each row, if --group is given; otherwise None.
+        time: the time of each row, if --time is given; otherwise None.
     """
     cells = [inputs.values, inputs.pooled, *([] if time is None else [time])]
     found = []
@@ -117,13 +120,16 @@ def equal_rows(
 
 
 def _tells_apart(inputs: Inputs, targets: Targets) -> bool:
-    """Whether some column of numbers has so many values that chance would not produce equal rows."""
+    """Whether some column of numbers has so many values that equal rows are not expected by chance."""
     numbers = [column for column, own in zip(inputs.values.T, inputs.categories, strict=True) if own is None]
     return any(map(many_values, numbers if targets.classes else [*numbers, *targets.values.T]))
 
 
 def _contradictions(earliest: np.ndarray, targets: Targets, label: str, timed: bool) -> list[tuple[str, str]]:
-    """The target's variance among rows of equal inputs and times, which no function of inputs and times can explain."""
+    """Return a finding on the target's variance among rows with equal inputs and times, if this variance is large.
+
+    No function of inputs and times can explain this variance.
+    """
     _, inverse, sizes = np.unique(earliest, return_inverse=True, return_counts=True)
     means = np.stack([np.bincount(inverse, column) / sizes for column in targets.y.T], axis=1)
     inside = ((targets.y - means[inverse]) ** 2).sum(axis=1)

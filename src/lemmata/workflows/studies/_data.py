@@ -35,7 +35,7 @@ from ._tables import Reading, Table, read_table
 from ._texts import free_texts, rare_texts
 
 MOST_CELLS = 10**8
-"""The largest number of rows times encoded columns, on any machine. Random rows are drawn from a larger table."""
+"""The largest number of encoded cells (rows times encoded columns). Random rows are drawn from a larger table."""
 READ_BYTES = 4 * 2**30
 """The largest size of a table in memory, in bytes. Random rows of a larger table are drawn while it is read."""
 COPIES_HELD = 5
@@ -44,12 +44,12 @@ COPIES_HELD = 5
 
 @dataclasses.dataclass(frozen=True)
 class Duplicates:
-    """Rows whose inputs repeat an earlier row. Each such row makes one eigenvalue of every Gram matrix zero.
+    """The rows whose inputs equal those of an earlier row. Each of them makes one eigenvalue of a Gram matrix zero.
 
     Args:
         rows: the number of rows that repeat an earlier row.
-        examples: some pairs (earlier, later), as positions in the used rows, from 0; `Dataset.index` holds
-            their rows in the table.
+        examples: some pairs (earlier, later) of equal rows, as positions in the used rows, from 0. `Dataset.index`
+            holds their rows in the table.
     """
 
     rows: int
@@ -75,22 +75,22 @@ class Given:
 class Dataset:
     """Inputs and targets that a study runs on.
 
-    In each split a study fits `encoder()` to the training rows of `inputs` and centres `targets` by these rows. `x`
-    and `y` are the result if all rows are training rows. They are used for spectra and conditions of theorems, never
-    for held-out errors.
+    In each split, a study fits `encoder()` to the training rows of `inputs` and centres `targets` by these rows. `x`
+    and `y` are the result if all rows are training rows. `x` and `y` are used for spectra and conditions of theorems,
+    never for held-out errors.
 
     Args:
         name: the bundled name or the file's name.
         inputs: one column for each kept column of the table: numbers unchanged, codes 0, 1, ... for categories; NaN if
             a cell is missing.
-        categories: the names of each column's categories, or None for a number.
-        calendars: the calendar of each column that holds dates, as days since the first, or None.
+        categories: for each column of `inputs`, the names of its categories; None for a column of numbers.
+        calendars: for each column of `inputs`, its calendar if it holds dates, as days since the first date; else None.
         raw_features: the name of each column of `inputs`.
         targets: the user's own numbers, or one-hot columns for classes.
         groups: the group of each row, from 0 (rows of one group are never split), or None.
         order: the time of each row (training rows come before held-out ones), or None.
         findings: properties of the table that the user should check.
-        y: targets, centred: one-hot columns for classes, columns of variance 1 for numbers.
+        y: the centred targets: one-hot columns for classes, columns of variance 1 for numbers.
         task: "classification" or "regression".
         classes: the class of each column of y, or None in regression.
         features: the name of each column of x.
@@ -99,14 +99,14 @@ class Dataset:
         y_scale: the number by which each column of y was divided; the user's value is `y * y_scale + y_mean`.
         rows: the number of rows of the table on disk.
         columns: the number of input columns in the table, before encoding and dropping.
-        notes: remarks on the loading, in plain sentences.
-        duplicates: rows with equal inputs.
-        index: the row of the table on disk of each used row, counted from 0 below the header.
+        notes: remarks on how the table was loaded.
+        duplicates: the rows with equal inputs.
+        index: for each used row, its row in the table on disk, counted from 0 below the header.
         available: the number of rows with a target (and without missing cells, if `drop_missing` is set).
-        pooled: for each text column with pooled categories, codes that are different for all of its texts.
+        pooled: for each text column with pooled categories, codes that distinguish all of its texts.
         texts: the names of the text columns with pooled categories.
         given: the columns as the user gave them.
-        unit: the metric of the study, once a study runs.
+        unit: the metric of the study; None before a study runs.
     """
 
     name: str
@@ -161,7 +161,7 @@ class Dataset:
 
     @property
     def _told(self) -> slice:
-        """The outputs whose means are reported. For two classes, this is one output, because both add up to 1."""
+        """The target columns whose means encode texts. For two classes, one column is enough, as both add up to 1."""
         return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
 
     def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:
@@ -173,7 +173,7 @@ class Dataset:
         return self.given.table.as_given(self.given.names, self.given.rows[rows])
 
     def some(self, rows: Int64[np.ndarray, " m"]) -> "Dataset":
-        """Return the table with only these rows."""
+        """Return the dataset with only these rows."""
         part = lambda array: None if array is None else array[rows]
         given = dataclasses.replace(self.given, rows=self.given.rows[rows])
         return dataclasses.replace(
@@ -183,13 +183,14 @@ class Dataset:
 
     @property
     def baseline_error(self) -> float:
-        """Squared error of predicting the mean: the total variance of the targets, sum_k mean_i y_ik²."""
+        """The squared error of predicting the mean: the total variance of the targets, sum_k mean_i y_ik²."""
         return float((self.y**2).sum(axis=1).mean())
 
     def encoder(self) -> ColumnTransformer:
         """Return an unfitted scikit-learn transformer that imputes, encodes and standardises `inputs`.
 
-        It does not use targets, so its columns do not include the mean targets of texts with many categories.
+        The transformer does not use targets. So its columns do not include the mean targets of texts with many
+        categories.
 
         >>> iris = load_dataset("iris")
         >>> x = iris.encoder().fit(iris.inputs[:100]).transform(iris.inputs)
@@ -224,22 +225,22 @@ def load_dataset(
         target: the column to predict. It is optional for bundled sets, pairs and NPZ files with an array y.
         task: "classification" or "regression". By default, text, booleans, and integers with at most 20 distinct values
             and 5 rows for each value are classes; all other targets are regression.
-        drop_missing: drop rows with a missing, NaN or infinite cell instead of imputing it.
+        drop_missing: drop rows with a missing, NaN or infinite cell instead of imputing the cell.
         drop_columns: columns to leave out.
         keep_columns: columns to keep as inputs although they look like identifiers, or give groups or times.
-        group: a column. Rows with the same value stay in one part of every split, and are drawn together.
-        time: a column of dates or numbers. Training rows come before held-out rows.
+        group: a column. Rows with equal values in this column stay in one part of every split, and are drawn together.
+        time: a column of dates or numbers. In every split, training rows come before held-out rows.
         max_rows: use at most this many random rows, in whole groups if `group` is given. By default all rows are used,
             up to 100 million encoded cells.
         na: texts that mark a missing cell in a text file; by default NA, NULL, ? and similar words.
         decimal: the decimal mark in texts, "." or ","; by default it is read from the cells.
-        limit_bytes: the bytes that the table may take in memory. Of a larger file, random rows are read.
+        limit_bytes: the bytes that the table may take in memory. If a file is larger, random rows of it are read.
         seed: the seed of the random rows.
 
     Raises:
         DataError: if the table cannot be used; the message names the columns, the counts and the remedy.
-        UnknownNameError: if there is no such column.
-        MissingFileError: if there is no such file or bundled set.
+        UnknownNameError: if an option names a column that the table does not have.
+        MissingFileError: if `data` is the name of neither a file nor a bundled set.
         MemoryPlanError: if an NPZ file exceeds the limit, or the rows exceed the free memory.
         SettingError: if an option is out of its bounds.
 
@@ -304,7 +305,7 @@ def load_dataset(
 
 
 def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:
-    """Return the names of the mean targets of texts with many categories."""
+    """Return the names of the encoded columns with the mean targets of texts with many categories."""
     if targets.classes is None:
         each = [""] if targets.values.shape[1] == 1 else [f" {j}" for j in range(targets.values.shape[1])]
     else:
@@ -313,13 +314,13 @@ def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:
 
 
 def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:
-    """Return findings about the columns in use."""
+    """Return the findings about columns that the study uses."""
     used = {*roles.inputs, *roles.asked, *roles.targets}
     return [own for own in findings if used & set(own.columns)]
 
 
 def _imputed(inputs: Inputs) -> list[str]:
-    """Describe how missing cells are replaced."""
+    """Return remarks on how missing cells are replaced."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
     for texts, words in ((False, "are filled in with the median of the training rows, and get an indicator column"),
@@ -339,7 +340,7 @@ def _imputed(inputs: Inputs) -> list[str]:
 
 
 def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndarray | None:
-    """Return the group of each row, numbered from 0."""
+    """Return the group of each row, numbered from 0; None without groups. Add a note on the sizes of the groups."""
     if group is None:
         return None
     _, codes, sizes = np.unique(frame[group].to_numpy(), return_inverse=True, return_counts=True)
@@ -356,7 +357,7 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
 def _subsample(
     frame: pl.DataFrame, index: np.ndarray, max_rows: int | None, roles: Roles, seed: int, notes: list[str]
 ) -> tuple[pl.DataFrame, np.ndarray]:
-    """Choose the used rows: all, unless fewer are requested or the encoded table would have too many cells."""
+    """Return the used rows: all rows, unless fewer are requested or the encoded table would have too many cells."""
     if max_rows is not None and max_rows < FEWEST_ROWS:
         raise SettingError("--max-rows is too small", found=max_rows, rule=f"at least {FEWEST_ROWS}")
     n = frame.height

@@ -1,4 +1,4 @@
-"""Read dates as people write them: with the year first or last, names of months, and times of day."""
+"""Read dates in texts: with the year first or last, with names of months, and with times of day."""
 
 import contextlib
 import datetime
@@ -10,7 +10,7 @@ import polars as pl
 from ._numbers import stripped
 
 MARKS = r"[\s./,-]+"
-"""The separators between the parts of a date. In a format, a slash stands for any separator."""
+"""A pattern of separators between the parts of a date. In a format, a slash stands for any separator."""
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
 _CLOCK = re.compile(_SPAN)
@@ -38,11 +38,12 @@ _DAYS = {
 
 
 def with_dates(column: pl.Series) -> pl.Series:
-    """Convert text that holds dates to dates, times of day to times, and durations to durations.
+    """Convert a text column of dates, times of day or durations to this type. Other columns are unchanged.
 
-    The order of day, month and year must be the only one that fits every row. A single "01/02/2020" is ambiguous, so it
-    stays text. If years have two digits, a reading with the year first is dropped if it has years in the future and
-    another reading has none. Hours and minutes are a time of day if all hours are below 24, and otherwise a duration.
+    The order of day, month and year must be the only order that fits every row. A single "01/02/2020" is ambiguous, so
+    the column stays text. If years have two digits, a reading with the year first is dropped if it has years in the
+    future and another reading has none. Hours and minutes are times of day if all hours are below 24, and otherwise
+    durations.
 
     >>> with_dates(pl.Series(["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"]))[0].isoformat()
     '2024-01-02T15:00:00'
@@ -58,7 +59,7 @@ def with_dates(column: pl.Series) -> pl.Series:
 
 
 def format_of(column: pl.Series) -> str:
-    """Return the format in which `with_dates` reads a text column, with slashes; empty if the year comes first."""
+    """Return the format in which `with_dates` reads a text column, with slashes as separators; empty for year-first."""
     return _read(stripped(column))[0][0]
 
 
@@ -89,7 +90,7 @@ def as_written(form: str, first: str) -> str:
 
 
 def _formats(first: str) -> list[str]:
-    """Return the formats that a date may have, by the shape of its text."""
+    """Return the formats that a date may have, judged by the shape of its text."""
     plain = re.sub(MARKS, "/", first)
     shapes = [(day, time) for day in _DAYS for time in _ENDS if re.fullmatch(day + time, plain)]
     return [form + _ENDS[time] for day, time in shapes for form in _DAYS[day]]
@@ -97,7 +98,7 @@ def _formats(first: str) -> list[str]:
 
 def _dates(texts: pl.Series, form: str) -> pl.Series:
     plain = texts.str.replace_all(MARKS, "/")
-    year = r"\d{4}" if "%Y" in form else r"\d\d"  # a year of two digits is no year of the first century
+    year = r"\d{4}" if "%Y" in form else r"\d\d"  # a year of two digits is not in the first century
     plain = plain.set(~plain.str.contains(rf"(^|/){year}(/|$)").fill_null(True), None)
     if ":" in form:
         return plain.str.to_datetime(form, strict=False, time_unit="us")
@@ -117,7 +118,7 @@ def _read(texts: pl.Series) -> list[tuple[str, pl.Series]]:
     if _CLOCK.fullmatch(first):
         found = [_clocks(texts, first)]
     elif _YEAR_FIRST.fullmatch(first):
-        # Without a format polars takes any with the year first, and raises if none fits.
+        # Without a format, polars accepts any format with the year first, and raises an error if none fits.
         with contextlib.suppress(pl.exceptions.PolarsError):
             found = [("", texts.str.to_datetime(strict=False, time_unit="us"))]
     else:
@@ -130,14 +131,14 @@ def _read(texts: pl.Series) -> list[tuple[str, pl.Series]]:
 
 
 def _clocks(texts: pl.Series, first: str) -> tuple[str, pl.Series]:
-    """Read hours and minutes, with or without seconds: as times of day or, if an hour is above 23, as durations."""
+    """Read hours and minutes, with or without seconds, as times of day or, if an hour is above 23, as durations."""
     form = "%H:%M:%S" if first.count(":") > 1 else "%H:%M"
     times = texts.str.to_time(form, strict=False)
     return form, times if _whole(times, texts) else spans(texts, form)
 
 
 def spans(texts: pl.Series, form: str) -> pl.Series:
-    """Read durations of hours and minutes, also with days before them; with seconds if the format has them.
+    """Read durations of hours and minutes, possibly with days before them, and with seconds if the format has seconds.
 
     >>> spans(pl.Series(["55:33:20", "2 days 07:33:20"]), "%H:%M:%S").dt.total_seconds().to_list()
     [200000, 200000]
@@ -150,9 +151,9 @@ def spans(texts: pl.Series, form: str) -> pl.Series:
 
 
 def _likely(found: list[tuple[str, pl.Series]]) -> list[tuple[str, pl.Series]]:
-    """Drop a reading with the year first and years of two digits in the future, if another reading has no such years.
+    """Drop a reading with years of two digits first and in the future, if another reading has no years in the future.
 
-    In other orders, a year in the future may be planned.
+    Readings in another order are kept, because a date in the future may be a planned date.
     """
     late = ["%y" in form and _last_year(dates) > this_year() for form, dates in found]
     if all(late):

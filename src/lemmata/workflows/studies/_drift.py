@@ -17,18 +17,18 @@ from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
 CALMER = 4.0
-"""A warning is given if the mean squared error on earlier rows is more than this many times that on later rows."""
+"""A warning is given if the mean squared error on earlier rows is more than this many times the error on later rows."""
 
 
 def drift(best: Candidate, question: Question) -> list[str]:
     """Return a sentence if the best model is worse with all earlier rows than with fewer, recent rows.
 
-    Every size is tested on the same later stretches, and uses the rows directly before each stretch. So the rows that a
-    larger size adds are older rows. The size with the least mean loss is compared with the largest size by a paired
-    t-test over stretches.
+    Every size is tested on the same later stretches of rows, and is fitted to the rows directly before each stretch. So
+    the rows that a larger size adds are older rows. The size with the least mean loss is compared with the largest size
+    by a paired t-test over stretches.
     """
     losses = best.losses
-    # If the model could not be fitted before every stretch at some size, this size is not compared.
+    # Sizes at which the model could not be fitted before every stretch are not compared.
     number = max((len(own) for own in losses.paired), default=0)
     kept = [i for i, own in enumerate(losses.paired) if len(own) == number]
     if len(kept) < 2:
@@ -38,7 +38,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
     apart = table[last] - table[least]
     if least == last or len(apart) < 3 or not apart.std():
         return []
-    # The least of several sizes was chosen, so that each of them gets its share of the level.
+    # The best of several sizes was chosen, so the p-value is multiplied by their number (Bonferroni).
     ratio = float(apart.mean() / (apart.std(ddof=1) / math.sqrt(len(apart))))
     value = float(stats.t.sf(ratio, len(apart) - 1)) * (len(table) - 1)
     if not (math.isfinite(value) and value <= LEVEL):
@@ -52,7 +52,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
 
 
 def ahead(dataset: Dataset) -> list[str]:
-    """With an order: say how many rows ahead the measured forecasts reach."""
+    """With an order: return a sentence on how many rows ahead the measured forecasts reach."""
     if dataset.order is None:
         return []
     rows = before_stretches(len(dataset.targets))[1]
@@ -63,10 +63,11 @@ def ahead(dataset: Dataset) -> list[str]:
 
 
 def calmer(dataset: Dataset, question: Question) -> list[str]:
-    """With an order, for numbers: warn if repeating the last value failed far more before the tested rows than on them.
+    """Return a warning if repeating the last value has a far larger error before the tested rows than on these rows.
 
-    The last value is repeated over stretches of equal length, both before the first tested row and after it. No model
-    is tested on the earlier rows, so no interval covers what happened there.
+    The warning is only for numbers with an order and without groups. The last value is repeated over stretches of equal
+    length, both before and after the first tested row. No model is tested on the earlier rows, so no interval accounts
+    for their larger changes.
     """
     if dataset.order is None or dataset.groups is not None or dataset.classes is not None:
         return []

@@ -1,4 +1,4 @@
-"""The encoding of a split, which all models of a study share."""
+"""Cache the encoded rows of splits, which all models of a study share."""
 
 import threading
 
@@ -8,13 +8,13 @@ from jaxtyping import Float64
 from ._data import Dataset
 
 KEPT_BYTES = 2**26
-"""Encodings are cached up to 64 MiB in all. Encoding a large table costs little compared with the fits."""
+"""The largest size of all cached arrays: 64 MiB. Encoding a large table costs little compared with the fits."""
 
 
 class Encoded:
     """`Dataset.encoded` with a cache.
 
-    The arrays are read-only, because other callers get them, too.
+    The returned arrays are read-only, because several callers get the same array.
 
     Args:
         dataset: the table.
@@ -26,7 +26,7 @@ class Encoded:
         self.size = 0
 
     def __call__(self, train: np.ndarray, others: np.ndarray) -> Float64[np.ndarray, "rows d"]:
-        """Encode training rows and other rows by the training rows."""
+        """Return the encoded training rows and other rows. The encoding is learned from the training rows."""
         key = train.tobytes(), others.tobytes()
         with self.lock:
             known = self.kept.get(key)

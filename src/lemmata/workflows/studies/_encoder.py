@@ -1,4 +1,4 @@
-"""The transformer from raw inputs to the encoded matrix of the models. It is fitted on the rows of one split."""
+"""Make the transformer from raw inputs to the encoded matrix of the models. It is fitted to the rows of one split."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from ._calendar import Calendar, CalendarParts
 FARTHEST = 10.0
 """A held-out entry is clipped to this many standard deviations, or to twice the farthest training entry if larger.
 
-Otherwise one pixel that hardly varies among the training rows could outweigh all others.
+Otherwise a single column that hardly varies among the training rows, such as a pixel, could outweigh all others.
 """
 
 FOLDS = 5
@@ -28,13 +28,13 @@ Calendars = tuple[Calendar | None, ...]
 
 
 class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Scale each column to mean 0 and variance 1 over the rows it is fitted on.
+    """Scale each column to mean 0 and variance 1 over the training rows, by z = (x - mean) / std.
 
     A column that is constant on these rows becomes 0.
 
-    z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so a held-out row that differs
-    keeps its raw units. It also squares the entries, which overflows at 1e200 and underflows at 1e-200. Here the
-    entries are first divided by the largest entry.
+    scikit-learn's StandardScaler divides a constant column by 1, so a held-out row with another value keeps its raw
+    units. StandardScaler also squares the entries, which overflows at 1e200 and underflows at 1e-200. This class first
+    divides the entries by the largest entry of the column.
 
     >>> scaler = Standardise().fit(np.array([[1e200, 7.0], [3e200, 7.0]]))
     >>> scaler.transform(np.array([[1e200, 7.0], [2e200, 9.0]]))
@@ -63,14 +63,14 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:
-    """Return an unfitted transformer of raw inputs that gives equally many encoded columns in every split.
+    """Return an unfitted transformer of raw inputs that returns equally many encoded columns in every split.
 
-    Numbers: missing cells become the median of the training rows, and then the numbers are standardised. A column that
-    has missing cells anywhere in the table also gets an indicator column of missing cells. Categories: they become
-    one-hot columns over the vocabulary of the whole table, which are then standardised. A missing cell is a category of
-    its own. Dates: they become numbers and the parts of `calendars`, which are standardised. The transformer uses plain
-    scikit-learn. skrub's TableVectorizer chooses the encoding from the rows that it is fitted on, so the width would
-    change from split to split. It would also be one more dependency.
+    In columns of numbers, missing cells become the median of the training rows, and then the numbers are standardised.
+    If a column has missing cells anywhere in the table, it also gets an indicator column of missing cells. Categories
+    become standardised one-hot columns over the vocabulary of the whole table, and missing cells are another category.
+    Dates become standardised numbers and standardised columns for the parts of `calendars`. The transformer uses only
+    scikit-learn. skrub's TableVectorizer chooses the encoding from the rows to which it is fitted, so the number of
+    columns would change from split to split, and skrub would be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))
@@ -115,15 +115,15 @@ def target_means(
 ) -> Float64[np.ndarray, "rows means"]:
     """Return, for each text column and output, the standardised mean target of the rows with the same text.
 
-    scikit-learn's TargetEncoder draws the means of texts with few rows to the overall mean, by empirical Bayes. A
-    training row gets its means from the other four fifths of the training rows, so no model can read a row's own target
-    from them. Other rows get their means from all training rows.
+    scikit-learn's TargetEncoder shrinks the means of texts with few rows towards the overall mean, by empirical Bayes.
+    A training row gets its means from the other four fifths of the training rows, so that its means do not contain its
+    own target. Other rows get their means from all training rows.
 
     Args:
-        codes: codes of the texts of the training rows, NaN if missing.
-        others: codes of the other rows.
+        codes: the codes of the texts of the training rows; NaN if missing.
+        others: the codes of the texts of the other rows.
         targets: the targets of the training rows. For two classes, one of the two columns is enough.
-        groups: the group of each training row, or None; no group is split.
+        groups: the group of each training row, or None. With at least five groups, no group is in two of the fifths.
 
     >>> codes, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.repeat([[2.0], [4.0]], 50, axis=0)
     >>> target_means(codes, codes[49:51], y)[-2:].round().ravel().tolist()
@@ -144,7 +144,7 @@ def target_means(
 
 
 def _kinds(inputs: np.ndarray, categories: Categories) -> tuple[list[int], list[int], list[int]]:
-    """Find the columns of numbers without missing cells, of numbers with missing cells, and of categories."""
+    """Return the columns of numbers without missing cells, of numbers with missing cells, and of categories."""
     missing = np.flatnonzero(np.isnan(inputs).any(axis=0)).tolist()
     numbers = [j for j, names in enumerate(categories) if names is None]
     return (

@@ -14,11 +14,11 @@ from ._validation import Groups
 
 
 class PredictionError(SolverError):
-    """The error that an estimator does not return one usable prediction for each row."""
+    """Raised if an estimator does not return one usable prediction for each row."""
 
 
 def fault_of(error: BaseException) -> str:
-    """Return the error in one line; errors of other libraries with the name of their class."""
+    """Return the error in one line. An error of another library is preceded by the name of its class."""
     text = str(error) if isinstance(error, LemmataError) else line_of(error)
     return textwrap.shorten(text.strip().partition("\n")[0], 300, placeholder=" ...")
 
@@ -30,8 +30,8 @@ class Fit:
     Args:
         outputs: the predictions (m, k), which are numbers in the target's units, or one score for each class.
         chances: the probabilities of the classes (m, k); None in regression.
-        learns: False for a kernel whose best ridge is the largest one, because it then predicts the mean.
-        certain: whether the model only gives classes, so that its probabilities are 0 and 1.
+        learns: False for a kernel for which the largest ridge is best, because this kernel predicts the mean.
+        certain: whether the model predicts classes without probabilities, so that `chances` are 0 and 1.
     """
 
     outputs: Float[np.ndarray, "m k"]
@@ -52,7 +52,7 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
     """Fit a scikit-learn estimator to the first rows, and return its outputs for the other rows.
 
     Raises:
-        PredictionError: if the estimator does not return one number, or one of the classes, for each of these rows.
+        PredictionError: if the estimator does not return one number, or one of the classes, for each other row.
     """
     n, classes = len(y), y.shape[1]
     if task == "regression":
@@ -78,10 +78,10 @@ def fit_to(estimator: Any, x: Any, y: Any) -> Any:
 
 
 def numbers_of(estimator: Any, x: Any) -> Float[np.ndarray, " m"]:
-    """Return the predicted number of each row; a single column of predictions counts as numbers.
+    """Return the predicted number of each row. Predictions may have the shape (rows,) or (rows, 1).
 
     Raises:
-        PredictionError: if there is not one number for each row.
+        PredictionError: if the estimator does not return one number for each row.
     """
     found = _one_each(estimator.predict(x), len(x))
     try:
@@ -95,7 +95,7 @@ def places_of(estimator: Any, x: Any, names: list[Any]) -> list[int]:
     """Return, for each row, the position of the predicted class among these classes.
 
     Raises:
-        PredictionError: if there is not one of these classes for each row.
+        PredictionError: if the estimator does not return one of these classes for each row.
     """
     place = {name: j for j, name in enumerate(names)}
     found = _one_each(estimator.predict(x), len(x)).tolist()
@@ -105,10 +105,11 @@ def places_of(estimator: Any, x: Any, names: list[Any]) -> list[int]:
 
 
 def chances_of(estimator: Any, x: Any, names: list[Any]) -> Float[np.ndarray, "m k"]:
-    """Return the probabilities of these classes for each row; 0 for a class that the estimator does not know.
+    """Return the probabilities of these classes for each row; 0 for a class that is not in `classes_`.
 
     Raises:
-        PredictionError: if the probabilities are not one for each row and each class of the estimator.
+        PredictionError: if the estimator has no `classes_`, has an unknown class, or does not return one probability
+            for each row and each of its classes.
     """
     if not hasattr(estimator, "classes_"):
         raise PredictionError("it has predict_proba, but fit does not set classes_, the classes of its columns")
@@ -141,7 +142,7 @@ def _unknown(method: str, odd: Any, names: list[Any]) -> PredictionError:
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """Return an estimator's scores for each class, which are not probabilities. Unseen classes get the lowest score."""
+    """Return an estimator's scores for each class, which are not probabilities. Unseen classes get a lower score."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found
@@ -151,6 +152,6 @@ def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m
 
 
 def side_by_side(fit: Fitted, x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Fit:
-    """Fit a separate model for each column of numbers."""
+    """Fit a separate model for each target column, and return the outputs side by side."""
     parts = [fit(x, y[:, [j]], task, groups).outputs for j in range(y.shape[1])]
     return Fit(np.concatenate(parts, axis=1))

@@ -1,4 +1,4 @@
-"""The model that a study recommends, fitted to all rows.
+"""Fit the model that a study recommends to all rows.
 
 The model takes the user's columns and predicts in the target's units.
 """
@@ -30,7 +30,7 @@ from ._usual import NAIVE, USUAL
 
 @dataclasses.dataclass(frozen=True)
 class FinalModel:
-    """A model that is fitted to all rows, with facts about it.
+    """A model that is fitted to all rows, with facts about the model.
 
     Args:
         name: the name of the model in the study.
@@ -38,9 +38,9 @@ class FinalModel:
         inputs: the columns that the model takes.
         labels: the classes that the model predicts; None for numbers.
         rows: the number of rows that the model was fitted to.
-        code: a program that makes the same model without lemmata; empty for the user's own model.
-        why: for each column that scikit-learn alone cannot prepare, the reason. If it is empty, the model can be loaded
-            without lemmata, unless it is the kernel of a network.
+        code: a program that fits the same model without lemmata; empty for the user's own model.
+        why: for each column that scikit-learn alone cannot prepare, the reason. If `why` is empty, the model can be
+            loaded without lemmata, unless the model is the kernel of a network.
         positional: whether the model takes an array, whose columns are known by their positions.
     """
 
@@ -89,7 +89,7 @@ def final_model(
 
     Args:
         data: the input of the study.
-        dataset: the table that was read from it.
+        dataset: the table that was read from `data`.
         options: the options of the study.
         name: the name of the model.
         formula: the formula of the model in the study. It distinguishes the user's own model from other models with
@@ -100,7 +100,7 @@ def final_model(
     """
     raw = raw_table(data, dataset, options.na)
     kinds = kinds_of(raw, dataset, options.decimal)
-    if raw.positional and kinds.plain is not None:  # what it needs takes names
+    if raw.positional and kinds.plain is not None:  # `PlainTable` takes columns by their names
         table = dataset.given.table
         raw = Raw(table.frame, table.frame, ("memory", {}))
         kinds = kinds_of(raw, dataset, options.decimal)
@@ -120,7 +120,10 @@ def final_model(
 
 
 class _Fit:
-    """The fit of one model. Settings are chosen on rows in random order; the final fit keeps the rows' own order."""
+    """The fit of one model. Settings are chosen on rows in random order, or in the order of time.
+
+    The final fit keeps the rows' own order.
+    """
 
     def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, options: StudyOptions, own: Model | None):
         seed, self.group = options.seed, options.group
@@ -143,7 +146,7 @@ class _Fit:
         model = self.fitted_with_groups()
         for own in [model, *getattr(model, "estimators_", [])]:
             if "columns" in getattr(own, "named_steps", {}):
-                set_folds(own.named_steps["columns"], None)  # what is learned does not need them any more
+                set_folds(own.named_steps["columns"], None)  # a fitted encoder no longer needs its folds
         return model
 
     def fitted_with_groups(self) -> Any:
@@ -159,7 +162,7 @@ class _Fit:
 
         each = [self.pipeline(self.steps(targets[:, [j]], targets[:, j])) for j in range(k)]
         model = MultiOutputRegressor(each[0])
-        # Each target has settings of its own, which one estimator for all of them cannot have.
+        # Each target has its own settings. One estimator for all targets could not have them.
         model.estimators_ = [own.fit(self.inputs(), y) for own, y in zip(each, targets.T, strict=True)]
         model.n_features_in_ = len(self.dataset.raw_features)
         return model
@@ -171,13 +174,13 @@ class _Fit:
         return self.raw.inputs(self.dataset.raw_features, self.dataset.given.rows[rows])
 
     def encoder(self, rows: np.ndarray | None = None) -> list[tuple[str, Any]]:
-        """Return the first steps. With groups, the target means of a row are learned from other groups."""
+        """Return the first steps of the pipeline. With groups, a row's target means are learned from other groups."""
         rows = self.rows if rows is None else rows
         columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED, numbers=self.dataset.classes is None)
         if self.group is not None and self.kinds.many:
             groups = self.raw.cells[str(self.group)].to_numpy()[self.dataset.given.rows[rows]]
             set_folds(columns, group_folds(groups))
-        if self.raw.sparse:  # the model takes sparse and filled matrices
+        if self.raw.sparse:  # the model takes sparse and dense matrices
             steps = [FunctionTransformer(make, accept_sparse=True) for make in (csr_matrix, methodcaller("toarray"))]
             return [("sparse", steps[0]), ("filled", steps[1]), ("columns", columns)]
         if self.kinds.plain is None:
@@ -187,7 +190,7 @@ class _Fit:
         return [("table", PlainTable(**self.kinds.plain)), ("columns", columns)]
 
     def steps(self, targets: np.ndarray, y: np.ndarray) -> list[Any]:
-        """Return the last steps, with chosen settings."""
+        """Return the last steps of the pipeline, with chosen settings."""
         from sklearn.pipeline import Pipeline
 
         if self.own is not None:
@@ -209,12 +212,12 @@ class _Fit:
 
 
 def _labels(raw: Raw, dataset: Dataset) -> np.ndarray:
-    """Return the classes in the order of the study, as written in the table."""
+    """Return the classes as written in the table, in the order of the study; empty for numbers."""
     if dataset.classes is None:
         return np.empty(0)
     cells = raw.cells[dataset.target]
     first = dataset.given.rows[dataset.targets.argmax(axis=0)]
     labels = cells[first].to_numpy()
     fractions = labels.dtype.kind == "f" and bool((labels != np.round(labels)).any())
-    # scikit-learn takes no fractions for classes.
+    # scikit-learn does not accept fractions as classes.
     return np.array(dataset.classes) if labels.dtype.kind not in "biuf" or fractions else labels

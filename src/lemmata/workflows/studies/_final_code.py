@@ -1,4 +1,4 @@
-"""Write a program that makes a fitted model again from the same file, without lemmata."""
+"""Write a program that fits the same model again from the same file, without lemmata."""
 
 import inspect
 import re
@@ -40,11 +40,11 @@ _PLACES = {
 
 
 def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
-    """Return the program: about ten lines for a plain table. Only the kernels of networks need lemmata.
+    """Return the program, which has about ten lines for a plain table. Only kernels of networks need lemmata.
 
     Args:
         raw: the table in the user's own form.
-        kinds: the kinds of its columns.
+        kinds: the kinds of the columns of the table.
         dataset: the dataset of the study.
         options: the options of the study.
         model: the fitted model.
@@ -69,7 +69,7 @@ def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, mod
     fractions = texts and raw.cells[dataset.target].dtype.is_float()
     body += _fit(pipelines, x, dataset, raw, ".map('{:g}'.format)" if fractions else "")
     text = "\n".join(body)
-    if dataset.groups is not None and len(np.unique(dataset.groups)) >= FOLDS:  # as they were learned
+    if dataset.groups is not None and len(np.unique(dataset.groups)) >= FOLDS:  # the folds of the fitted model
         folds = f"cv=list(GroupKFold({FOLDS}).split(table, groups=table[{str(options.group)!r}]))"
         text = re.sub(r"cv=KFold\([^)]*\)", folds, text)
     return "\n".join([*_imports(text), "", text]) + "\n"
@@ -89,7 +89,7 @@ def _imports(text: str) -> list[str]:
 
 
 def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
-    """Write the lines that read the table."""
+    """Return the lines that read the table."""
     how, own = raw.reading
     if how == "bundled":
         lines = [f"bunch = load_{raw.source}(as_frame=True)", "table = bunch.data"]
@@ -133,7 +133,7 @@ def _missing(raw: Raw) -> dict[str, Any]:
 
 
 def _arrays(raw: Raw) -> list[str]:
-    """Write the lines that read the arrays of an NPZ file into a table. Each column of a matrix gives one column."""
+    """Return the lines that read the arrays of an NPZ file into a table. Each column of a matrix gives one column."""
     return [
         f"arrays, cells = numpy.load({raw.source}), {{}}",
         f"for name in {raw.reading[1]['names']!r}:",
@@ -145,7 +145,7 @@ def _arrays(raw: Raw) -> list[str]:
 
 
 def _has_thousands(raw: Raw, dataset: Dataset) -> bool:
-    """Whether numbers have points between thousands, and texts have no points for other reasons, as in dates."""
+    """Whether numbers have points between thousands, and no other cells of digits have points, as dates do."""
     texts = [raw.cells[name] for name in [*dataset.raw_features, dataset.target] if name in raw.cells.columns]
     texts = [cells.drop_nulls() for cells in texts if cells.dtype == pl.String]
     numbers = r"^\s*[+-]?\d{1,3}(\.\d{3})+(,\d*)?\s*$"
@@ -156,7 +156,7 @@ def _has_thousands(raw: Raw, dataset: Dataset) -> bool:
 
 
 def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
-    """Write the lines that convert texts and dates to numbers."""
+    """Return the lines that convert texts and dates to numbers."""
     plain = kinds.plain or {}
     lines: list[str] = []
     words = [name for name, reason in kinds.why.items() if reason == "numbers among texts"]
@@ -220,7 +220,7 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
 
 
 def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
-    """Write the lines that leave rows out."""
+    """Return the lines that leave out the rows that the study does not use."""
     rows = dataset.given.rows
     if raw.positional or len(rows) == raw.cells.height:
         return []
@@ -242,7 +242,7 @@ def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
 
 
 def _assigned(name: str, items: Any) -> str:
-    """Write a list of names over as many lines as needed."""
+    """Return the source text of a list of names, on as many lines as needed."""
     line = f"{name} = {list(items)!r}"
     if len(line) <= _WIDTH:
         return line
@@ -256,7 +256,7 @@ def _assigned(name: str, items: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """Write the source text of an estimator, with the settings that differ from scikit-learn's defaults.
+    """Return the source text of an estimator, with the settings that differ from scikit-learn's defaults.
 
     `repr` is not used for kernels, because it rounds their settings.
     """
@@ -271,7 +271,7 @@ def _written(value: Any) -> str:
 
 
 def _is_for_polars(step: Any) -> bool:
-    """Whether a step fills texts that are missing only to polars: None, or a word that pandas reads as missing."""
+    """Whether a step fills in texts that are missing only in polars: None, or a word that pandas reads as missing."""
     return hasattr(step, "missing_values") and (step.missing_values is None or isinstance(step.missing_values, str))
 
 

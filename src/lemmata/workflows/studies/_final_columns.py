@@ -1,4 +1,4 @@
-"""The columns as the user's own reader gives them, and the scikit-learn encoder that takes them by name."""
+"""Find the kinds of the columns that the user's own reader returns, and make the scikit-learn encoder for them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from ._numbers import decimal_mark, signed, without_unit
 _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 """Whether scikit-learn's TargetEncoder accepts folds from the caller."""
 FILLED = "missing"
-"""The category of a missing text. If the table contains this text, the category's name is put in brackets."""
+"""The name of the category of missing texts. If the table contains this text, the name is put in brackets."""
 
 NOT_AVAILABLE, NOT_TEXTS = "missing cells that are pandas.NA", "cells that are not texts among texts"
 """Reasons why scikit-learn cannot read a column of a data frame."""
@@ -60,7 +60,7 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
     Args:
         raw: the table.
         dataset: the dataset of the study.
-        decimal: the decimal mark that the user has named.
+        decimal: the decimal mark that the user has named; None if there is none.
     """
     found = Kinds([], [], [], [], None, {}, False, len(dataset.targets))
     dates: dict[str, list[str]] = {}
@@ -111,7 +111,7 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
 
 
 def mark_of(cells: pl.DataFrame, decimal: str | None) -> str:
-    """Return the decimal mark."""
+    """Return the decimal mark that the user has named, or else the mark that the cells show; "." if they show none."""
     return decimal or decimal_mark(stripped(column) for column in cells if column.dtype == pl.String) or "."
 
 
@@ -123,7 +123,7 @@ def _is_number(name: str, dataset: Dataset, place: int) -> bool:
 
 
 def _truth(cells: pl.Series) -> bool:
-    """Whether a text is true or false, which pandas reads as a boolean and polars may not."""
+    """Whether all texts of a column are true or false. pandas reads such a column as booleans, but polars may not."""
     if cells.dtype != pl.String:
         return False
     return set(stripped(cells).drop_nulls().str.to_lowercase().unique().to_list()) <= {"true", "false"}
@@ -140,12 +140,12 @@ def _reason_of_texts(raw: Raw, name: str) -> str:
 
 
 def _reason_of_pandas(raw: Raw, name: str, texts: bool = False) -> str:
-    """Return why scikit-learn cannot read a column of pandas; empty if it can, and for other columns."""
+    """Return why scikit-learn cannot read a column of pandas; empty if it can, or if the frame is not of pandas."""
     if not hasattr(raw.frame, "iloc"):
         return ""
     cells = raw.frame.iloc[:, raw.cells.columns.index(name)]
     if not texts and cells.dtype.kind != "O":
-        return ""  # scikit-learn takes pandas.NA among numbers
+        return ""  # scikit-learn accepts pandas.NA among numbers
     objects = cells[cells.isna()].tolist() if cells.dtype.kind == "O" else []
     empties = [getattr(cells.dtype, "na_value", None), *objects]
     if any(type(own).__name__ == "NAType" for own in empties):
@@ -156,7 +156,7 @@ def _reason_of_pandas(raw: Raw, name: str, texts: bool = False) -> str:
 
 
 def _reason(cells: pl.Series, marks: Sequence[str]) -> str:
-    """Return why scikit-learn cannot read numbers as written if some texts stand for missing cells; empty if it can."""
+    """Return why scikit-learn cannot read a column of numbers with these marks of missing cells; empty if it can."""
     if _truth(cells):
         return "true and false as texts"
     if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
@@ -176,7 +176,7 @@ def _number(text: str) -> float | None:
 
 
 def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers: bool = False) -> ColumnTransformer:
-    """Return the unfitted encoder of a pipeline, which takes columns by their names, or by positions in an array.
+    """Return the unfitted encoder of a pipeline. It takes columns by their names, or by their positions in an array.
 
     Args:
         kinds: the kinds of the columns.
@@ -187,7 +187,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
     """
     scale = [StandardScaler()] if scaled else []
     median = lambda: SimpleImputer(strategy="median", add_indicator=True)
-    empties: tuple[Any, ...] = (np.nan, None)  # of pandas, and of polars
+    empties: tuple[Any, ...] = (np.nan, None)  # the missing texts of pandas and of polars
     words: set[Any] = {mark for name in [*kinds.texts, *kinds.many] for mark in raw.marks.get(name, [])}
     filled = _filled([raw.cells[name] for name in [*kinds.texts, *kinds.many]])
     fill = [SimpleImputer(missing_values=empty, strategy="constant", fill_value=filled)
@@ -211,7 +211,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
 
 
 def _filled(texts: list[pl.Series]) -> str:
-    """Return the category of a missing text, which is different from all texts."""
+    """Return a name for the category of missing texts that differs from all texts."""
     filled = FILLED
     while any((own.cast(pl.String).str.strip_chars() == filled).any() for own in texts):
         filled = f"({filled})"
@@ -226,14 +226,14 @@ def date_columns(name: str, parts: Sequence[str]) -> list[str]:
 
 
 def group_folds(groups: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """Return the folds of `target_means` for rows of these groups. None if there are fewer groups than folds."""
+    """Return the folds of `target_means` for rows of these groups; None if there are fewer groups than folds."""
     if len(np.unique(groups)) < FOLDS:
         return None
     return list(GroupKFold(FOLDS).split(groups, groups=groups))
 
 
 def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarray]] | None) -> None:
-    """Set the folds of the target encoder; None keeps its own folds. Before scikit-learn 1.9, it takes no folds."""
+    """Set the folds of the target encoder; None restores the default folds. Before scikit-learn 1.9, do nothing."""
     if not _FOLDS_ARE_TAKEN:
         return
     for name, steps, *_ in [*columns.transformers, *getattr(columns, "transformers_", [])]:
@@ -243,10 +243,10 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
 
 
 def _target_encoder(numbers: bool) -> TargetEncoder:
-    """Encode categories by mean targets. A training row gets the means of the other four fifths, in a fixed split.
+    """Return an encoder of categories by mean targets. A training row gets the means of the other four fifths.
 
-    The encoder treats the target as numbers, because scikit-learn takes whole numbers for classes and gives each class
-    a column.
+    The split into fifths is fixed. The type of a target of numbers is set explicitly, because scikit-learn would take
+    whole numbers for classes and give each class a column.
     """
     if not _FOLDS_ARE_TAKEN:
         settings: dict[str, Any] = {"random_state": 0}

@@ -1,4 +1,4 @@
-"""The last steps of a pipeline that is fitted to all rows: a scikit-learn estimator with chosen settings."""
+"""Make the last steps of a pipeline that is fitted to all rows: a scikit-learn estimator with chosen settings."""
 
 import functools
 import math
@@ -29,7 +29,7 @@ from ._usual import (
 from ._validation import Groups
 
 UNSCALED = ("boosting", "forest")
-"""The models that do not depend on the scale of a column."""
+"""The models that do not depend on the scales of the columns."""
 _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
     "logistic": logistics,
     "poisson": functools.partial(counting, "poisson"),
@@ -41,7 +41,7 @@ _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
 def usual_estimator(
     name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> Any:
-    """Return an unfitted estimator whose settings are chosen on these rows, as in a split of the study.
+    """Return an unfitted estimator. Its settings are chosen on these rows in the same way as in a split of the study.
 
     Args:
         name: the name of one of the usual models.
@@ -72,7 +72,9 @@ def usual_estimator(
 def kernel_steps(
     name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> list[Any]:
-    """Return a kernel machine as features and ridge regression on them. Width and ridge are chosen on these rows.
+    """Return a kernel machine as two steps: features, and ridge regression on the features.
+
+    The width of the kernel and the ridge are chosen on these rows.
 
     With as many centres as rows, the features are K(x, X) K(X, X)^(-1/2). Ridge regression with an intercept on these
     features is kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
@@ -82,8 +84,8 @@ def kernel_steps(
         x: the encoded rows, in random order.
         y: columns of numbers, or the classes as one-hot columns.
         task: "regression" or "classification".
-        groups: the group of each row, or None. With groups, the chosen width and ridge have the smallest error on
-            groups that are left out, because rows of one group have information about each other.
+        groups: the group of each row, or None. With groups, width and ridge are chosen by the error on groups that are
+            left out, because rows of one group have information about each other.
     """
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import Ridge, RidgeClassifier
@@ -147,7 +149,7 @@ def _machine(x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Any:
     from sklearn.svm import SVC, SVR
 
     if task == "classification":
-        # The class of the largest score, as the study has it.
+        # Predict the class of the largest score, as the study does.
         return _with_plain_numbers(SVC(**machine_settings(x, y, task, groups), break_ties=True))
     spread = y.std(axis=0)
     made = machine_settings(x, (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0), task, groups)
@@ -155,7 +157,7 @@ def _machine(x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Any:
 
 
 def _penalised(name: str, x: np.ndarray, y: np.ndarray, groups: Groups) -> Any:
-    """Return a lasso or an elastic net with penalties that cross-validation on these rows chooses."""
+    """Return a lasso or an elastic net. Cross-validation on these rows chooses its penalties."""
     from sklearn.linear_model import ElasticNet, Lasso
 
     (make,) = lassos((1.0,) if name == "lasso" else RATIOS, x, y, "regression", groups)

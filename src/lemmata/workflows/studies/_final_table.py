@@ -1,4 +1,4 @@
-"""The user's table in the form in which a saved model gets it, and how a program reads it."""
+"""Return the user's table in the form that a saved model takes, and how a program reads the table."""
 
 import csv
 import dataclasses
@@ -31,27 +31,27 @@ UNNAMED = re.compile(r"column (\d+) \(unnamed\)")
 """The name that stands for a missing column name. It contains the column's position in the file, counted from 1."""
 _OPENERS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
 _SHEET_ROWS = 1000
-"""The first row of a sheet that is not empty is searched for among this number of rows."""
+"""The first non-empty row of a sheet is searched for among this number of rows."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Raw:
     """A table in the user's own form.
 
-    A cell is missing exactly if it is missing in the study, whatever the user's own reader takes for missing.
+    A cell is missing if and only if it is missing in the study, whatever the user's own reader takes for missing.
 
     Args:
-        frame: the data frame, or an array whose columns are taken by their positions.
-        cells: the cells of the table, for inspection, in the order of its columns and with the study's names.
-        reading: how the program reads the table, as a function and its arguments.
+        frame: the data frame, or an array whose columns are selected by their positions.
+        cells: the cells of the table, for inspection, with columns in the order of `frame` and with the study's names.
+        reading: how the program reads the table: the name of a function, and its arguments.
         named: whether the columns have the study's names, as texts.
         source: the program's expression for the file, or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
-        marks: the texts of the file that the study has read as missing, for each column that has such texts.
-        kept: the texts that are values here, but that pandas or the study's default would read as missing, for each
-            column that has such texts.
-        renamed: pandas' names of columns without a name, and the study's.
-        missing: the texts that the user has named for missing cells of this table.
+        marks: for each column that has such texts, the texts of the file that the study has read as missing.
+        kept: for each column that has such texts, the texts that are values here, but that pandas or the study's
+            default would read as missing.
+        renamed: for each column without a name, pandas' name and the study's name.
+        missing: the texts for missing cells that the user has named.
     """
 
     frame: Any
@@ -80,7 +80,7 @@ class Raw:
         return self.frame.iloc[rows, places]
 
     def own(self, names: Sequence[str]) -> list[Any]:
-        """Return the names of these columns in the frame."""
+        """Return the names that these columns have in `frame`."""
         return [list(self.frame.columns)[self.cells.columns.index(name)] for name in names]
 
 
@@ -89,8 +89,8 @@ def raw_table(data: object, dataset: Dataset, na: Sequence[str] = ()) -> Raw:
 
     Args:
         data: the input of the study.
-        dataset: the dataset made from it.
-        na: the texts that the user has named for missing cells of a text file; empty for the study's own.
+        dataset: the dataset made from `data`.
+        na: the texts for missing cells of a text file that the user has named; empty for the study's default.
     """
     table = dataset.given.table
     if isinstance(data, str | os.PathLike):
@@ -145,7 +145,7 @@ def _how(source: Source, table: Table) -> tuple[str, dict[str, Any]]:
 
 
 def _how_sheet(source: Source, table: Table) -> dict[str, Any]:
-    """Return the arguments that `pandas.read_excel` needs, which takes the first sheet and first row by default."""
+    """Return the arguments that `pandas.read_excel` needs if the table is not in the first sheet and the first row."""
     import fastexcel
 
     book = fastexcel.read_excel(source.path if source.content is None else source.content)
@@ -167,7 +167,7 @@ def _how_json(text: Source) -> dict[str, Any]:
 
 
 def _opened(source: Source, reader: str) -> str:
-    """Return the program's expression for a file, which unpacks what the reader does not unpack itself."""
+    """Return the program's expression for a file. It unpacks the file if the reader cannot do this itself."""
     name = repr(str(source.path))
     packed = source.path.suffix.lower()
     itself = reader in ("pandas.read_csv", "pandas.read_json")
@@ -192,12 +192,12 @@ def _of_text(source: Source, dataset: Dataset, na: Sequence[str]) -> Raw:
         how["encoding"] = encoding
     if any(line.strip() for line in plain.head().decode("utf-8-sig", errors="replace").splitlines()[:skipped]):
         how["skiprows"] = skipped
-    if {QUOTES, ROW_NAMES} & {*table.notes}:  # only the study's reader takes such a text apart
+    if {QUOTES, ROW_NAMES} & {*table.notes}:  # only the study's reader can split such a text into fields
         opened = _opened(source, "pandas.read_csv")
         return Raw(table.frame, table.frame, ("pandas.read_csv", how), source=opened, missing=tuple(na))
     marks = missing_marks(tuple(na) or None)
     own = scan_text(plain, skipped, separator, marks).collect_schema().names()
-    named = dict(zip(header if len(own) == len(header) else own, own, strict=True))  # polars' names by ours
+    named = dict(zip(header if len(own) == len(header) else own, own, strict=True))  # the study's name: polars' name
     found = _found(plain, skipped, separator, marks, {
         name: named[name] for name in table.frame.columns if name in named and table.frame[name].null_count()
     })  # fmt: skip
@@ -206,7 +206,7 @@ def _of_text(source: Source, dataset: Dataset, na: Sequence[str]) -> Raw:
         read = scan_text(plain, skipped, separator, marks).collect()
         read = read.select(pl.col(named[name]).alias(name) for name in frame.columns if name in named)
         texts = [name for name, words in found.items() if not set(words) <= set(PANDAS_MISSING)]
-        # Numbers among words are texts to every reader. If 1.234 is a whole number, the study has read them as texts.
+        # Every reader reads numbers among words as texts. With decimal commas, the study also reads 1.234 as a text.
         frame = read.with_columns(frame[name] for name in texts if name in read.columns)
     first = dict(zip(header, _first_line(plain.head(), skipped, separator), strict=False))
     renamed = {
@@ -223,7 +223,7 @@ def _of_text(source: Source, dataset: Dataset, na: Sequence[str]) -> Raw:
 def _found(
     source: Source, skipped: int, separator: str, marks: Sequence[str], names: dict[str, str]
 ) -> dict[str, list[str]]:
-    """Return, by the study's name of each column, the texts of the file that the study reads as missing."""
+    """Return, for each column by its name in the study, the texts of the file that the study reads as missing."""
     if not names:
         return {}
     words = [mark for mark in marks if mark]
@@ -243,6 +243,6 @@ def _kept(frame: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def _first_line(head: bytes, skipped: int, separator: str) -> list[str]:
-    """Return the names of the columns as written, which may extend over several lines in quotes."""
+    """Return the names of the columns as written. A name in quotes may extend over several lines."""
     text = head.decode("utf-8-sig", errors="replace").split("\n", skipped)[-1]
     return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])

@@ -17,19 +17,23 @@ from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
-"""A result counts as a coincidence unless its probability in a shuffled column is below this."""
+"""A relation counts as a coincidence unless its probability in a shuffled column is below this."""
 SAME = 0.999
 """The share of the target's variance that a column must explain alone to count as a function of the target."""
 MONOTONE = 0.75
-"""If at least this share of the target's steps has one direction, ranks decide whether the relation is monotone."""
+"""If fewer of the target's steps have one direction than this share, the relation is not tested for being monotone.
+
+The steps are those between neighbours in the order of the column. Otherwise ranks decide.
+"""
 SENTENCE = 5
 """Texts with at least this median number of words are free text. Shorter texts that never repeat are labels."""
 COUNTS = 5
 """A target with at least this many different whole numbers may be counts or grades, not names of classes."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
-"""The limits of heavy tails: the share of variance in the largest 1 % of rows, and the excess kurtosis.
+"""The limits of heavy tails: the share of the variance in the largest 1 % of the rows, and the excess kurtosis.
 
-Tails are heavy from this kurtosis on, or from half of it and this share on. A normal target has 8 % and 0.
+Tails are heavy if the kurtosis reaches its limit, or if the share reaches its limit and the kurtosis half of its limit.
+A normal target has a share of 8 % and an excess kurtosis of 0.
 """
 
 IDENTIFIERS = re.compile("id|ids|identifier|uuid|guid|index|idx|key|rows?|rownames?|rownum|serial|unnamed")
@@ -39,12 +43,12 @@ GROUPS = re.compile(
 )
 CODES = re.compile("id|codes?|zip|zipcode|postcode|postal|sic|naics|fips|icd|isbn")
 KINDS = re.compile("category|cat|kind|type")
-"""Words in the names of columns of codes. Such a column has few values, and each value occurs in many rows."""
+"""Words in the names of columns of codes. They count only if there are at least two rows per value on average."""
 TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|day|hour")
 
 
 def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Return the columns that only distinguish rows, each with the reason."""
+    """Return the columns that only distinguish rows. The keys of the result are the reasons."""
     found: dict[str, list[str]] = {}
     for column in frame:
         if column.null_count() == 0 and column.n_unique() == column.len():
@@ -72,11 +76,11 @@ def _integer_identifier(column: pl.Series) -> str | None:
 def examine_columns(
     frame: pl.DataFrame, dated: list[str], group: str | None, time: str | None, encoded: tuple[str, ...]
 ) -> list[Finding]:
-    """Find groups, times and codes among the input columns of the whole table, in its order.
+    """Return findings about groups, times and codes among the input columns of the whole table.
 
     Args:
-        frame: the input columns, which are numbers or texts.
-        dated: the columns that were dates or times.
+        frame: the input columns, which are numbers or texts, with the rows in the order of the table.
+        dated: the columns that held dates or times.
         group: the column of --group, or None.
         time: the column of --time, or None.
         encoded: the columns that enter as numbers.
@@ -121,7 +125,7 @@ def examine_columns(
 
 
 def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
-    """Return columns that may name groups, and the evidence: equal sizes, adjacent rows, agreeing columns."""
+    """Return columns that may name groups, with the evidence: equal sizes, adjacent rows, or columns that agree."""
     n, found = frame.height, {}
     for column in frame:
         if column.null_count() or column.name in dated or _named(column.name, TIMES):
@@ -150,7 +154,7 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
 
 
 def _looks_like_time(column: pl.Series) -> bool:
-    # the time when a row was seen is known for every row; a year with missing cells is when something was made or born
+    # The time of an observation is known for every row. A year with missing cells is when something was made or born.
     if column.dtype == pl.String or column.null_count() or not _named(column.name, TIMES) or column.n_unique() < 5:
         return False
     values = column.to_numpy()
@@ -175,15 +179,15 @@ def examine_rows(
     group: np.ndarray | None = None,
     time: np.ndarray | None = None,
 ) -> list[Finding]:
-    """Find leakage of the target, repeated and contradicting rows, and heavy tails, on the used rows.
+    """Return findings about the used rows: constant columns, leakage of the target, equal rows, and heavy tails.
 
     Args:
-        inputs: raw inputs.
+        inputs: the raw inputs.
         targets: the targets of the same rows.
         earliest: for each row, the first row with equal inputs.
         label: the name of the target.
-        group: a number for the group of each row, if --group is given; else None.
-        time: the time of each row, if --time is given; else None.
+        group: a number for the group of each row, if --group is given; otherwise None.
+        time: the time of each row, if --time is given; otherwise None.
     """
     findings = [
         Finding(
@@ -194,7 +198,7 @@ def examine_rows(
     ]
     findings = findings if inputs.constant else []
     leaks: dict[str, list[str]] = {}
-    # A duplicate of a row repeats every value with the same target. This is no evidence that one predicts the other.
+    # A copy of a row repeats every value with the same target. This is no evidence that a column predicts the target.
     once = _first_of_copies(earliest, targets)
     different = dataclasses.replace(targets, values=targets.values[once], y=targets.y[once])
     for j, name in enumerate(inputs.names):
@@ -215,19 +219,19 @@ def examine_rows(
 
 
 def _first_of_copies(earliest: np.ndarray, targets: Targets) -> np.ndarray:
-    """Return, in order, the rows that do not repeat an earlier row in inputs and targets."""
+    """Return, in order, the rows whose inputs and targets do not both equal those of an earlier row."""
     return np.flatnonzero(first_equal(earliest, targets.y) == np.arange(len(earliest)))
 
 
 def _together(names: list[str], reason: str) -> str:
-    """Return the sentence for one column, or for several."""
+    """Return the beginning of a sentence that gives a reason for one or several columns."""
     if len(names) == 1:
         return f"{_quoted(names)} {reason}"
     return f"Each of {_quoted(names)} {reason}"
 
 
 def _numbers(targets: Targets, label: str) -> list[Finding]:
-    """Warn about whole numbers that were taken for classes."""
+    """Return a warning if a target of whole numbers was taken for classes."""
     labels = targets.classes or ()
     if len(labels) < COUNTS or not all(re.fullmatch(r"-?\d+", text) for text in labels):
         return []
@@ -243,7 +247,7 @@ def _numbers(targets: Targets, label: str) -> list[Finding]:
 
 
 def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | None:
-    """Say how the column alone determines the target, or return None."""
+    """Return a text on how the column alone determines the target; None if it does not."""
     here = ~np.isnan(column)
     for j in range(1 if targets.classes else min(targets.y.shape[1], 10)):
         target = targets.values.argmax(axis=1) if targets.classes else targets.values[:, j]
@@ -277,7 +281,7 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
         )
     if _explained(column, target) >= SAME:
         return "is a multiple of {target}, up to a constant and rounding"
-    # If the relation is monotone, the target is nearly sorted in the column's order; ranks show how nearly.
+    # If the relation is monotone, the target is nearly sorted in the column's order. Ranks measure this.
     if max((np.diff(target[order]) >= 0).mean(), (np.diff(target[order]) <= 0).mean()) < MONOTONE:
         return None
     ranks = (rankdata(values) for values in (column, target))
@@ -285,11 +289,10 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
 
 
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
-    """Whether a two-valued column shows, in every row, whether the target has its most frequent value.
+    """Return a text if a two-valued column shows, in every row, whether the target has its most frequent value.
 
-    For a target of donated amounts, an example is a column that marks the donors.
-
-    A column of more values, such as the length of a petal, may separate one class from all others naturally.
+    For a target of donated amounts, an example is a column that marks the donors. A column of more than two values is
+    not tested, because a column such as the length of a petal may separate one class from all others naturally.
     """
     values, sizes = np.unique(target, return_counts=True)
     if len(values) < 3 or len(np.unique(column)) != 2:
@@ -302,14 +305,14 @@ def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str,
 
 
 def _explained(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the share of the variance of b that a straight line in a explains."""
+    """Return the share of the variance of b that a linear function of a explains."""
     a, b = a / np.abs(a).max(), b / np.abs(b).max()
     a, b = a - a.mean(), b - b.mean()
     return float((a @ b) ** 2 / max((a @ a) * (b @ b), np.finfo(float).tiny))
 
 
 def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
-    """Whether equal values always have equal targets, in so many repeats that this cannot be chance.
+    """Whether equal values of the column always have equal targets, in so many repeats that this cannot be chance.
 
     `order` sorts the column.
     """
@@ -321,7 +324,10 @@ def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bo
 
 
 def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
-    """Whether each class is an interval of the column. k shuffled classes are so with probability k! Π n_c! / n!."""
+    """Whether each class is an interval of the column, but not by chance.
+
+    If k classes with n_c of n rows are shuffled, they are intervals with probability k! Π n_c! / n!.
+    """
     changes = target[order][1:] != target[order][:-1]
     _, sizes = np.unique(target, return_counts=True)
     if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():
@@ -330,7 +336,7 @@ def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> boo
 
 
 def _tails(targets: Targets, label: str) -> list[Finding]:
-    """Whether a few rows decide the mean over rows, so its error is far larger than the number of rows suggests."""
+    """Return a warning if a few rows decide the mean over rows, so that its error is larger than usual for N rows."""
     if targets.classes:
         return []
     squares = (targets.y**2).sum(axis=1)
@@ -340,7 +346,7 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
     if kurtosis < HEAVY_KURTOSIS and (share < HEAVY_SHARE or kurtosis < HEAVY_KURTOSIS / 2):
         return []
     held = np.cumsum(np.sort(squares)[::-1]) / squares.sum()
-    few = int(np.argmax(held >= round(share, 2) - 0.005)) + 1  # the smallest number that contain the same share
+    few = int(np.argmax(held >= round(share, 2) - 0.005)) + 1  # the fewest rows with the same rounded share
     remedy, least = "", targets.values.min()
     if few == 1:
         alone = targets.values[int(np.argmax(squares))]
@@ -367,6 +373,6 @@ def _integers(values: np.ndarray) -> bool:
 
 
 def _named(name: str, words: re.Pattern[str]) -> bool:
-    """Whether a word of the name is one of these. Names are split at signs, digits and capitals: PassengerId."""
+    """Whether a word of the name matches `words`. Names such as PassengerId are split at signs, digits and capitals."""
     parted = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", shortened(name)).lower())
     return any(words.fullmatch(word) for word in parted)

@@ -10,7 +10,7 @@ DRAWS = 128
 """The number of Gaussian draws of the outputs at each size. Half of the draws are the negatives of the other half."""
 PROBES = 40
 """The number of random vectors that estimate how the variance at a row is divided among the classes."""
-# of variance: squared error over squared bias, which diverges if the number of modes equals the number of training rows
+# The limit of squared error over squared bias. The ratio diverges if there are as many modes as training rows.
 _LARGEST_PRICE = 20.0
 
 
@@ -30,12 +30,12 @@ def predicted_accuracy(
     where E_j is the second moment of the residual at row j. The mean does not depend on y_i. At n = N - 1, with mu
     equal to the ridge, the mean is the leave-one-out residual. The covariance is that of a sum over n of the other
     rows with weights L_ij, where the errors of these rows are those of held-out rows. Let e be the mean of |m_i|² + tr
-    C_i over rows, divided by the mean of |m_i|². Assume that E_j is e times the mean of m m' in the class of j. Then
-    the outputs, which are y_i minus the residual, are Gaussian. For two classes, the probability that the right output
-    is larger is Phi(mean / standard deviation) of the difference of the outputs. For more classes, it is the share of
-    128 draws.
+    C_i over rows, divided by the mean of |m_i|². Assume that E_j is e times the mean of m m' in the class of j, and
+    that the outputs, which are y_i minus the residual, are Gaussian. For two classes, the probability that the right
+    output is larger is Phi(mean / standard deviation) of the difference of the outputs. For more classes, it is the
+    share of 128 draws in which the right output is the largest.
 
-    The sum of L_ij² over all rows is exact. Its division among the classes is estimated by random signs.
+    The sum of L_ij² over all rows is exact. The part of each class in this sum is estimated by random signs.
 
     Args:
         modes: the eigensystem of A.
@@ -49,7 +49,7 @@ def predicted_accuracy(
     """
     total, classes = y.shape
     values, vectors = np.asarray(modes.eigenvalues), np.asarray(modes.eigenvectors)
-    left = mu / (values[:, None] + mu)  # the eigenvalue of I - L along each mode; along the constant, it is 0 and not 1
+    left = mu / (values[:, None] + mu)  # the eigenvalues of I - L, except along the constant, where it is 0 and not 1
     squares = vectors**2
     room = np.maximum(squares @ left - 1 / total, 1e-12)
     others = np.maximum(squares @ left**2 - 1 / total - room**2, 0.0)
@@ -67,8 +67,8 @@ def predicted_accuracy(
         spread = vectors @ (left[:, at, None] * parts)
         mean = spread[:, :classes] / room[:, at, None]
         variance = others[:, at] / room[:, at] ** 2 * (total / n - 1)
-        # (I - L) applied to the signs of a class also contains the row's own sign, which has no information about other
-        # rows.
+        # (I - L) applied to the signs of a class also contains the row's own sign, which is subtracted because it has
+        # no information about other rows.
         felt = spread[:, classes:] - room[:, at, None] * probes
         share = (felt.reshape(total, classes, -1) ** 2).mean(axis=2)
         share *= (variance / np.maximum(share.sum(axis=1), np.finfo(float).tiny))[:, None]
@@ -77,7 +77,7 @@ def predicted_accuracy(
 
 
 def _price(mean: Float[np.ndarray, "N k"], variance: Float[np.ndarray, " N"]) -> float:
-    """Return e with e |m|² = |m|² + tr C on average over rows, where tr C is e |m|² times these variances."""
+    """Return e with e |m|² = |m|² + tr C on average over rows, where tr C is e |m|² times the given variance."""
     return 1 / max(1 - float(variance.mean()), 1 / _LARGEST_PRICE)
 
 
@@ -93,7 +93,10 @@ def _right(
     labels: Int[np.ndarray, " N"],
     draws: Float[np.ndarray, "k k k draws"],
 ) -> float:
-    """The mean chance that a row's own output is the largest. Shares and moments by class give the covariance."""
+    """Return the mean probability that the right output of a row is the largest.
+
+    The covariance of a row's outputs is the sum over classes of `share` times `moments`.
+    """
     if len(moments) == 2:
         ahead = (outputs[:, 1] - outputs[:, 0]) * np.where(labels == 1, 1.0, -1.0)
         between = moments[:, 0, 0] - 2 * moments[:, 0, 1] + moments[:, 1, 1]

@@ -1,4 +1,4 @@
-"""Compute Gram matrices in few shapes, so that few shapes are compiled."""
+"""Compute Gram matrices from arrays of few shapes, so that JAX compiles few programs."""
 
 import math
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ BLOCK, TILE, SMALL_TILE = 2048, 256, 64
 def padded_gram(
     kernel: AbstractKernel, x: Float[np.ndarray, "n d"], columns: int | None = None
 ) -> Float[np.ndarray, "n columns"]:
-    """Compute the kernel between all rows and the first `columns` rows, by default all rows.
+    """Return the kernel between all rows and the first `columns` rows, by default all rows.
 
-    A small matrix is computed by NumPy, if NumPy can compute the kernel. A large matrix is computed in tiles of one
-    shape. This shape is compiled once, because compiling a deep network's kernel costs more than evaluating it on
-    thousands of rows. Of two tiles that mirror each other, only one is computed.
+    A small matrix is computed by NumPy if NumPy can compute the kernel. A large matrix is computed in tiles of one
+    shape, for which the kernel is compiled once. Compiling a deep network's kernel costs more than evaluating it on
+    thousands of rows. Of two tiles that mirror each other, only one tile is computed.
     """
     n = len(x) if columns is None else columns
     found = _on_host(kernel, x, x if n == len(x) else x[:n], len(x) * n)
@@ -45,7 +45,7 @@ def padded_gram(
 def _on_host(
     kernel: AbstractKernel, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], entries: int
 ) -> Float[np.ndarray, "n m"] | None:
-    """Return the kernel computed by NumPy, if this is faster than compilation for this total number of entries."""
+    """Return the kernel matrix computed by NumPy; None if JAX is faster for this total number of entries."""
     own = b is a
     if isinstance(kernel, Compose) and isinstance(kernel.transform, Divide):
         a, b, kernel = kernel.transform(a), kernel.transform(b), kernel.kernel
@@ -61,14 +61,14 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Compute a tile, compiled as a whole, because `gram` would compile each of its operations separately."""
+    """Return a tile of the matrix, compiled as a whole, because `gram` would compile each operation separately."""
     return kernel.cross(a, b)
 
 
 def blocks_of(
     kernel: AbstractKernel, x: Float[np.ndarray, "n d"], centres: Float[np.ndarray, "p d"]
 ) -> Iterator[tuple[slice, Float[np.ndarray, "b p"]]]:
-    """Compute the kernel between blocks of at most 2,048 rows and the centres, all blocks in one shape."""
+    """Yield blocks of at most 2,048 rows, and the kernel between each block and the centres, computed in one shape."""
     z = _filled(centres, _round(len(centres)))
     for start in range(0, len(x), BLOCK):
         place = slice(start, min(start + BLOCK, len(x)))
@@ -82,10 +82,10 @@ def blocks_of(
 
 
 def _filled(x: Float[np.ndarray, "n d"], rows: int) -> Float[np.ndarray, "rows d"]:
-    """Repeat the first row after the rows until there are this many rows."""
+    """Return the rows, followed by copies of the first row until there are `rows` rows."""
     return np.concatenate([x, np.repeat(x[:1], rows - len(x), axis=0)])
 
 
 def _round(n: int) -> int:
-    """Round up to 64, 256, 1024, or a multiple of 512."""
+    """Return n, rounded up to 64, 256 or 1024, or to a multiple of 512."""
     return next((size for size in (64, 256, 1024) if n <= size), 512 * math.ceil(n / 512))

@@ -1,4 +1,4 @@
-"""Advice on text columns whose cells are mostly numbers or dates."""
+"""Give advice on text columns whose cells are mostly numbers or dates."""
 
 import re
 
@@ -9,11 +9,12 @@ from lemmata.errors import shortened
 from ._dates import unclear
 
 SAMPLED = 1000
-"""The number of cells of a text column that are read to find its kind. They are evenly spaced."""
+"""About this number of evenly spaced cells of a text column is examined."""
 _WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _DATE = re.compile(
-    r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*|(.*\b)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{2,4}.*",
+    r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*"
+    r"|(.*\b)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{2,4}.*",
     re.IGNORECASE,
 )
 
@@ -35,19 +36,19 @@ def numeric_hint(column: pl.Series) -> str:
 
 
 def not_numbers(column: pl.Series) -> tuple[list[str], float]:
-    """Return some of the cells that are not numbers, and their share of all cells. Used rows may have no such cells."""
+    """Return some of the cells that are not numbers (maybe none), and the share of such cells."""
     texts = column.drop_nulls()
     odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
     return spread(odd).to_list(), odd.len() / max(texts.len(), 1)
 
 
 def spread(column: pl.Series) -> pl.Series:
-    """Return about `SAMPLED` evenly spaced cells of a column, with the first, because tables are often sorted."""
+    """Return about `SAMPLED` evenly spaced cells of a column, because tables are often sorted."""
     return column.gather_every(max(column.len() // SAMPLED, 1))
 
 
 def odd_numbers(column: pl.Series) -> str:
-    """Return advice on texts that are numbers except for a decimal comma or a unit; empty without such texts."""
+    """Return advice on a column of numbers with a decimal comma or a unit; empty for other columns."""
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
         (

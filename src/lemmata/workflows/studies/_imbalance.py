@@ -1,4 +1,4 @@
-"""Classes that are so rare that accuracy shows little about them, and a metric that shows more."""
+"""Find classes that are so rare that accuracy shows little about them, and name a metric that shows more."""
 
 from lemmata.workflows.records.studies import Finding
 
@@ -8,7 +8,7 @@ from ._row_losses import wrong
 from ._units import rarer
 
 EQUAL = 0.3
-"""A class is rare if its share is below this part of an equal share: 15 % for two classes, 10 % for three.
+"""A class is rare if its share of the rows is below this part of an equal share: 15 % for two classes, 10 % for three.
 
 A model that never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes.
 If a class is rare in this sense, its weight in accuracy is less than a third of its weight if classes count equally.
@@ -18,11 +18,14 @@ RARE = 8
 
 
 def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
-    """Warn that a class is rare, with the value of always predicting the most frequent class and a metric to use.
+    """Return a finding if a class is rare.
+
+    If the metric is the error rate or accuracy, the finding also states the accuracy of always predicting the most
+    frequent class, and names a better metric.
 
     Args:
         dataset: the table.
-        unit: the metric of the study. There is a warning only if the metric is a share of rows.
+        unit: the metric of the study.
     """
     if dataset.classes is None:
         return []

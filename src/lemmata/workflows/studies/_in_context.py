@@ -1,4 +1,4 @@
-"""An in-context transformer on a user's table, compared with other methods on the same rows."""
+"""Run an in-context transformer on a user's table, and compare it with other methods on the same rows."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from lemmata.solvers import lasso_objective
 from ._data import Dataset
 
 _SMALLEST, _LARGEST = 1e-6, 1e6
-"""Bounds of width and sharpness. Within them, float64 can hold the squares of all frequencies and thresholds."""
+"""Bounds of width and sharpness, within which float64 can hold the squares of all frequencies and thresholds."""
 _MOST_LAYERS = 10**6
 _SHOWN_EXAMPLES, _SHOWN_COEFFICIENTS, _SHOWN_LAYERS = 60, 24, 48
 
@@ -40,8 +40,8 @@ def run_in_context(
 ) -> dict[str, Any]:
     """Run the transformer, plain and with momentum, the Lasso on the same features and two other methods.
 
-    Rows are split at random into a prompt and queries; inputs are divided by the largest norm of a row. The result is a
-    record.
+    Rows are split at random into a prompt of examples and queries. Inputs are divided by the largest norm of a row. The
+    result is a dictionary of settings, errors, paths, conditions and notes.
 
     Args:
         dataset: a table with one numeric target.
@@ -49,7 +49,7 @@ def run_in_context(
         layers: L, the odd number of layers.
         penalty: the penalty of the Lasso, for targets of variance 1.
         sharpness: the slope of the features.
-        width: the width of the bumps of the function class, in the unit ball.
+        width: the width of the Gaussian bumps that form the function class, in the unit ball.
         held_out: the share of the rows that are queries.
         seed: the seed of the split and of the features.
         progress: a function that is called with the stage, the finished amount and the total amount.
@@ -69,7 +69,7 @@ def run_in_context(
         raise SettingError(
             "--held-out", found=held_out, rule="between 0 and 1, with at least one query and two examples"
         )
-    # Features of all rows, the coefficients of a block of queries, and the path of one query, in float64.
+    # The memory of the features of all rows, the coefficients of a block of queries, and the path of one query.
     largest = 8 * (features + 1) * (2 * len(order) + 6 * queries + layers)
     if largest > available_bytes() // 2:
         raise MemoryPlanError("the transformer", found=f"{largest / 2**30:.2f} GiB for {features} features",
@@ -101,7 +101,7 @@ def run_in_context(
 
 
 def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) -> None:
-    """Raise an error for settings with features or a penalty that are not finite, or with too many layers."""
+    """Raise an error if width, sharpness, penalty or the number of layers is out of its bounds."""
     positive = f"positive and finite, from {_SMALLEST:g} to {_LARGEST:g}"
     near = "a value near 1, because inputs lie in the unit ball"
     for name, value in (("--width", width), ("--sharpness", sharpness)):
@@ -121,12 +121,14 @@ def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) 
 def theorem_hypotheses(
     model: InContextTransformer, functions: GaussianBumps, x: Float[Array, "N d"]
 ) -> list[Hypothesis]:
-    """Return the conditions of Theorem 1 for a table and the assumed function class. Data cannot test two of them.
+    """Return the hypotheses of Theorem 1 of Li et al. (2025) for a table and the assumed function class.
+
+    Two of the hypotheses cannot be tested on data.
 
     Args:
         model: the transformer.
         functions: the function class of the transformer.
-        x: the inputs as the transformer sees them.
+        x: the scaled inputs of the transformer.
     """
     examples, number = model.examples, len(model.features.thresholds)
     precision = min(1.0, math.sqrt(math.log(examples) / examples) + number / model.layers)
@@ -152,7 +154,11 @@ def _record(condition: Hypothesis) -> dict[str, Any]:
 
 
 def _pass(model: InContextTransformer, name: str, x, y, queries, wanted) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the test error of the readout, and the first query's rho, objective and scores along the layers."""
+    """Return the test error of a transformer, and the path of the first query along the layers.
+
+    The path consists of the Lasso coefficients rho with their errors, objectives and scores. The first result also
+    contains the objective and the number of nonzero coefficients at the last layer.
+    """
     found = model(x, y, queries)
     rho, _ = model.path(x, y, queries[:1])
     rho = rho[:, :, 0]
@@ -176,7 +182,7 @@ def _pass(model: InContextTransformer, name: str, x, y, queries, wanted) -> tupl
 
 
 def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str, Any]]:
-    """Run coordinate descent on the same Lasso, kernel ridge regression and linear ridge regression."""
+    """Return the results of coordinate descent on the same Lasso, and of kernel and linear ridge regression."""
     table, asked = np.asarray(model.features(x)), np.asarray(model.features(queries))
     prompt, target, held = np.asarray(x), np.asarray(y), np.asarray(wanted)
     lasso = Lasso(float(model.penalty) / 2, fit_intercept=False, tol=1e-8, max_iter=10**5).fit(table, target)
@@ -193,7 +199,7 @@ def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str
 
 
 def _notes(models: dict[str, InContextTransformer], rows: list[dict[str, Any]]) -> list[str]:
-    """Return remarks that a reader of these numbers needs."""
+    """Return remarks on the scaling of the data, and on transformers that have not converged."""
     lasso = next(row for row in rows if row["model"].startswith("Lasso"))
     notes = [
         "inputs and target are standardised, and inputs are scaled into the unit ball, with all rows, even the queries"

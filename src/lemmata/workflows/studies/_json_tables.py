@@ -1,7 +1,7 @@
-"""Tables that are one JSON object.
+"""Read tables that are stored as one JSON object.
 
-pandas writes such tables by columns, by rows, split into names and cells, or with a schema. Other programs write a
-list of objects together with a description.
+pandas writes such tables by columns, by rows, split into names and cells, or with a schema. Other programs write a list
+of objects together with a description.
 """
 
 import dataclasses
@@ -26,8 +26,8 @@ class Layout:
 
     Args:
         frame: the table.
-        orient: the layout's name for `pandas.read_json`; empty for a list of objects under `key`.
-        key: the key of the list of objects.
+        orient: the name of the layout in `pandas.read_json`; empty for a list of objects under `key`.
+        key: the key of the list of objects; empty for other layouts.
     """
 
     frame: pl.DataFrame
@@ -36,7 +36,7 @@ class Layout:
 
 
 def is_one_object(source: Source) -> bool:
-    """Whether a file is a single object, and neither a list nor one object on each line.
+    """Whether a file holds a single JSON object, instead of a list or one object on each line.
 
     Args:
         source: the file, in UTF-8.
@@ -49,7 +49,7 @@ def is_one_object(source: Source) -> bool:
 
 
 def layout_of(source: Source) -> Layout | None:
-    """Read the table in a file that is one object. None if the object is a row.
+    """Return the table in a file that is one JSON object, with its layout; None if the object is a single row.
 
     Args:
         source: the file, in UTF-8.
@@ -86,7 +86,7 @@ def layout_of(source: Source) -> Layout | None:
 
 
 def rows_with_constants(source: Source) -> pl.DataFrame | None:
-    """Read objects, in a list or one per line, with Python's NaN, Infinity or -Infinity; None for other files.
+    """Return the table of objects, in a list or one per line, that contain NaN or Infinity; None for other files.
 
     Args:
         source: the file, in UTF-8.
@@ -129,9 +129,10 @@ def _of_columns(source: Source, columns: dict[str, list[Any]]) -> pl.DataFrame:
 
 
 def _of_labels(found: dict[str, dict[str, Any]]) -> Layout:
-    """Decide whether keys are columns or rows. Keys that are whole numbers are rows.
+    """Return the table of an object of objects. The outer keys are columns and the inner keys rows, or vice versa.
 
-    Otherwise the larger number of keys is taken as the number of rows.
+    If only one of the two kinds of keys consists of whole numbers, these keys are rows. Otherwise the more numerous
+    keys are rows.
     """
     inner = list(dict.fromkeys(key for own in found.values() for key in own))
     numbered = [all(key.lstrip("-").isdigit() for key in keys) for keys in (found, inner)]

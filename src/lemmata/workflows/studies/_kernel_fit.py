@@ -1,4 +1,4 @@
-"""Kernel ridge regression with an intercept on one split; leave-one-out on the training rows chooses the ridge."""
+"""Kernel ridge regression with an intercept on one split. Leave-one-out on the training rows chooses the ridge."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ from jaxtyping import Float
 from ._validation import Groups, group_parts, parted
 
 RIDGES = np.logspace(-9, 3, 19)
-"""The tried ridges, divided by the mean diagonal of the centred Gram matrix. The last ridge fits only the mean."""
+"""The tried ridges, as multiples of the mean diagonal of the centred Gram matrix. The last ridge fits only the mean."""
 ROUNDING = 1e-9
 _SHARPNESS = np.logspace(-1, 2, 31)
 
@@ -25,7 +25,7 @@ class KernelFit:
             With groups, the machine is fitted without the row's group and some other groups.
         ridge: the chosen ridge on the diagonal of the Gram matrix.
         relative: the chosen ridge divided by the mean diagonal of the centred Gram matrix.
-        learns: whether leave-one-out is better than predicting the mean at some ridge below the largest.
+        learns: whether the best ridge is below the largest, and its leave-one-out error below the error of the mean.
     """
 
     outputs: Float[np.ndarray, "m k"]
@@ -43,21 +43,21 @@ def kernel_fit(
 ) -> KernelFit:
     """Fit ridge regression with an unpenalised intercept in the space of a kernel.
 
-    The mean of the training rows is subtracted from targets and features. With H = I - 11'/n, the Gram matrix is H K H.
-    Its eigenvectors u_k with eigenvalues lambda_k, except the constant eigenvector, give the prediction f. The
-    prediction for row i without row i differs from its target by
+    The mean of the training rows is subtracted from targets and features. With H = I - 11'/n, the centred Gram matrix
+    is H K H, with eigenvectors u_k and eigenvalues lambda_k. The eigenvectors, except the constant one, give the
+    prediction f. Without row i, the prediction for row i differs from the target y_i by
 
         (y - f)_i / (1 - h_ii),   1 - h_ii = sum_k u_ik² ridge / (lambda_k + ridge) - 1/n,
 
-    where the sum is over all n eigenvectors, and the constant eigenvector has lambda = 0. The leverage h includes the
-    intercept.
+    where the sum is over all n eigenvectors, and the constant eigenvector has lambda = 0. The leverage h_ii includes
+    the intercept.
 
     Args:
         matrix: the Gram matrix K of the training rows.
         cross: the kernel between held-out and training rows.
         y: the targets of the training rows.
-        groups: the group of each training row, or None. With groups, whole groups are left out, in five parts, in place
-            of single rows.
+        groups: the group of each training row, or None. With groups, whole groups are left out, in up to five parts,
+            instead of single rows.
     """
     return centred_fit(matrix, cross, y, groups)[0]
 
@@ -72,7 +72,7 @@ def centred_fit(
     n = len(matrix)
     columns = matrix.mean(axis=0)
     centred = matrix - columns - columns[:, None] + columns.mean()
-    values, vectors = np.linalg.eigh(centred)  # SciPy's holds the lock that keeps other threads waiting
+    values, vectors = np.linalg.eigh(centred)  # SciPy's function holds Python's lock, so other threads would wait
     values = np.maximum(values, 0.0)
     mean, size = y.mean(axis=0), max(float(values.sum()) / n, np.finfo(float).tiny)
     coefficients = vectors.T @ (y - mean)
@@ -108,14 +108,15 @@ def without_folds(
     y: Float[np.ndarray, "n k"],
     folds: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """Predict the rows of each fold by the machine that is fitted to the other folds, at the same ridge.
+    """Return the predictions for the rows of each fold by the machine that is fitted to the other folds.
 
-    With M = I - 11'/n - (what the kernel fits), the residuals without the fold F are M_FF^-1 (M y)_F.
+    The ridge is the same for all folds. Let M be the matrix that maps the targets y to the residuals of the fit to all
+    rows. Then the residuals of the fold F by the fit without F are M_FF^-1 (M y)_F.
 
     Args:
         values: the eigenvalues of the centred Gram matrix, as `centred_fit` returns them.
-        vectors: the eigenvectors of this matrix.
-        ridge: the ridge on its diagonal.
+        vectors: the eigenvectors of the centred Gram matrix.
+        ridge: the ridge on the diagonal of this matrix.
         y: the targets.
         folds: the rows that are left out together.
     """
@@ -130,7 +131,7 @@ def _without(
     residuals: Float[np.ndarray, "n k"],
     parts: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """Return y - f on each part F by the fit without F: M_FF^-1 (M y)_F, with M as in `without_folds`."""
+    """Return the residuals on each part F by the fit without F: M_FF^-1 (M y)_F, with M as in `without_folds`."""
     found = np.empty_like(residuals)
     for rows in parts:
         own = vectors[rows]
@@ -150,7 +151,7 @@ def without_the_mean(y: Float[np.ndarray, "n k"], parts: Sequence[np.ndarray]) -
 def chances(
     fit: KernelFit, y: Float[np.ndarray, "n k"], outputs: Float[np.ndarray, "m k"] | None = None
 ) -> Float[np.ndarray, "m k"]:
-    """Return class probabilities: the softmax of b times the outputs, where b fits the leave-one-out outputs best."""
+    """Return class probabilities: the softmax of b times the outputs. The factor b fits the left-out outputs best."""
     outputs = fit.outputs if outputs is None else outputs
     losses = [_surprise(b * fit.left_out, y) for b in _SHARPNESS]
     scores = _SHARPNESS[int(np.argmin(losses))] * outputs

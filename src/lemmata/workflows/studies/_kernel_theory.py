@@ -1,4 +1,4 @@
-"""The learning curve that theory predicts from a kernel's eigenvalues and the target's share in each eigenvector."""
+"""Predict a learning curve by theory, from a kernel's eigenvalues and the target's share in each eigenvector."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from ._measure import Measured, spread_of
 
 SHOWN_MODES = 80
 ALLOWANCE = 0.12
-"""Half the width of the band of the log error, without noise. The noise of a mean over SPLITS splits is added to it."""
+"""Half the width of the band of the log error, without noise. The noise of a mean over `SPLITS` splits is added."""
 SPLITS = 8
 
 
@@ -30,10 +30,10 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     """Return predicted and measured squared error at a kernel's measured sizes, divided by the target's variance.
 
     The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept. At each
-    size, it uses the ridge that makes the error smallest, because leave-one-out chooses a ridge again in each split.
-    For classes, the accuracy at that ridge is also given (see `predicted_accuracy`). The prediction is not corrected,
-    because the page shows how far it is from the measurement. Its band is declared in advance, and the page counts the
-    values inside the band.
+    size, the ridge with the smallest predicted error is used, because leave-one-out chooses a ridge again in each
+    split. For classes, the accuracy at this ridge is also returned (see `predicted_accuracy`). The prediction is not
+    corrected by the measurement, because the page compares the two. The width of the band is fixed in advance, and the
+    page counts the measurements inside the band.
     """
     if measured.modes is None or measured.ridge is None:
         return []
@@ -62,7 +62,7 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
 
 def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Widen a prediction by the declared allowance, two standard errors, and the drift towards leave-one-out."""
+    """Return the ends of the band: the prediction widened by the allowance, two standard errors, and the drift."""
     sizes, error, spread, drift = map(np.asarray, (curve.sizes, curve.error, curve.spread, curve.drift))
     others = np.maximum(total - sizes, 1)
     sampling = spread * np.sqrt((1 / sizes + 1 / others) / SPLITS)
@@ -71,14 +71,14 @@ def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
-    """Return the spectrum of a kernel, and the share of the target in its first eigenvectors."""
+    """Return the eigenvalues of a kernel, and the share of the target in its first eigenvectors."""
     if measured.modes is None or measured.ridge is None:
         return None
     total = len(dataset.targets)
     shown = np.unique(np.geomspace(1, total, SHOWN_MODES).astype(int))
     y = jnp.asarray(dataset.targets - dataset.targets.mean(axis=0))
     power, dimension, condition = _facts(measured.modes, y, jnp.asarray(measured.ridge))
-    aligned = np.cumsum(np.asarray(power))  # which takes JAX long to compile
+    aligned = np.cumsum(np.asarray(power))  # NumPy, because JAX takes long to compile a cumulative sum
     return Spectral(
         shown.tolist(),
         np.asarray(measured.modes.eigenvalues)[shown - 1].tolist(),
@@ -92,6 +92,6 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
 def _facts(modes: Spectrum, y: Float[Array, "n k"], ridge: Float[Array, ""]) -> tuple[Array, Array, Array]:
     """Return the power of the target, the effective dimension and the condition number.
 
-    All are compiled as a whole: once for each number of rows, instead of once for each operation.
+    All three are compiled together: once for each number of rows, instead of once for each operation.
     """
     return target_power(modes, y), effective_dimension(modes, ridge), condition_number(modes)

@@ -1,4 +1,4 @@
-"""Ridge regression on many rows: linear models are fitted by their columns, kernel machines on centres."""
+"""Ridge regression on many rows. Linear models are fitted by their columns, and kernel machines on centres."""
 
 import numpy as np
 from jaxtyping import Float
@@ -21,17 +21,17 @@ SMALLEST = 1e-10
 def column_fit(
     x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"], groups: Groups = None
 ) -> KernelFit:
-    """Compute the result of `kernel_fit` for the linear kernel <x, y>, in time n d² for n rows of d columns.
+    """Return the result of `kernel_fit` for the linear kernel <x, y>, in time n d² for n rows of d columns.
 
-    Let X V = U S with the singular vectors of the centred columns. The leverage of row i is sum_j (X V)_ij² / (S_j² +
-    ridge) + 1/n. Rows are processed in blocks, so no matrix of n rows is formed. If no column varies, the fit is the
-    mean of the targets.
+    Let X = U S V' be the singular value decomposition of the centred columns. The leverage of row i is
+    sum_j (X V)_ij² / (S_j² + ridge) + 1/n. Rows are processed in blocks, so that no n x n matrix is formed. If no
+    column varies, the fit is the mean of the targets.
 
     Args:
         x: the training rows.
         cross: the held-out rows.
         y: the targets of the training rows.
-        groups: the group of each training row, or None. With groups, whole groups are left out in place of rows.
+        groups: the group of each training row, or None. With groups, whole groups are left out instead of single rows.
     """
     n, columns, mean = len(x), x.mean(axis=0), y.mean(axis=0)
     starts = range(0, n, BLOCK)
@@ -46,7 +46,7 @@ def column_fit(
         values, turned = np.zeros_like(values), np.zeros_like(turned)
     size = float(values.sum()) / n or 1.0
     ridges = RIDGES * size
-    # Directions that the rows do not span contain only rounding errors. The ridge is never below the rounding error.
+    # Directions outside the span of the rows contain only rounding errors, so no denominator is below rounding error.
     inverse = 1.0 / np.maximum(values[:, None] + ridges, n * np.finfo(float).eps * max(values[-1], size))
     if parted(groups):
         assert groups is not None
@@ -74,7 +74,7 @@ def column_fit(
 def _without_groups(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], ridges: np.ndarray, parts: list[np.ndarray]
 ) -> tuple[int, float, Float[np.ndarray, "n k"]]:
-    """Return the ridge with the smallest error on the parts, this error, and the predictions.
+    """Return the position of the ridge with the smallest error on the parts, this error, and the predictions.
 
     Each part is predicted by the fit to the other parts.
     """
@@ -109,7 +109,7 @@ def _constant(x: Float[np.ndarray, "n d"], variances: Float[np.ndarray, " d"]) -
 
 
 def _errors(x, y, columns, mean, vectors, inverse, turned, start: int):
-    """Return, for each ridge, the leave-one-out errors of a block of rows."""
+    """Yield, for each ridge, the leave-one-out errors of a block of rows."""
     scores = (x[start : start + BLOCK] - columns) @ vectors
     leverage = (scores**2) @ inverse + 1 / len(x)
     for r in range(inverse.shape[1]):
@@ -125,21 +125,22 @@ def centres_fit(
     most: int = CENTRES,
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
-    """Fit kernel ridge regression in the span of 1000 training rows; also return the targets that choose the ridge.
+    """Fit kernel ridge regression in the span of 1000 training rows. Also return the targets of the validation rows.
 
-    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions for these rows by
-    the fit to the other rows. All rows are then fitted with this ridge. With the eigenvectors of K_zz, the features are
-    K(x, z) U / sqrt(w). Their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit
-    at all ridges at once. The objective is that of `lemmata.solvers.subset_of_regressors`, with an intercept. That
-    solver compiles again for every number of rows, which takes longer than these fits.
+    The last tenth of the rows (at most 2000) are validation rows, which choose the ridge: `left_out` contains the
+    predictions for these rows by the fit to the other rows. All rows are then fitted with this ridge. Let z be the
+    centres, and let the Gram matrix of the centres have eigenvectors U and eigenvalues w. The features of a row x are
+    K(x, z) U / sqrt(w). The covariance of the features is accumulated over blocks of rows, and its eigenvalues give the
+    fit at all ridges at once. The objective is that of `lemmata.solvers.subset_of_regressors`, with an intercept.
+    `subset_of_regressors` compiles again for every number of rows, which takes longer than these fits.
 
     Args:
         kernel: the kernel.
         x: the training rows, in random order or in the order of time.
         cross: the held-out rows.
-        y: targets of the training rows.
+        y: the targets of the training rows.
         most: the largest number of centres.
-        groups: the group of each training row, or None. With groups the last whole groups choose the ridge.
+        groups: the group of each training row, or None. With groups, the last whole groups choose the ridge.
     """
     kept = last_rows(len(x), VALIDATED, VALIDATION_SHARE, groups)
     chosen = np.sort(np.random.default_rng(len(x)).choice(kept, min(most, kept), replace=False))
@@ -169,7 +170,7 @@ def centres_fit(
 
 
 def _moments(kernel, x, y, centres) -> tuple[np.ndarray, ...]:
-    """Sum over the rows, block by block: K(x, z), its products with itself and with y, and also y and 1."""
+    """Return the sums over the rows x of K(x, z), of its products with itself and with y, of y, and of 1."""
     sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
     product = np.zeros((len(centres), y.shape[1]))
     for place, rows in blocks_of(kernel, x, centres):
@@ -187,7 +188,7 @@ def _centred(moments: tuple[np.ndarray, ...], whitened: np.ndarray) -> tuple[np.
 
 
 def _weights(covariance: np.ndarray, product: np.ndarray, ridges: np.ndarray) -> list[np.ndarray]:
-    """Return (C + ridge)^-1 b for each ridge. Eigenvalues below 0 count as rounding error."""
+    """Return (C + ridge)^-1 b for each ridge, with C = `covariance`, b = `product`. Negative eigenvalues become 0."""
     values, vectors = np.linalg.eigh(covariance)
     turned = vectors.T @ product
     return [vectors @ (turned / (np.maximum(values, 0.0) + ridge)[:, None]) for ridge in ridges]
@@ -201,5 +202,5 @@ def _whitening(matrix: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p r"]:
 
 
 def _said(kernel, x, centres, weights, shift) -> Float[np.ndarray, "m k"]:
-    """Return predictions without the mean, block by block."""
+    """Return the predictions minus the mean of the targets, computed block by block."""
     return np.concatenate([(rows - shift) @ weights for _, rows in blocks_of(kernel, x, centres)])

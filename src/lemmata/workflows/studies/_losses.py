@@ -17,15 +17,14 @@ FEW = 5.0
 SURE = 0.05
 """A classifier significantly beats guessing if the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
-"""Two limits; a split is left out if the model's loss exceeds both.
+"""Two limits for the ratio of the model's loss to the loss of guessing. A split with a ratio above both is left out.
 
-The first limit is a multiple of the loss of guessing. The second applies to the ratio of the two losses, and is a
-multiple of its median over the splits.
+The first limit is a number. The second limit is a multiple of the median ratio over the splits.
 """
 MOST_WILD, SQUARES = 0.2, 0
-"""If more than this share of the splits would be left out, none is, because these failures are not an accident.
+"""If more than this share of the splits would be left out, all are kept, because so many failures are no accident.
 
-Fits are judged by the squared error, which is the first of the metrics of numbers."""
+Fits are judged by the squared error. `SQUARES` is its position among the metrics of numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,19 +32,20 @@ class Split:
     """The losses of a model on one split.
 
     Args:
-        trained, held: the training rows and the held-out rows.
+        trained, held: the numbers of training rows and of held-out rows.
         means: for each metric, the mean loss on the held-out rows.
-        variances: m times the variance of that mean.
-        guessed: the mean loss of predicting the mean of the table or, with an order, the mean of all earlier rows.
+        variances: for each metric, the variance of the losses of held-out rows.
+        guessed: for each metric, the mean loss of guessing. The guess is learned from the whole table or, with an
+            order, from all earlier rows.
         slope: for each metric, how much the loss of a row rises with the loss of guessing, by least squares.
         gain: for each metric, the mean and the variance over rows of the model's loss minus the loss of guessing.
         learns: whether the model learned anything.
-        largest: for each metric, the largest loss of a row.
-        certain: whether the model only gives classes.
+        largest: for each metric, the largest loss of a held-out row.
+        certain: whether the model predicts classes without probabilities.
         seconds: the seconds that the fit and the predictions took.
         fitted: for each metric, the mean loss on the training rows, if it was requested.
-        members, counts: if rows have groups, the groups of the held-out rows, and the number of rows of each.
-        sums: for each metric, the sum of the losses of each of these groups.
+        members, counts: if rows have groups, the groups of the held-out rows, and the number of rows of each group.
+        sums: for each metric, the sum of the losses in each of these groups.
     """
 
     trained: int
@@ -72,22 +72,22 @@ class Losses:
     Args:
         sizes: numbers of training rows.
         mean: the mean loss on held-out rows. For a tiny share of errors, it is (errors + 1/2) / (rows + 1).
-        se: standard error of the mean as a statement about new rows. It is computed from the spread over splits and
+        se: the standard error of the mean as a statement about new rows. It is computed from the spread over splits and
             from the number of different rows in the measurement. With few groups or stretches of time, Student's t
-            makes it wider.
-        splits: the number of splits of each size. It is 0 for the last size of a kernel, which is all rows, if folds
-            (of one row in regression) are left out exactly.
-        shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
-            one table.
-        seen: the measured mean; None if it is `mean`.
+            makes it larger.
+        splits: the number of splits of each size. It is 0 for a kernel's measurement on all rows, where folds (of one
+            row in regression) are left out exactly.
+        shared: the relative standard error that all sizes have in common, because all sizes are measured on rows of one
+            table.
+        seen: the measured mean; None if `mean` is the measured mean.
         least, greatest: exact 90 % bounds of the loss at the last size if errors are few; 0 and infinity otherwise.
         tail: for numbers, the share of the summed loss at the last size that the largest row, group or stretch holds.
         gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
-            rows. With an order, it is computed on the same stretches. nan with groups.
-        paired: the losses of the splits by size. Every model has the same rows. With an order, each size also has the
-            same stretches.
-        rows: the number of different rows (with groups, groups) that were held out at the last size; nan if it is
-            unknown.
+            rows. With an order, it is computed on the same stretches; with groups, it is nan.
+        paired: for each size, the losses of its splits. All models have the same splits. With an order, all sizes also
+            have the same stretches.
+        rows: the number of different rows that were held out at the last size, or of different groups if rows have
+            groups; nan if unknown.
     """
 
     sizes: Float[np.ndarray, " s"]
@@ -105,7 +105,7 @@ class Losses:
 
     @property
     def measured(self) -> Float[np.ndarray, " s"]:
-        """The measured mean."""
+        """The measured mean loss at each size."""
         return self.mean if self.seen is None else self.seen
 
 
@@ -114,9 +114,9 @@ class LeftOut:
     """The splits of one size in which a fit broke down.
 
     Args:
-        worst: the largest squared error among them, divided by the squared error of guessing.
+        worst: the largest squared error of the model in these splits, divided by the squared error of guessing.
         splits: the number of these splits.
-        of: the number of all splits.
+        of: the number of all splits of this size.
         rows: the number of training rows.
     """
 
@@ -133,7 +133,10 @@ class LeftOut:
 
 
 def say_left_out(found: dict[str, LeftOut]) -> list[str]:
-    """Return a sentence about the splits that were left out of the curves of the models with these titles."""
+    """Return a sentence about the splits that were left out of the learning curves of these models.
+
+    The keys of `found` are the titles of the models.
+    """
     if not found:
         return []
     if len(found) == 1:
@@ -156,25 +159,25 @@ def say_left_out(found: dict[str, LeftOut]) -> list[str]:
 def curve_of(
     fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric, baseline: float | None = None
 ) -> tuple[Losses, LeftOut | None]:
-    """Return the curve of a metric, and the splits of one size that were left out; None if none was left out.
+    """Return the learning curve of a metric, and the splits of one size that were left out (None without such splits).
 
     A split in which the metric has no value is left out. For example, a split with only one class has no AUC. For
-    numbers, a split is also left out if the model's squared error there is ten times the error of guessing on the same
-    rows and in the median split, and twenty times the model's error in the median split. Such a fit broke down. A
-    heavy tail of the target is not the reason, because it affects guessing, too.
+    numbers, a split is also left out if the ratio of the model's squared error to that of guessing is above ten and
+    above twenty times the median ratio over the splits. In such a split, the fit broke down. A heavy tail of the target
+    is not the reason, because a heavy tail also affects guessing.
 
-    Models are measured on different numbers of splits. The part of a model's loss that it shares with guessing on the
-    held-out rows is removed by regression on the loss of guessing, whose mean over the whole table is known. Otherwise
-    the model whose splits miss the largest rows of a heavy tail would win.
+    Models are measured on different numbers of splits. The loss of a model varies with the loss of guessing on the same
+    held-out rows. This variation is removed by regression on the loss of guessing, whose mean over the whole table is
+    known. Otherwise the model whose splits miss the largest rows of a heavy tail would win.
 
     Args:
-        fitted: for each size, its splits.
-        metric: the position of the metric.
+        fitted: for each size, the results of its splits.
+        metric: the position of the metric among the metrics of the table.
         total: N, the number of rows.
         dataset: the table, which shows how rows depend on each other.
         unit: the metric.
-        baseline: the mean loss over all rows if each row is predicted by the mean of all, or by the shares of classes;
-            None for an AUC and other scores that are not a mean over rows.
+        baseline: the mean loss of guessing over all rows; None for an AUC and other scores that are not a mean over
+            rows.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
     shared, bounds, tail, gain, rows = 0.0, (0.0, math.inf), 0.0, math.nan, math.nan
@@ -208,7 +211,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """Divide the loss by the loss of guessing on the same rows, or in the median split if guessing was lucky."""
+    """Return each split's loss over the loss of guessing on the same rows or, if larger, in the median split."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -224,9 +227,9 @@ def _tame(splits: list[Split], metric: int) -> list[Split]:
 
 
 def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float[np.ndarray, " splits"]:
-    """Estimate the mean losses as they would be on the rows of the whole table.
+    """Return estimates of the mean losses on the rows of the whole table.
 
-    This is a regression estimate, with the loss of guessing as control variate.
+    These are regression estimates, with the loss of guessing as control variate.
     """
     means = np.array([own.means[metric] for own in splits])
     if baseline is None:
@@ -239,11 +242,11 @@ def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float
 def _of_size(
     splits: list[Split], metric: int, total: int, dataset: Dataset, baseline: float | None
 ) -> tuple[float, float, float, float]:
-    """Return mean, standard error, the equivalent number of independent rows, and the largest row's share of the sum.
+    """Return the mean, its standard error, the number of independent rows, and the largest row's share of the sum.
 
-    The variance between splits is the variance from training sets plus the variance v/m from m held-out rows. In the
-    mean over R splits, the first part is divided by R. The second part falls with the number of different held-out
-    rows, which is at most min(R m, N). This is the number of independent rows.
+    The variance between splits is the variance from training sets plus the variance v/m from m held-out rows, where v
+    is the variance over rows. In the mean over R splits, the first part is divided by R. In the second part, m becomes
+    the number of independent rows, which is min(R m, N) for a table of N rows.
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
     means = _adjusted(splits, metric, baseline)
@@ -262,12 +265,11 @@ def _of_size(
 
 
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
-    """Return the standard error of the mean over stretches.
+    """Return the standard error of the mean over stretches of time, by Student's t.
 
-    It is a statement about the same number of future stretches, by Student's t.
-
-    Neighbouring stretches are similar, so the spread of single stretches is too small (batch means). Therefore the
-    stretches are averaged in pairs. The mean of future stretches varies as much as the mean of the observed stretches.
+    This is a statement about the mean of equally many future stretches, which varies as much as the observed mean.
+    Neighbouring stretches are similar, so a standard error from single stretches would be too small. Therefore the
+    stretches are averaged in pairs (batch means).
     """
     means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
@@ -281,7 +283,7 @@ def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"
 
 
 def _gain_in_time(splits: list[Split], metric: int) -> float:
-    """With an order: the upper end (95 %) of the model's loss minus the loss of guessing, as a mean over stretches.
+    """Return the upper end (95 %) of the model's loss minus the loss of guessing, as a mean over stretches of time.
 
     Each stretch counts once, whatever its number of rows, because all its rows are forecast from the rows before it.
     """
@@ -292,7 +294,7 @@ def _gain_in_time(splits: list[Split], metric: int) -> float:
 
 
 def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:
-    """Do the same as `_of_size`, but take the standard error from the spread between groups, by Student's t."""
+    """Return the results of `_of_size`, but with the standard error from the spread between groups, by Student's t."""
     held = [own for own in splits if own.members is not None and own.counts is not None and own.sums is not None]
     parts = [(own.members, own.counts, own.sums[metric]) for own in held if own.sums is not None]
     members, rows, losses = (np.concatenate([part[k] for part in parts]) for k in range(3))  # pyright: ignore
@@ -307,7 +309,7 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, f
 
 
 def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
-    """The upper end of the model's loss minus the loss of guessing, from the held-out rows of some splits."""
+    """Return the upper end of the model's loss minus the loss of guessing, from the held-out rows of some splits."""
     means = np.array([own.gain[0, metric] for own in splits])
     squares = np.array([own.gain[1, metric] for own in splits]) + means**2
     different = min(len(splits) * float(np.mean([own.held for own in splits])), total)
@@ -316,11 +318,11 @@ def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
 
 
 def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
-    """The upper end (95 %) of the model's loss minus the loss of guessing on the same rows. Common errors cancel.
+    """Return the upper end (95 %) of the model's loss minus the loss of guessing on the same rows.
 
-    For classes, the upper end is a standard error above the mean. An upper end below 0 is set to 0, unless the sign
-    test on the rows where either the model or the guess is wrong, but not both, shows a difference (McNemar's test).
-    The reason is that a model that differs from guessing in two rows has a tiny standard error and no evidence.
+    For the error rate of classes, the upper end is one standard error above the mean. An upper end below 0 is set to 0
+    unless McNemar's test is significant. This is the sign test on the rows where only the model or only the guess is
+    wrong. The reason is that a model that differs from guessing in two rows has a tiny standard error and no evidence.
 
     Args:
         mean: the mean over rows of the difference of the two losses.
@@ -338,16 +340,16 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
 
 def _sign_test(worse: float, apart: float) -> float:
-    """The probability that at most this many of the differing rows are worse, if each is as likely to be better.
+    """Return the probability that at most `worse` of `apart` rows are worse, if each is equally likely to be better.
 
-    Values between whole numbers are allowed.
+    Both numbers may lie between whole numbers.
     """
     worse, apart = max(worse, 0.0), max(apart, 0.0)
     return float(stats.beta.cdf(0.5, max(apart - worse, 1e-9), worse + 1))
 
 
 def _student(number: float | int) -> float:
-    """Return how much wider Student's 90 % interval is than a normal interval, for this many independent values."""
+    """Return the width of Student's 90 % interval divided by that of a normal interval, for `number` values."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 
 
@@ -363,10 +365,10 @@ def _common(splits: list[Split], metric: int, total: int, error: float, dataset:
 def bounded(
     mean: float, error: float, rows: float, dataset: Dataset, unit: Metric
 ) -> tuple[float, float, tuple[float, float]]:
-    """Return value, standard error and 90 % bounds of a mean loss. Clopper-Pearson bounds are used for few errors.
+    """Return value, standard error and 90 % bounds of a mean loss. If errors are few, use Clopper-Pearson bounds.
 
-    If none of m rows is an error, the share of errors is below 3/m with 95 % confidence, but it need not be 0. For an
-    AUC, and other scores in which classes count equally, the rows of the rarest class count.
+    If none of m rows is wrong, the share of wrong rows is below 3/m with 95 % confidence, but it need not be 0. For an
+    AUC, and other scores in which classes count equally, m is the number of rows of the rarest class.
 
     Args:
         mean: the measured mean loss.

@@ -1,4 +1,4 @@
-"""Texts that polars cannot read as a table: rewrite them if Python's csv module can, or name the faulty line."""
+"""Rewrite texts that polars cannot read as a table if Python's csv module can read them, or name the faulty line."""
 
 import csv
 import dataclasses
@@ -16,8 +16,9 @@ _UNCLOSED = "write a quote inside a quoted field twice, and close each field tha
 def mended(source: Source, skipped: int, separator: str, names: int) -> Source:
     """Return a text with regular quotes and an equal number of fields in each line.
 
-    A field such as 5'3" may have a quote that is part of the text. If all lines have one field more than the header,
-    the first field gets an empty name, because R writes the names of rows in this way.
+    A field such as 5'3" may have a quote that is part of the text. Suppose that all lines have one field more than the
+    header. If all last fields are empty, they are removed. Otherwise the first field gets an empty name, because R
+    writes the names of rows in this way.
 
     Args:
         source: the text in UTF-8.

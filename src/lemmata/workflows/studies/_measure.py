@@ -1,4 +1,4 @@
-"""Measure learning curves: each model is fitted on many splits, and learns only from a split's training rows."""
+"""Measure learning curves: each model is fitted on many splits, each time to the training rows of the split only."""
 
 import dataclasses
 import functools
@@ -31,13 +31,13 @@ from ._splits import BLOCKS, before_stretches, split, split_sizes
 from ._units import constant
 
 KEPT_BYTES = 100_000
-"""The largest number of held-out targets for which the losses of guessing are cached."""
+"""The largest size of the held-out targets, in bytes, up to which the losses of guessing are cached."""
 MOST_AGAIN = 1000
-"""The largest number of training rows on which the error of a model on training rows is measured."""
+"""The largest number of training rows on which the training error of a model is measured."""
 
 
 class UnmeasuredError(SolverError):
-    """The error that the requested metric has no value for a model."""
+    """Raised if the requested metric has no value for a model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Measured:
     Args:
         model: the model.
         losses: the losses by the name of the metric.
-        learns: whether the model learns anything at the largest size. A kernel whose best ridge is the largest does
-            not.
+        learns: whether the model learns anything at the largest size, in most splits. A kernel for which the largest
+            ridge is best does not learn.
         reach: the largest number of training rows on which the model was measured.
         most: the largest number of training rows that the table allows.
-        ridge: for a kernel, the ridge chosen on all rows, else None.
-        modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
-        notes: sizes that were left out, in sentences.
-        wild: the splits that were left out because the fit broke down, or None.
+        ridge: for a kernel, the ridge chosen on all rows; otherwise None.
+        modes: for a kernel, the eigensystem of its centred Gram matrix on all rows; otherwise None.
+        notes: remarks on splits that were left out, in sentences.
+        wild: the splits that were left out because the fit broke down; None if there are none.
         fitted: by the name of the metric, the loss on the training rows of one split of the last size.
-        seconds: the seconds that a fit at the last size and its predictions took.
+        seconds: the seconds that a fit at the last size and its predictions took, as a median over splits.
     """
 
     model: Model
@@ -78,13 +78,14 @@ def spread_of(dataset: Dataset) -> float:
 
 
 def baselines(dataset: Dataset) -> dict[str, float]:
-    """Return, for each metric, the loss of predicting the mean or the class shares, without inputs.
+    """Return, for each metric, the loss of guessing: the same prediction for every row, such as the mean.
 
-    With an order, guessing is measured in the same way as models: on the later stretches, from all rows before each.
+    With an order, guessing is measured in the same way as models: on later stretches of rows, where the guess is
+    learned from all rows before each stretch.
     """
     in_time = {} if dataset.order is None else _baselines_in_time(dataset)
     losses = guess_losses(dataset, dataset.targets, dataset.targets, dataset.groups).mean(axis=1)
-    # for numbers it is 1 by the definition of the variance; a sum of rows would turn 0 into an R² of 2e-16
+    # The unexplained variance of guessing is 1 by definition. A sum over rows would give an R² of 2e-16 instead of 0.
     return {
         unit.name: in_time.get(unit.name, 1.0 if unit.rows is unexplained else float(loss))
         for unit, loss in zip(units_of(dataset), losses, strict=True)
@@ -92,13 +93,13 @@ def baselines(dataset: Dataset) -> dict[str, float]:
 
 
 def _before(dataset: Dataset, number: int) -> Float[np.ndarray, "n k"]:
-    """With an order: return the targets of all rows before the stretch with this number."""
+    """Return the targets of all rows before the stretch with this number. The table must have an order."""
     total = len(dataset.targets)
     return dataset.targets[split(total, total, number, 0, dataset.groups, dataset.order)[0]]
 
 
 def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
-    """Return the losses of guessing over stretches, if they have values. With one class in a stretch, AUC has none."""
+    """Return the mean losses of guessing over the stretches that have a value. An AUC has no value with one class."""
     total, y, losses = len(dataset.targets), dataset.targets, []
     for number in range(BLOCKS):
         before, test = split(total, total, number, 0, dataset.groups, dataset.order)
@@ -128,12 +129,12 @@ def measure(
         model: the model to fit.
         dataset: the table.
         seed: the seed of the splits, which are the same for every model.
-        quick: whether to measure on fewer splits.
+        quick: whether to measure at fewer sizes and on fewer splits.
         deadline: the `time.monotonic` at which to stop.
-        progress: a function that is called with the finished share. An error that it raises ends the measurement.
-        executor: an executor that fits each split as a task; None means this process. The losses are the same.
-        encoded: the encoding of training and held-out rows, if other models use the same splits; None for the table's
-            own.
+        progress: a function that is called with the finished share. An error from this function ends the measurement.
+        executor: an executor that fits each split as a task; None means this process. The losses do not depend on it.
+        encoded: a function that encodes training and held-out rows, such as a cache that all models share; None means
+            `Dataset.encoded`.
 
     Raises:
         SolverError: if a split was lost with its worker or could not be sent, or if fewer than three sizes could be
@@ -143,7 +144,7 @@ def measure(
     plan = planned(model, dataset, quick)
     sizes = [n for n, _ in plan]
     done, work = 0.0, sum(n * len(numbers) for n, numbers in plan)
-    # One split at every size comes first, with the largest sizes last. So a time limit only lowers the precision.
+    # The first splits of all sizes come first, the smallest size first. So a time limit only lowers the precision.
     places = [(i, numbers[r]) for r in range(max(len(numbers) for _, numbers in plan))
               for i, (_, numbers) in enumerate(plan) if r < len(numbers)]  # fmt: skip
 
@@ -167,7 +168,7 @@ def measure(
 
 
 def in_season(model: Model, dataset: Dataset) -> Model:
-    """With an order: return the last-season model with its length, chosen on the rows before every stretch."""
+    """Return the last-season model with a season chosen on the rows before the first stretch; others are unchanged."""
     if dataset.order is None:
         return model
     rows = np.argsort(dataset.order, kind="stable")
@@ -176,8 +177,8 @@ def in_season(model: Model, dataset: Dataset) -> Model:
 
 
 def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most: int) -> Measured:
-    """Return the curve of the results in the splits, and a remark on splits that failed."""
-    told = dict(sorted(told.items()))  # whatever worker finished first
+    """Return the learning curve from the results of the splits, with remarks on splits that failed."""
+    told = dict(sorted(told.items()))  # in an order that does not depend on which worker finished first
     fitted = [[own for (k, _), own in told.items() if k == i and not isinstance(own, str)] for i in range(len(sizes))]
     failed = {i: own for (i, _), own in told.items() if isinstance(own, str)}
     kept = [i for i, splits in enumerate(fitted) if splits]
@@ -205,7 +206,7 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
 
 
 def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str]:
-    """Return a sentence if the requested metric has no value in some splits, which are then left out.
+    """Return a sentence if the requested metric has no value in some splits. These splits are left out of the curves.
 
     Raises:
         UnmeasuredError: if the metric has no value in any split, if it has no value for predictions of the largest
@@ -216,7 +217,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
         return notes
     place = units_of(dataset).index(unit)
     without = [own for own in splits if not math.isfinite(own.means[place])]
-    # A constant has a value on every split, unless the metric needs two classes.
+    # A constant prediction has a value on every split, unless the metric needs two classes.
     lonely = unit.task == "classification" and not any(math.isfinite(own.guessed[place]) for own in without)
     one_class = f"the held-out rows have a single class, for which {unit.title} has no value"
     why = one_class if lonely else (
@@ -239,9 +240,9 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
 
 def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int, last: bool = False,
                encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Split:  # fmt: skip
-    """Return the losses of the model and of guessing on one split, and whether the model learned anything.
+    """Return the losses of the model and of guessing on one split, whether the model learned anything, and the time.
 
-    For the last size, the result also has the model's loss on its training rows, and the time.
+    If `last` is true, the result also contains the model's loss on its training rows.
     """
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
     again = train[:MOST_AGAIN] if last else train[:0]
@@ -272,19 +273,19 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
 
 
 def _one_split_apart(apart: bool, *given: Any) -> Split | str:
-    """Fit one split on any worker. If the model cannot be fitted, return the reason."""
+    """Fit one split, in this process or in a worker process. If the model cannot be fitted, return the reason."""
     try:
         if not apart:
             return _one_split(*given)
         with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # warnings of the models, as in a study
+            warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # warnings of other libraries, as in a study
             return _one_split(*given)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, LemmataError) as error:
         return fault_of(error)
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """Return the metrics for the table's task, the squared error first for numbers, and the requested metric."""
+    """Return the metrics of the table's task and the requested metric. For numbers, the squared error comes first."""
     known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
     asked = dataset.unit
     return known if asked is None or asked.always else [*known, asked]
@@ -297,13 +298,13 @@ def fitted(
     test: np.ndarray,
     encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> Fit:
-    """Fit everything on the training rows only."""
+    """Return the model's outputs for the rows `test`. Model and encoding are fitted to the training rows only."""
     if model.raw:
         rows = dataset.as_given(np.concatenate([train, test]))
     else:
         rows = (encoded if encoded is not None and not model.own else dataset.encoded)(train, test)
     groups = None if dataset.groups is None else dataset.groups[train]
-    # For few rows, scikit-learn's checks take as long as its fits. The encoded arrays are known to be finite.
+    # For few rows, scikit-learn's checks take as long as its fits. Finite encoded arrays do not need the checks.
     checked = model.own or not np.isfinite(rows).all()
     with nullcontext() if checked else sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         fit = model.fit(rows, dataset.targets[train], dataset.task, groups)
@@ -313,15 +314,15 @@ def fitted(
 
 
 def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
-    """Return, for each metric, what each row adds to the loss.
+    """Return, for each metric, the contribution of each row to the loss.
 
     Args:
         dataset: the table.
         y: the targets of the rows.
-        outputs: predictions.
-        probable: probabilities of classes, or None.
+        outputs: the predictions for the rows.
+        probable: the predicted probabilities of classes, or None.
         members: the groups of the rows, or None.
-        parts: the number of parts that are left out for the variance of a score.
+        parts: the number of parts of the rows that are left out in turn to estimate the variance of a score.
     """
     spread = spread_of(dataset)
     return np.stack([_rows(unit, y, probable if unit.probable else outputs, spread, members, parts)
@@ -329,11 +330,11 @@ def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS
 
 
 def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
-    """Return the losses of `row_losses` for a prediction by a constant, computed from the known targets."""
+    """Return the losses of `row_losses` for a constant prediction, which is computed from the known targets."""
     spread, losses = spread_of(dataset), []
     for unit in units_of(dataset):
         said = constant(unit.guess, known)
-        if isinstance(unit.rows, Scored) and y.nbytes <= KEPT_BYTES:  # the splits are the same for every model
+        if isinstance(unit.rows, Scored) and y.nbytes <= KEPT_BYTES:  # all models have the same splits
             groups = None if members is None else members.tobytes()
             losses.append(_scored_guess(unit.rows, tuple(said.tolist()), y.tobytes(), groups, parts))
         else:
@@ -345,16 +346,16 @@ def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float
 def _scored_guess(
     rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None, parts: int
 ) -> Float[np.ndarray, " m"]:
-    """Return each row's contribution to the score of a constant, cached for the next model."""
+    """Return each row's contribution to the score of a constant prediction, cached for the next model."""
     truth = np.frombuffer(y).reshape(-1, len(said))
     groups = None if members is None else np.frombuffer(members, np.int64)
     return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups, parts)
 
 
 def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
-    """Return the contribution of each row.
+    """Return the contribution of each row to the loss.
 
-    For a score that is not a mean over rows, whole groups are left out to estimate its variance.
+    For a score that is not a mean over rows, parts of the rows are left out to estimate the variance. No group is cut.
     """
     if isinstance(unit.rows, Scored):
         return unit.rows(y, said, spread, members, parts)

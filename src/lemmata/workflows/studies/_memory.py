@@ -30,8 +30,8 @@ class Table:
     Args:
         name: the bundled name, or the file's name.
         frame: the columns of inputs and targets.
-        rows: the number of rows of the source. It is larger than the number of rows of the frame if only a sample was
-            read.
+        rows: the number of rows of the source. It is larger than the number of rows of `frame` if only a sample of rows
+            was read.
         notes: remarks for the user on how the table was read.
         default_target: the target column if the user names none; None if the user must name one.
         kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.
@@ -53,7 +53,7 @@ class Table:
     sheet: str = ""
 
     def as_given(self, names: Sequence[str], rows: np.ndarray) -> Any:
-        """Return some columns and rows in the user's own form: cells are not read, and names are the user's.
+        """Return some columns and rows in the user's own form, with unchanged cells and the user's own names.
 
         For a file or arrays, the result is a pandas data frame if pandas can be imported, and a polars data frame
         otherwise.
@@ -76,10 +76,10 @@ class Table:
 
 
 def check_names(source: object, names: Sequence[str]) -> None:
-    """Raise an error for more than 50,000 columns, and for two columns of the same name.
+    """Check the names of the columns of a table.
 
     Raises:
-        DataError: in either case.
+        DataError: if there are more than 50,000 columns, or two columns have the same name.
     """
     check_width(source, len(names))
     repeated = [name for name, times in Counter(names).items() if times > 1]
@@ -93,10 +93,10 @@ def check_names(source: object, names: Sequence[str]) -> None:
 
 
 def check_width(source: object, columns: int) -> None:
-    """Raise an error for more than 50,000 columns, before any column is read.
+    """Check the number of columns before any column is read.
 
     Raises:
-        DataError: if there are more.
+        DataError: if there are more than 50,000 columns.
     """
     if columns > MOST_COLUMNS:
         raise DataError(
@@ -110,7 +110,7 @@ def check_width(source: object, columns: int) -> None:
 def table_in_memory(data: Any) -> Table:
     """Turn a polars or pandas data frame, a pair (x, y) of arrays, or a scikit-learn bunch into a table.
 
-    pandas is recognised by its methods and never imported.
+    A pandas data frame is recognised by its methods, and pandas is never imported.
 
     Raises:
         DataError: if the object is of another kind, or if columns cannot be distinguished or read.
@@ -169,7 +169,7 @@ def _series(name: str, cells: Any) -> pl.Series:
 
 
 def _dates_or_texts(values: np.ndarray) -> np.ndarray:
-    """Return the periods of pandas as their first moments, and its intervals as texts. Other cells are unchanged."""
+    """Return pandas' periods as their first moments, and pandas' intervals as texts. Other cells are unchanged."""
     if values.dtype.kind != "O":
         return values
     kind = next((type(cell).__name__ for cell in values.flat if not _void(cell)), "")
@@ -181,7 +181,7 @@ def _dates_or_texts(values: np.ndarray) -> np.ndarray:
 
 
 def _void(cell: object) -> bool:
-    """Whether a cell is None, NaN or another missing value, which does not equal itself."""
+    """Whether a cell is None, NaN or a missing value of pandas."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
 
 
@@ -226,7 +226,7 @@ def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
     check_names(source, [*inputs.columns, *targets.columns])
     frame = inputs.hstack(targets)
     target = label if targets.width > 1 else targets.columns[0]
-    given = x if hasattr(x, "iloc") else None  # its columns come first
+    given = x if hasattr(x, "iloc") else None  # the columns of x are the first columns of the frame
     return Table(source, frame, frame.height, notes, target, given=given, of_polars=isinstance(x, pl.DataFrame))
 
 
@@ -244,9 +244,9 @@ def _bunch(bunch: Mapping[str, Any]) -> Table:
 
 
 def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]) -> Table:
-    """Make a table with one row for each entry of the first axis of the arrays.
+    """Return a table with one row for each entry of the first axis of the arrays.
 
-    There is one column for each entry of a row, such as X[0], X[1], ... for a matrix X.
+    The table has one column for each entry of a row, such as X[0], X[1], ... for a matrix X.
 
     Raises:
         DataError: if the arrays do not have the same number of rows, or contain something that is not a column.
@@ -277,7 +277,9 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
 
 
 def plain_array(source: object, name: str, array: np.ndarray) -> np.ndarray:
-    """Convert an array to a column's type: float64, text for bytes, microseconds for times, native byte order.
+    """Convert an array to a type for columns: floats to float64, bytes to text, times to microseconds.
+
+    Other arrays get the native byte order.
 
     Raises:
         DataError: if the array holds complex numbers, structures, raw bytes, or bytes that are not text.

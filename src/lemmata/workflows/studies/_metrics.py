@@ -1,7 +1,7 @@
-"""The units in which an error is requested, measured and shown: RMSE, accuracy, F1, a scorer of scikit-learn's, ...
+"""The metrics in which an error is requested, measured and shown: RMSE, accuracy, F1, a scorer of scikit-learn, ...
 
-Everything is computed as a loss, which is at least 0 and smaller for a better model. A metric is a loss shown in the
-unit that people plan in.
+Every error is computed as a loss, which is at least 0 and smaller for a better model. A metric is a loss that is shown
+in a unit that users know.
 """
 
 import dataclasses
@@ -29,22 +29,22 @@ class Metric:
     Args:
         name: the name for `--metric` and `--error` ("rmse").
         task: "regression" or "classification".
-        rows: a function of outputs (m, k), targets (m, k) and the variance of the target. It returns the contribution
+        rows: a function of targets (m, k), outputs (m, k) and the variance of the target. It returns the contribution
             of each row to the loss.
-        told: a function from loss and variance to the value in the user's unit.
-        understood: the inverse function, from a value in the user's unit to the loss.
+        told: a function of the loss and the variance of the target. It returns the value in the user's unit.
+        understood: the inverse function of `told`, from a value in the user's unit to the loss.
         rises: whether larger values are better.
         percent: whether the value is a share.
         words: a description of the metric, in a few words.
         most: the largest possible loss.
         probable: whether the metric needs probabilities.
-        counted: the rows among which mistakes are counted, if the loss is a share. The values are "rows", "rarest" for
-            rows of the rarest class, or "" if no rows are counted.
-        averaged: whether the loss is the mean of the losses of single rows. If not, `rows` gives contributions whose
+        counted: the rows among which mistakes are counted, if the loss is a share: "rows" for all rows, or "rarest" for
+            rows of the rarest class. Empty if no rows are counted.
+        averaged: whether the loss is the mean of the losses of single rows. If not, `rows` returns contributions whose
             mean is the loss.
         always: whether the metric is measured even if it was not requested, because theory and answers use it.
-        of_class: whether the metric is about one class of two.
-        guess: the best prediction of rows without any column (see `constant`).
+        of_class: whether the metric, for two classes, is about one of them.
+        guess: the best constant prediction, which uses no column (see `constant`).
         aliases: other names of the metric, such as scikit-learn's.
     """
 
@@ -72,19 +72,19 @@ class Metric:
 
     @property
     def tailed(self) -> bool:
-        """Whether a few rows may hold most of the loss."""
+        """Whether a few rows may contribute most of the loss."""
         return self.averaged and self.task == "regression"
 
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """Show a loss as a value. The loss is the value's distance from the best value, upwards (1) or downwards (-1)."""
+    """Convert a loss to a value. The loss is how far the value is below the best value (sign 1) or above (sign -1)."""
 
     best: float
     sign: float
 
     def __call__(self, loss: float, spread: float) -> float:
-        """The value."""
+        """Return the value for a loss."""
         return self.best - self.sign * loss
 
 
@@ -96,7 +96,7 @@ class Loss:
     sign: float
 
     def __call__(self, value: float, spread: float) -> float:
-        """The loss."""
+        """Return the loss for a value."""
         return self.sign * (self.best - value)
 
 
@@ -126,7 +126,7 @@ def _classes(name: str, rows: Any, words: str, rises: bool = False, percent: boo
 
 
 def _scored(name: str, words: str, percent: bool = False, several: str | None = None, of_class: bool = False) -> Metric:
-    """Make a metric, which is a share for classes, from a scorer of scikit-learn."""
+    """Return the metric of a scikit-learn scorer for classes whose scores lie between 0 and 1."""
     rows = Scored(name, "classification", several=several)
     more = {"most": 1.0, "counted": "rarest", "averaged": False, "always": False, "of_class": of_class}
     return _classes(name, rows, words, True, percent, **more)
@@ -213,7 +213,7 @@ OF_CLASS = ("precision", "recall", "jaccard")
 
 
 def _of_scikit_learn(name: str, task: str) -> Metric:
-    """Make a metric from a scorer's name. A negative score of scikit-learn is shown as the error itself."""
+    """Return the metric of a scikit-learn scorer. A score that is a negative error is shown as the error itself."""
     falls = name.startswith("neg_")
     several = f"{name}_macro" if name in OF_CLASS else None
     best, sign = (0.0, -1.0) if falls else (1.0, 1.0)
@@ -236,10 +236,10 @@ def _of_scikit_learn(name: str, task: str) -> Metric:
 
 
 def asked(text: str | float, task: str, spread: float, unit: Metric | None = None) -> tuple[Metric, float]:
-    """Read a metric and the requested loss from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
+    """Return the metric and the requested loss of "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
 
-    A bare number is in the given unit. Without a unit, it is the unexplained share of the variance (1 - R²), or the
-    share of wrong classes.
+    A bare number is a value of `unit`. Without `unit`, a bare number is the unexplained share of the variance (1 - R²),
+    or the share of wrong classes.
 
     Args:
         text: the text as given.
@@ -248,8 +248,8 @@ def asked(text: str | float, task: str, spread: float, unit: Metric | None = Non
         unit: the metric of `--metric`, or the user's own; None if none is given.
 
     Raises:
-        SettingError: if it is not a metric and a number, if no model can have the value, or if the metric differs from
-            the unit.
+        SettingError: if the text is not a metric and a number, if no model can have the value, or if the metric differs
+            from `unit`.
 
     >>> asked("accuracy 95%", "classification", 1.0)[1]
     0.050000000000000044
@@ -283,7 +283,7 @@ def asked(text: str | float, task: str, spread: float, unit: Metric | None = Non
 
 
 def _reachable(unit: Metric, value: float, spread: float) -> float:
-    """Return the loss of a value, if a model can have this value."""
+    """Return the loss of a value. Raise an error if no model can have this value."""
     if unit.name == "rmse" and value < 0:
         raise SettingError("--error is out of reach for any model", found=f"rmse {value:g}", rule="above 0")
     loss = unit.understood(value, spread) if math.isfinite(value) else math.nan

@@ -31,12 +31,12 @@ from ._validation import Groups, parted
 MOST_EXACT = 1000
 """Up to this number of training rows, a kernel machine is fitted exactly in a split.
 
-With more rows, the machine uses this number of centres.
+With more rows, the fit is approximate, with this number of rows as centres.
 """
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 MANY = 2.0
-"""No season is searched for if a time has more rows than this on average and the numbers of rows per time differ."""
+"""No season is searched for if the numbers of rows per time differ, and their mean is above this number."""
 DAYS = (1.0, 7.0, 365.2425)
 """The seasons of a calendar in days: a day, a week and a year."""
 
@@ -48,16 +48,17 @@ class Model:
     Args:
         name, title: the short name, and the name in words.
         formula: a description of the model.
-        theory: whether lemmata's theory applies to it, which means that it is a kernel.
+        theory: whether lemmata's theory applies to the model, which means that the model is a kernel.
         fit: maps (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to the outputs
             for the last m. With groups, the settings are chosen on groups that are left out.
-        price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
-            and on how many splits a model is measured, so that both follow from the command and not from the machine.
-        kernels: the kernel. If there are several, leave-one-out chooses one.
-        naive: whether it uses no columns and repeats earlier targets.
-        own: whether it is the user's own model.
-        least: the fewest training rows that it can be fitted to.
-        raw: whether it takes the user's own columns, in a data frame.
+        price: a function of n, d and k. It returns about how many seconds a fit to n rows of d columns and k outputs
+            takes on one core. The price decides up to which size and on how many splits a model is measured, so that
+            both depend on the command and not on the machine.
+        kernels: the kernel. If there are several kernels, leave-one-out chooses one of them.
+        naive: whether the model uses no columns and repeats earlier targets.
+        own: whether the model is the user's own.
+        least: the fewest training rows to which the model can be fitted.
+        raw: whether the model takes the user's own columns, in a data frame.
     """
 
     name: str
@@ -84,13 +85,13 @@ def models(
 
     Args:
         names: the names of kernels and models; None for the models that suit the table.
-        x: the encoded rows, or some of them, for the kernels' scales.
+        x: the encoded rows, or some of them, which determine the scales of the kernels.
         task: "regression" or "classification".
         targets: the targets, which decide whether models of counts or amounts suit.
-        ordered: whether rows are ordered in time; then the last value and the season are added to the models.
+        ordered: whether rows are ordered in time. If so, the last value and the last season are added to the models.
 
     Raises:
-        UnknownNameError: if there is no such model.
+        UnknownNameError: if there is no model with one of these names for this task.
     """
     check_models(names)
     known = usual_models(task)
@@ -112,10 +113,10 @@ def models(
 
 
 def check_models(names: Sequence[str] | None) -> None:
-    """Check the names of models before there is a table.
+    """Check the names of models before a table is read.
 
     Raises:
-        UnknownNameError: if there is no such model; the message names the nearest.
+        UnknownNameError: if there is no model with one of these names; the message gives the nearest name.
         SettingError: if no name is given.
     """
     if names is not None:
@@ -129,7 +130,7 @@ def usual(entry: tuple, name: str) -> Model:
 
 
 def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> Model:
-    """Return the last-season model with the season that fits the earliest rows best, and other models unchanged.
+    """Return the last-season model with the season that fits the given rows best; other models are unchanged.
 
     Args:
         model: any model.
@@ -145,15 +146,16 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
 
 def is_last_value(model: Model) -> bool:
-    """Whether this is the last-season model and no season was found. It then equals the last value."""
+    """Whether this is the last-season model without a season, which is the same model as the last value."""
     return model.naive and model.name == "season" and model.least == 1
 
 
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
-    """Return a day, a week and a year in rows, from the number of rows in a day. For daily rows: 7 and 365.
+    """Return the lengths of a day, a week and a year in rows, from the number of rows in a day.
 
-    For business days, the seasons are 5 and about 252 rows; for weeks 52, months 12, quarters 4, and hours 24, 168 and
-    8,766. Times that are not dates are read as days, so their seasons are only candidates.
+    For daily rows, the seasons are 7 and 365 rows. For business days, the seasons are 5 and about 252 rows; for weeks
+    52, months 12, quarters 4, and hours 24, 168 and 8,766. Times that are not dates are read as days, so their seasons
+    are only candidates.
 
     Args:
         order: the times in days, from early to late. If each time has the same number of rows, these rows count once.
@@ -166,7 +168,7 @@ def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
 
 
 def _uneven(order: Float[np.ndarray, " n"]) -> bool:
-    """Whether times repeat, but not all equally often."""
+    """Whether times repeat often (see `MANY`), but not all of them equally often."""
     counts = np.unique(order, return_counts=True)[1]
     return bool(counts.min() < counts.max() and counts.mean() > MANY)
 
@@ -184,7 +186,7 @@ def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], a
         ahead: how many rows ahead the season is to forecast.
     """
     if _uneven(order):
-        return 1  # rows of one time have no order, so no season can be counted in rows
+        return 1  # rows of equal times have no order, so no season can be counted in rows
     ahead = max(1, min(ahead, len(y) // 3))
     candidates = [period for period in (1, season(y), *calendar_seasons(order)) if period <= len(y) - ahead]
     starts = range(len(y) - ahead, max(candidates) - 1, -ahead)
@@ -207,7 +209,7 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
 
 
 def kernels_of(name: str, x: Float[np.ndarray, "n d"]) -> tuple[AbstractKernel, ...]:
-    """Return the kernel with this name for these encoded rows, or several kernels of which one will be chosen."""
+    """Return the kernel with this name for these encoded rows, or several kernels of which one is to be chosen."""
     return _kernel(architectures([name], x)[0], x.shape[1]).kernels
 
 
@@ -239,12 +241,12 @@ def _fit_kernel(
 
 
 def within(outputs: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
-    """Clip predictions that lie farther outside the range of the training targets than the range is wide."""
+    """Clip predictions so that they exceed the range of the training targets by at most the width of this range."""
     return np.clip(outputs, *near_range(y))
 
 
 def near_range(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Return the least and the greatest allowed prediction of each target."""
+    """Return the least and the greatest allowed prediction of each target column."""
     low, high = y.min(axis=0), y.max(axis=0)
     return low - (high - low), high + (high - low)
 
@@ -257,9 +259,9 @@ def chosen(
 ) -> AbstractKernel:
     """Choose the kernel with the smallest leave-one-out error on the first 200 training rows.
 
-    With more than 1,000 rows, each kernel is fitted on centres to nine tenths of the first 4,000 rows, and the error
-    on the last tenth decides. Rows with groups are sorted by group, so the first rows may belong to one group. With
-    groups, as many rows are therefore taken evenly from all rows.
+    With more than 1,000 rows, each kernel is fitted on centres to nine tenths of the first 4,000 rows, and the error on
+    the last tenth decides. Rows with groups are sorted by group, so the first rows may belong to one group. With
+    groups, the same number of rows is therefore taken evenly from all rows.
     """
     if len(kernels) == 1:
         return kernels[0]

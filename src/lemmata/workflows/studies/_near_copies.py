@@ -1,4 +1,4 @@
-"""Find rows that nearly repeat another row: measured twice, jittered, or cut out of one picture."""
+"""Find rows that nearly equal another row: repeated measurements, jittered copies, or parts of one picture."""
 
 import math
 
@@ -12,28 +12,29 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""Only this number of the first rows is compared. A table with fewer rows than the second number is not tested."""
+"""Only the first `ROWS` rows are compared. A table with fewer than `FEWEST_ROWS` rows is not tested."""
 NEIGHBOURS = 20
 EXPECTED = 0.01
-"""A distance counts as near if, in the whole table, at most this many rows are expected to be as near by chance."""
+"""A distance counts as near if at most this many rows of the whole table are expected to be as near by chance."""
 NEAREST = 0.1
 """The largest distance of a near duplicate, as a share of the distance to the twentieth neighbour."""
 LEAST, SHARE = 3, 0.01
-"""The least number of rows, and the least share of all rows, at which near duplicates are reported."""
+"""The least number of near duplicates, and their least share of the compared rows, at which they are reported."""
 
 
 def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndarray | None = None) -> list[Finding]:
-    """Report how many rows nearly equal another row, which is in another group if there are groups.
+    """Return a finding on the number of rows that nearly equal another row (of another group if there are groups).
 
     The distance to the nearest row is compared with the distance to the twentieth nearest row, so dense and sparse
-    regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below r
-    with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within
-    2^(-1/d) times the distance of the twentieth. A ratio counts as near if at most 0.01 rows of the whole table are
-    expected to have a smaller ratio by chance. Only number columns with many values count; in all other columns, a
-    duplicate must be equal. Rows of a series are not tested, because neighbours in time are naturally near.
+    regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two distances
+    is below r with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are
+    within 2^(-1/d) times the distance of the twentieth neighbour. A ratio counts as near if at most 0.01 rows of the
+    whole table are expected to have a smaller ratio by chance. Distances are computed from columns of numbers with many
+    values. In all other columns, near duplicates must be equal. Rows with an order are not tested, because neighbours
+    in time are naturally near.
 
     Args:
-        inputs: raw inputs.
+        inputs: the raw inputs.
         groups: the group of each row, or None.
         order: the time of each row, or None.
     """
@@ -66,7 +67,7 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
 
 
 def _pairs(x: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "pairs 2"]:
-    """Return rows and their nearest row, if it is much nearer than expected by chance."""
+    """Return pairs of a row and its nearest row, for rows whose nearest row is much nearer than expected by chance."""
     from sklearn.neighbors import NearestNeighbors
 
     neighbours = min(NEIGHBOURS, len(x) // 4)

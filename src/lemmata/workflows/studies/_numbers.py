@@ -1,4 +1,4 @@
-"""Read numbers as people write them: decimal commas, separated thousands, and a few words for missing values."""
+"""Read numbers in texts with decimal commas, separated thousands, units, and a few words for missing values."""
 
 import dataclasses
 import re
@@ -15,14 +15,14 @@ _COMMA = (
     rf"^[+-]?(\d{{1,3}}((\.|{_GAP})\d{{3}})+,\d+|\d*,(\d{{1,2}}|\d{{4,}})|0,\d{{3}}|\d{{4,}},\d+"
     r"|\d{1,3}(\.\d{3}){2,}|\d+,\d+[eE][+-]?\d+)$"
 )
-"""Texts that occur only in a table with decimal commas."""
+"""A pattern of texts that occur only in a table with decimal commas."""
 _LAKHS = r"\d{1,2}(,\d{2})+,\d{3}"
 """A whole number as people in India write it: 12,34,567."""
 _POINT = (
     rf"^[+-]?(\d{{1,3}}(,\d{{3}}){{2,}}(\.\d*)?|\d{{1,3}}(,\d{{3}})+\.\d*|\d{{1,3}}({_GAP}\d{{3}})+\.\d+"
     rf"|{_LAKHS}(\.\d*)?)$"
 )
-"""Texts that occur only in a table with decimal points."""
+"""A pattern of texts that occur only in a table with decimal points."""
 NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 """A negative number as accountants write it: (12.50)."""
 _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
@@ -30,7 +30,7 @@ _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
 _MOST_WORDS, _MOST_LETTERS, _LEAST_NUMBERS, _FEW = 3, 14, 0.9, 20
 _LOOK = 100
-"""The number of cells that are read to find out whether the numbers of a column have units."""
+"""The number of first cells that are searched for a unit. If none of them has a unit, the column has no unit."""
 _NO_NUMBER = frozenset((
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "?", "#n/a", "#na", "#value!", "#div/0!", "#null!", "#num!",
     "#ref!", "#name?", "<na>", "nat", "na", "n.a.", "n.a", "n/a", "nan", "null", "none", "n.d.", "nd", "n.d", "k.a.",
@@ -38,34 +38,34 @@ _NO_NUMBER = frozenset((
     "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
     "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
-"""Words that mean a missing number, even in a column with few different numbers."""
+"""Words that mean a missing number, even in a column with few different numbers, in lower case."""
 
 
 _IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")
-"""A unit in a separate row below the header."""
+"""The text of a unit in brackets, which some tables have in a row below the header."""
 _SIGNS = "$€£¥₹₽₩₺₿¢"
 _UNITS = (
     r"%|‰|°C|°F|°|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|kr|zł|€|\$|£|¥|₹|₽|₩|₺|kg|g|mg|µg|t|lb|lbs|oz"
-    r"|km|m|cm|mm|µm|nm|mi|ft|in|yd|m²|m2|km²|km2|sqm|sqft|ha|l|L|ml|mL|cl|dl|gal|km/h|m/s|mph|kn|kWh|Wh|MWh|kW|W|MW|V|mV"
-    r"|A|mA|Hz|kHz|MHz|GHz|B|kB|KB|MB|GB|TB|bar|hPa|Pa|kPa|psi|h|hr|hrs|hours|min|mins|minutes|s|sec|secs|seconds|ms"
+    r"|km|m|cm|mm|µm|nm|mi|ft|in|yd|m²|m2|km²|km2|sqm|sqft|ha|l|L|ml|mL|cl|dl|gal|km/h|m/s|mph|kn|kWh|Wh|MWh|kW|W|MW|V"
+    r"|mV|A|mA|Hz|kHz|MHz|GHz|B|kB|KB|MB|GB|TB|bar|hPa|Pa|kPa|psi|h|hr|hrs|hours|min|mins|minutes|s|sec|secs|seconds|ms"
     r"|days|years|yrs|months|weeks|kcal|cal|kJ|J|N|ppm|ppb|dB|px|pt"
 )
 _MEASURED = (
     rf"^(?:(?<sign>[+-]?)(?<before>[{_SIGNS}]|(?:R|US|A|C)\$|EUR|USD|GBP|CHF)\s?(?<first>[+-]?[\d.,]\S*)"
     rf"|(?<second>[+-]?[\d.,][\d.,{_GAP[1:-1]}]*?(?:[eE][+-]?\d+)?)\s?(?<after>{_UNITS}))$"
 )
-"""A number with its unit: a currency sign or code before the number, or one of these units after it."""
+"""A number with its unit: a currency sign or code before the number, or one of `_UNITS` after the number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """Text cells read as numbers.
+    """A text column that was read as numbers.
 
     Args:
-        column: the numbers, which are missing in cells without a number.
+        column: the numbers; missing in cells without a number.
         words: the words that were read as missing, and their counts.
-        decimal: the decimal mark, if the texts show it.
-        unit: the text before or after every number; empty if there is none.
+        decimal: the decimal mark, if some numbers had to be rewritten; otherwise None.
+        unit: the unit before or after every number; empty if there is none.
     """
 
     column: pl.Series
@@ -75,20 +75,20 @@ class Written:
 
 
 def check_decimal(decimal: str | None) -> None:
-    """Raise an error for a mark that is not a decimal mark.
+    """Check a decimal mark.
 
     Raises:
-        SettingError: if the mark is neither a point nor a comma.
+        SettingError: if the mark is neither None nor a point nor a comma.
     """
     if decimal not in (None, ".", ","):
         raise SettingError("--decimal is unknown", found=repr(decimal), rule="the decimal mark must be . or ,")
 
 
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
-    """Find the decimal mark in the texts of a table: "," or "."; None if no cell shows it, or cells disagree.
+    """Return the decimal mark in the texts of a table: "," or "."; None if no cell shows the mark, or cells disagree.
 
-    A cell like 1,001 is ambiguous. If all commas are ambiguous, they are taken to separate thousands if no whole number
-    below 1000 has a comma and every number from 1000 on has one.
+    A cell like 1,001 is ambiguous. If all cells with commas are ambiguous, commas are taken to separate thousands if
+    all other numbers in their columns are whole numbers below 1000.
 
     >>> decimal_mark([pl.Series(["1.234,5", "7"])]), decimal_mark([pl.Series(["1,234,567", "8"])])
     (',', '.')
@@ -114,14 +114,15 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
 
 
 def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
-    """Read a text column as numbers. None if its cells are something else.
+    """Return a text column read as numbers; None if some cells are other texts.
 
-    Up to three different words without a digit, in at most a tenth of the cells, are read as missing. If there are few
-    different numbers, which may be codes, only words that usually mean missing are read as missing.
+    Up to three different short words without a digit, in at most a tenth of the cells, are read as missing. If there
+    are few different numbers, which may be codes, only words that usually mean missing are read as missing. Such words
+    may fill up to half of the cells.
 
     Args:
         column: the texts, without blanks around them.
-        decimal: the decimal mark of this table; None if it is not known.
+        decimal: the decimal mark of the table; None if unknown.
 
     >>> found = as_numbers(pl.Series(["1,5", "2,25"] + ["3"] * 20 + ["n.d."]), ",")
     >>> found.column[:2].to_list(), found.words
@@ -144,13 +145,13 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
 
 
 def stripped(column: pl.Series) -> pl.Series:
-    """Strip blanks around text. Empty text becomes null."""
+    """Strip blanks around each text. An empty text becomes null."""
     column = column.str.strip_chars()
     return column.set(column == "", None)
 
 
 def signed(column: pl.Series) -> pl.Series:
-    """Write a plain minus before negative numbers, in place of a typeset minus or of brackets."""
+    """Write negative numbers with a plain minus instead of a typeset minus or brackets."""
     return column.str.replace(r"^\u2212([\d.,])", "-$1").str.replace(NEGATIVE, "-$1")
 
 
@@ -177,9 +178,9 @@ def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
 
 
 def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
-    """Whether words among numbers mean missing values."""
+    """Whether all words among the numbers of a column mean missing values, except a unit below the name."""
     if len(units := [word for word in words if _IN_BRACKETS.fullmatch(word)]) == 1 and words[units[0]] == 1:
-        words = {word: number for word, number in words.items() if word not in units}  # below the name of the column
+        words = {word: number for word, number in words.items() if word not in units}  # a unit below the column's name
     if len(words) > _MOST_WORDS or sum(words.values()) > (1 - _LEAST_NUMBERS) * present:
         return all(word.lower() in _NO_NUMBER for word in words) and sum(words.values()) <= present / 2
     if different <= _FEW:
@@ -190,7 +191,7 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
 def _without_gaps(column: pl.Series) -> pl.Series:
     """Remove blanks or apostrophes between the thousands of whole numbers. Other texts are unchanged.
 
-    Such a mark is never decimal, so the decimal mark need not be known.
+    Blanks and apostrophes are never decimal marks, so the decimal mark need not be known.
     """
     whole = rf"^[+-]?[1-9]\d{{0,2}}({_GAP}\d{{3}})+$"
     bare = column.str.replace_all(_GAP, "")
@@ -198,7 +199,7 @@ def _without_gaps(column: pl.Series) -> pl.Series:
 
 
 def _with_points(column: pl.Series, decimal: str) -> pl.Series:
-    """Rewrite numbers in a table's own format as a computer writes them. Other texts are unchanged."""
+    """Rewrite numbers with a decimal point and without separated thousands. Other texts are unchanged."""
     gap, comma = _GAP[1:-1], decimal == ","
     apart = rf"[{gap}{'.' if comma else ','}]"
     mark = re.escape(decimal)

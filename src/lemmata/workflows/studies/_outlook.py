@@ -17,36 +17,42 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""A sample may lack this many rows as large as its largest: with probability 5 %, a share 3/m is not seen in m rows."""
+"""A sample may lack this many rows of the size of its largest row.
+
+With probability 5 %, a share 3/m of the distribution does not occur in m rows.
+"""
 TRAINED = 1.5
-"""With few errors, the upper end of a share is cut at this many times its exact bound, because training sets vary."""
+"""If errors are few, the upper end of a share is at most this many times its exact bound.
+
+It may be above the exact bound, because training sets vary.
+"""
 STEEPEST = 2.0
-"""Beyond the measured sizes, no loss is expected to fall faster than this power of the number of rows."""
+"""Beyond the measured sizes, no loss is expected to fall faster than as n to the power of minus this number."""
 SAME = 0.9
-"""Two models count as measured on different rows if one has fewer than this share of the other's rows."""
+"""Two models count as tested on different rows if one was tested on less than this share of the other's rows."""
 AHEAD = 1e4
-"""How far the curves are drawn, as a multiple of the last measured size."""
+"""The end of the curves, as a multiple of the last measured size."""
 FEW, MOST_STRETCHED, STRETCH = 120, 60, 1.3
 """Intervals of tables of at most 60 rows are 1.3 times as wide, in logarithms; from 120 rows on, they are not widened.
 
-With so few rows, standard errors are themselves uncertain. The factor was chosen on the odd half of the tables of
-`benchmarks/studies.py`, where nine in ten of the widened intervals of 60 rows contain the true error.
+With few rows, standard errors are themselves uncertain. The factor was chosen on the half "odd" of the tables of
+`benchmarks/studies.py`. In this half, nine in ten of the widened intervals of 60 rows contain the true error.
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A model with its forecast, in a unit.
+    """A model with the forecast of its loss in one metric.
 
     Args:
         measured: the measurements.
-        forecast: the forecast of the curve.
+        forecast: the forecast of the learning curve.
         unit: the metric.
         total: N, the number of the user's rows.
         ground: the least loss that is expected beyond the measured sizes, because a better model has shown that this
             loss is noise.
-        room: the least distance, in logarithms, of the 5 % and the 95 % curve from the median at the last measured size
-            and beyond; it is taken from models that were tested on more rows.
+        room: the least distances, in logarithms, of the 5 % curve and the 95 % curve from the median, at the last
+            measured size and beyond. They are taken from models that were tested on more rows.
     """
 
     measured: Measured
@@ -58,7 +64,7 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        """The model in words."""
+        """The name of the model in words."""
         return self.measured.model.title
 
     @property
@@ -77,9 +83,9 @@ class Candidate:
 
         If few rows hold a large part of a mean of squares, the mean is less certain than its standard error shows. The
         reason is that the observed rows may lack rows of this size or larger. The upper end includes an allowance for
-        them. The median does not, because such rows would add the same amount to the loss of guessing and of any other
-        model. The forecast is also widened to the exact bounds of the last measured size if errors are few, and kept
-        within the range of its metric. Its median falls at most like n^-2, and not below the ground.
+        the lacking rows. The median does not, because such rows would add the same amount to the loss of guessing and
+        of any other model. If errors are few, the curves are widened to the exact bounds of the last measured size. All
+        curves are kept within the range of the metric. The median falls at most like n^-2, and not below `ground`.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
@@ -89,7 +95,7 @@ class Candidate:
         curves[after, 1:] = np.maximum(curves[after, 1:], self._steepest(curves[after][0, 1:], logs[after] - last))
         if self.losses.greatest < math.inf:
             curves[after, 0] = np.minimum(curves[after, 0], self.losses.least)
-            # Exact bounds at the last size also hold beyond it, even if the first sizes change the smoothed curve.
+            # The exact bounds at the last size also hold at larger sizes, whatever the smoothed curve is there.
             most = self.losses.greatest
             curves[after, 2] = np.clip(curves[after, 2], most, TRAINED * most)
             curves[after, 1] = np.minimum(curves[after, 1], most)
@@ -106,7 +112,7 @@ class Candidate:
         return logs, np.clip(_stretched(curves, stretch(self.total)), 0.0, self.unit.most)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
-        """Return a median and upper end that fall as n^-2 beyond the last measured size, so no curve ends at 0."""
+        """Return a median and an upper end that fall as n^-2 beyond the last measured size, so no curve ends at 0."""
         median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
         return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
 
@@ -117,14 +123,14 @@ class Candidate:
         return Interval(value, lower, upper)
 
     def samples(self, loss: float) -> Interval:
-        """Return the least n such that the expected loss is at or below this loss from n rows up to all rows.
+        """Return the least n such that the expected loss is at most `loss` from n rows up to all N rows.
 
-        This number is at most N exactly if the expected loss with all N rows is at most this loss. The lower end is
-        where the 5 % curve first reaches the loss. The upper end is the point from which the 95 % curve stays below
-        the loss. It is infinite if there is no such point up to 10,000 times the last measured size. Below the
-        smallest measured size, nothing is known. So value and upper end are not below it, and the lower end is 1 if
-        the 5 % curve reaches the loss at that size. If the interval of the loss with all N rows is above this loss,
-        the lower end is at least N.
+        This number is at most N if and only if the expected loss with all N rows is at most `loss`. The lower end is
+        the size at which the 5 % curve first reaches `loss`. The upper end is the size from which the 95 % curve stays
+        at or below `loss`. An end is infinite if there is no such size up to 10,000 times the last measured size. Below
+        the smallest measured size, nothing is known. So the value and the upper end are at least this size, and the
+        lower end is 1 if the 5 % curve reaches `loss` at this size. If the interval of the loss with all N rows is
+        above `loss`, the lower end is at least N.
         """
         logs, curves = self.curves
         first = int(np.searchsorted(logs, math.log(self.losses.sizes[0]) - 1e-9))
@@ -142,13 +148,13 @@ class Candidate:
         return Interval(value, min(lower, value), max(upper, value))
 
     def _missed(self, loss: float) -> float:
-        """The largest size at which the measured loss is above this loss by its 90 % interval; 1 if there is none."""
+        """Return the largest size at which the 90 % interval of the measured loss is above `loss`; 1 without one."""
         losses = self.losses
         above = np.flatnonzero(losses.mean - NORMAL_90 * losses.se > loss)
         return float(losses.sizes[above[-1]]) if len(above) else 1.0
 
     def limit(self) -> Interval:
-        """The least expected loss at any number of rows. Its upper end is not below the upper end at the last size."""
+        """Return the least expected loss at any number of rows. Its upper end is at least that at the last size."""
         _, curves = self.curves
         first = int(np.searchsorted(self.curves[0], math.log(self.losses.sizes[0]) - 1e-9))
         lower, value, _ = curves[first:].min(axis=0).tolist()
@@ -156,9 +162,9 @@ class Candidate:
 
 
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
-    """Return the curves, with an upper allowance for rows that are larger than all observed rows.
+    """Return the curves with a larger upper end, which allows for rows that are larger than all observed rows.
 
-    For the upper end, half of the largest loss is added to the median, just as half an error is added to a share.
+    The upper end starts from the median plus half of the largest row's loss, just as half an error is added to a share.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
@@ -169,7 +175,7 @@ def stretch(total: int) -> float:
     """Return the factor by which intervals are widened, in logarithms, because a table has few rows.
 
     Args:
-        total: the rows of the table.
+        total: the number of rows of the table.
 
     >>> stretch(60), round(stretch(85), 3), stretch(120)
     (1.3, 1.149, 1.0)
@@ -179,7 +185,7 @@ def stretch(total: int) -> float:
 
 
 def _stretched(curves: Float[np.ndarray, "s 3"], factor: float) -> Float[np.ndarray, "s 3"]:
-    """The curves with intervals that are wider by this factor in logarithms. An end at 0 stays there."""
+    """Return the curves with intervals that are wider by this factor in logarithms. A lower end of 0 stays 0."""
     if factor == 1:
         return curves
     lower, value, upper = np.maximum(curves, 1e-300).T
@@ -203,11 +209,11 @@ def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int)
 
 
 def grounded(candidates: list[Candidate]) -> list[Candidate]:
-    """Return the candidates, limited so that none is expected to fall below the noise that the best one has shown.
+    """Return the candidates, limited so that none is expected to fall below the noise that the best model has shown.
 
-    The ground is the limit of the model that is best with all rows. If its curve is flat, the remaining loss counts as
-    noise until a model is seen below it. The 5 % curves keep their own ends, so a possible gain by a worse model stays
-    open.
+    The ground of a candidate is the limit of the model that is best with all rows. If the curve of this model is flat,
+    the remaining loss counts as noise until a model is measured below it. The 5 % curves are not limited, so a possible
+    gain by a worse model stays open.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
     if not able:
@@ -221,8 +227,8 @@ def evened(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates, widened so that no interval is narrower than those of models tested on more rows.
 
     All models are tested on rows of one table. If a model has few splits, and none of them has the largest losses, its
-    standard error is small, although its error on new rows is not known better. The intervals at the last measured
-    size are compared, in logarithms. For the other models, the smallest width is the median of the models that were
+    standard error is small, although its error on new rows is not known better. The widths of the intervals at the last
+    measured size are compared, in logarithms. The least allowed width is the median width of the models that were
     tested on the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
@@ -232,7 +238,7 @@ def evened(candidates: list[Candidate]) -> list[Candidate]:
     ratios = [(end.value / end.lower, end.upper / end.value) for end in ends if end.lower > 0 and end.value > 0]
     if not ratios:
         return candidates
-    wider = stretch(known[0].total)  # the least widths are widened with the rest
+    wider = stretch(known[0].total)  # all widths are widened again later
     room = tuple(float(np.median([math.log(pair[k]) for pair in ratios])) / wider for k in range(2))
     fewer = [item.measured.model.name for item in known if item.losses.rows < SAME * most]
     return [dataclasses.replace(item, room=room) if item.measured.model.name in fewer else item for item in candidates]

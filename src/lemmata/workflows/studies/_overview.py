@@ -14,7 +14,7 @@ ROWS_OF_DIMENSION, LEAST_DISTINCT = 2000, 20
 
 
 def describe(dataset: Dataset) -> Data:
-    """Describe a study's table. At most 200 columns are described one by one."""
+    """Return the description of a study's table. Only the first 200 columns are described one by one."""
     spread = dataset.targets.std(axis=0)
     columns = zip(dataset.raw_features, dataset.inputs.T, dataset.categories, dataset.calendars, strict=True)
     return Data(
@@ -34,10 +34,10 @@ def describe(dataset: Dataset) -> Data:
 
 
 def _dimension(dataset: Dataset) -> tuple[float, float, float] | None:
-    """Estimate how many dimensions the standardised number columns fill, if fewer than the number of columns.
+    """Return an estimate, with its interval, of how many dimensions the standardised columns of numbers fill.
 
     Columns with few values are left out, because distances on a grid are often equal. The result is None if fewer than
-    two columns are left, or if the estimate depends on the number of rows.
+    two columns are left, if the estimate is not below the number of columns, or if a condition of the estimate fails.
     """
     rng = np.random.default_rng(0)
     rows = dataset.inputs[np.sort(rng.permutation(len(dataset.inputs))[:ROWS_OF_DIMENSION])]

@@ -1,4 +1,4 @@
-"""The user's own model on the user's own columns, given as an estimator or as a function that returns one."""
+"""Fit the user's own model to the user's own columns. The model is an estimator, or a function that returns one."""
 
 import functools
 import math
@@ -25,8 +25,8 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     """Return the user's model, and remarks on how it is fitted.
 
     The model is fitted to the user's own columns, in a data frame, so that a pipeline may choose columns by their
-    names. A model that cannot be fitted to these columns (because of texts or missing cells) gets the encoded columns
-    of the other models.
+    names. If the model cannot be fitted to these columns (because of texts or missing cells), it gets the encoded
+    columns of the other models.
 
     Args:
         source: an estimator with fit and predict, or "FILE.py:function", where the function returns one.
@@ -35,7 +35,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
 
     Raises:
         SettingError: if the source is not an estimator, or the file or its function cannot be used.
-        MissingFileError: if there is no such file.
+        MissingFileError: if `source` names a file that does not exist.
     """
     make, name, words = _of_file(source) if isinstance(source, str) else _of_object(source)
     name = name if name not in taken else f"{name} (own)"
@@ -48,7 +48,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
         return model, []
     plain = Model(name, name, words, False, functools.partial(_fit_encoded, make), _price, own=True)
     if _refusal(plain, dataset):
-        return model, []  # it fails in both cases, and the message about the user's own columns is more helpful
+        return model, []  # both fits fail, and the error for the user's own columns is more helpful
     note = (
         f"{name} cannot be fitted to the original columns ({reason}). Like the other models, it gets encoded columns. "
         "Numbers are standardised, texts are one-hot encoded, and missing cells are filled in."
@@ -63,19 +63,19 @@ def estimator_of(model: Model) -> Any:
 
 
 def _refusal(model: Model, dataset: Dataset) -> str:
-    """Return why the model cannot be fitted to some rows and predict other rows; empty if it can."""
+    """Return why the model cannot be fitted to some rows and predict other rows; empty if it can do both."""
     rows = np.random.default_rng(0).permutation(len(dataset.targets))[:TRIED]
     cut = max(len(rows) * 4 // 5, 1)
     given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])
     try:
         model.fit(given, dataset.targets[rows[:cut]], dataset.task, None)
-    except (Exception, SystemExit) as error:  # whatever somebody's estimator raises
+    except (Exception, SystemExit) as error:  # the user's estimator may raise any error
         return fault_of(error)
     return ""
 
 
 def labels_of(dataset: Dataset) -> np.ndarray | None:
-    """Return the user's own classes in the order of `dataset.classes`; None for numbers."""
+    """Return the classes as the user's table holds them, in the order of `dataset.classes`; None for numbers."""
     if dataset.classes is None:
         return None
     first = dataset.targets.argmax(axis=0)
@@ -84,7 +84,7 @@ def labels_of(dataset: Dataset) -> np.ndarray | None:
 
 
 def _check_kind(estimator: Any, task: str) -> None:
-    """Raise an error for a regressor of classes, and for a classifier of numbers."""
+    """Raise an error if the estimator is a regressor but the target holds classes, or a classifier for numbers."""
     from sklearn.base import is_classifier, is_regressor
 
     try:
@@ -117,12 +117,12 @@ def _fit_given(
     task: str,
     groups: Groups = None,
 ) -> Fit:
-    """Return the result of `_fit_as_given`. If the estimator asks for an absent column, say how to give it."""
+    """Return the result of `_fit_as_given`. If a column is absent that the estimator needs, the error has a remedy."""
     try:
         return _fit_as_given(make, labels, frame, y, task, groups)
     except LemmataError:
         raise
-    except Exception as error:  # whatever somebody's estimator raises
+    except Exception as error:  # the user's estimator may raise any error
         asked = [name for name in absent if repr(name) in str(error)]
         if not asked:
             raise
@@ -144,8 +144,8 @@ def _fit_as_given(
 
     Args:
         make: a function that returns an unfitted estimator.
-        labels: the user's own classes.
-        frame: all rows.
+        labels: the user's own classes (see `labels_of`); None for numbers.
+        frame: the first rows and the other rows.
         y: the targets of the first rows, as numbers or as one-hot columns of classes.
         task: "regression" or "classification".
         groups: the groups of the first rows. The estimator does not receive them.
@@ -192,7 +192,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
         estimator = make()
     except LemmataError:
         raise
-    except (Exception, SystemExit) as error:  # a program that exits has failed, too
+    except (Exception, SystemExit) as error:  # a program that exits has also failed
         raise SettingError(
             f"--model {file[:80]} cannot be used",
             found=line_of(error),
@@ -208,17 +208,17 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
 
 
 def _price(n: int, d: int, k: int) -> float:
-    """Return the price of a forest, as a guess of the price of the user's model."""
+    """Return the price of a random forest, as a guess of the price of the user's model."""
     return 1e-5 * n * math.sqrt(d) * k
 
 
 def _made(path: str, name: str) -> Any:
-    """Return the result of the named function in a file, in any process."""
+    """Return the result of the named function in a file. This function may run in any process."""
     with importing_beside(path):
         return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 
 
 @functools.cache
 def _module(path: str, written: int) -> Any:
-    """Import the file as it was when it was last written; `written` is this time."""
+    """Return the imported file. `written` is the time of its last change, so that a changed file is imported again."""
     return executed(path, "lemmata_user_model")

@@ -1,4 +1,4 @@
-"""The sizes at which a model is measured, and the numbers of splits. Table and model cost determine both."""
+"""Choose the sizes at which a model is measured, and the numbers of splits, from the table and the model's cost."""
 
 import math
 from collections.abc import Callable
@@ -11,36 +11,44 @@ from ._splits import BLOCKS, folds_of, held_out, number_of_splits, split_sizes
 
 FEWEST_SIZES = 3
 MOST_LEFT_OUT = 2500
-"""The largest number of rows for which a kernel is measured by leaving each row out once."""
+"""The largest number of rows for which a kernel is also measured on all rows, by leaving each row out once."""
 FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
-"""A size at which one fit of a model costs more than this is not measured.
+"""A size at which one fit of a model costs more seconds than this is not measured.
 
-The page says up to which size each model was measured.
+The second number is for a quick study. The page shows up to which size each model was measured.
 """
 SMALLEST_TOP, STEPS_DOWN = 32, 200
-"""A model that costs too much at the table's sizes is measured on fewer rows, but at least up to this many."""
-SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
-"""The largest allowed price of all fits at one size. The least number of splits is fitted even if it costs more."""
-FEW_ROWS, FEWEST_SPLITS = 400, 4
-"""If a table has fewer rows than this, the allowed cost falls in proportion, as more splits hold out the same rows.
+"""If a model costs too much at the table's sizes, a smaller largest size of at least 32 rows is searched for.
 
-On such tables, at least the second number of splits is measured, at any price.
+The second number is the number of candidates for this size.
+"""
+SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
+"""The largest allowed price of all fits at one size, in seconds; the second number is for a quick study.
+
+The least number of splits is fitted even if these splits cost more.
+"""
+FEW_ROWS, FEWEST_SPLITS = 400, 4
+"""If a table has fewer than `FEW_ROWS` rows, the allowed cost is lower in proportion to the number of rows.
+
+The reason is that more splits of few rows hold out the same rows again. On such tables, at least `FEWEST_SPLITS` splits
+are measured at any price.
 """
 LEAST_BLOCKS = 4
 """With --time, even a costly model is measured on at least this number of stretches of time."""
 WHOLE = 6.0
 """The allowed cost of holding out every row once at the last size, divided by the allowed price of one size."""
 COSTLY = 8.0
-"""If the least number of fits of a model costs more than this, the model is measured only at every second size."""
+"""If the least number of fits costs more seconds than this, the model is measured only at every second size."""
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
     """Return the sizes at which a model is measured, each with the numbers of its splits.
 
-    They depend on the table, the model's price and `quick`, but not on the machine.
+    The plan depends on the table, the model's price and `quick`, but not on the machine.
 
-    A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows, the
-    largest size of a kernel is all rows, each left out once. So the splits of a kernel end at 1,000 rows.
+    A kernel is fitted exactly up to 1,000 rows. With more rows, it is fitted approximately, with 1,000 rows as centres.
+    On tables of up to 2,500 independent rows, a kernel is also measured on all rows, by leaving each row out once. On
+    these tables, the splits of a kernel have at most 1,000 training rows.
     """
     total, k = len(dataset.targets), dataset.targets.shape[1]
     d = width_of(dataset)
@@ -58,15 +66,15 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     seconds = (QUICK_SIZE_SECONDS if quick else SIZE_SECONDS) * min(1.0, total / FEW_ROWS)
     fewest = float(FEWEST_SPLITS) if total < FEW_ROWS else 0.0
     allowed = lambda n: max(seconds / max(model.price(n, d, k), 1e-9), fewest)
-    if ordered:  # the same stretches at every size
+    if ordered:  # every size has the same stretches
         number = int(np.clip(allowed(sizes[-1]), LEAST_BLOCKS, BLOCKS))
         stretches = np.unique(np.linspace(0, BLOCKS - 1, number).round().astype(int)).tolist()
         return [(n, tuple(stretches)) for n in sizes]
     plan = []
     for n in sizes:
         number = number_of_splits(total, n, quick, allowed(n))
-        # At the last size, every row is held out once if this is cheap, because a few rows may have much of the loss.
-        # If a kernel is also measured on all rows, each row is held out there, so a quick study need not do this.
+        # At the last size, every row is held out once if this is cheap, because a few rows may have much of the loss. A
+        # quick study does not do this for a kernel that is also measured on all rows, where each row is held out.
         whole = math.ceil(total / held_out(total, n))
         if (
             n == sizes[-1]
@@ -82,10 +90,10 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 
 
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """Return the sizes at which a fit costs at most this much. If these are too few, smaller sizes replace them.
+    """Return the sizes at which a fit costs at most `seconds`. If there are fewer than three, use smaller sizes.
 
-    So a model that is too expensive at all but one or two sizes of a large table is measured at smaller sizes instead,
-    as many as the given sizes. If even 32 rows are too expensive, the first three sizes are returned.
+    A model that is too expensive at most sizes of a large table is thus measured at smaller sizes, up to as many as the
+    given sizes. If even 32 rows are too expensive, the first three sizes are returned.
     """
     within = [n for n in sizes if price(n) <= seconds]
     if len(within) >= FEWEST_SIZES:
@@ -100,9 +108,9 @@ def _between(low: int, high: int, number: int) -> list[int]:
 
 
 def left_out(dataset: Dataset) -> bool:
-    """Whether the table is measured as a whole by leaving out each row.
+    """Whether kernels are measured on the whole table by leaving out each row.
 
-    This is so if rows are few and independent, and no column is made from the targets of other rows.
+    The table must have at most 2,500 independent rows, and no column that is made from the targets of other rows.
     """
     few = len(dataset.targets) <= MOST_LEFT_OUT
     return few and dataset.groups is None and dataset.order is None and not dataset.texts

@@ -1,4 +1,4 @@
-"""The question about a table, and its losses in the user's unit."""
+"""The question of a study about a table, and losses in the unit of the user's metric."""
 
 import dataclasses
 
@@ -8,12 +8,12 @@ from lemmata.workflows.records import spell, spell_asked
 from ._metrics import Metric
 
 GAIN = 0.9
-"""If no value is requested, the study asks how many rows cut the error, in the unit that is shown, by a tenth."""
+"""The factor of the error to reach if no value is requested: the shown error is to fall by a tenth."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """The question about a table.
+    """The question of a study about a table.
 
     Args:
         unit: the metric.
@@ -22,12 +22,12 @@ class Question:
         spread: the variance of the target.
         guessing: the loss of a guess that uses no inputs.
         cost: the price of a row, if it is known.
-        used: the number of rows that the study used, if it is smaller.
+        used: the number of rows that the study used, if this number is smaller than `total`; otherwise None.
         rare: the classes with fewer than 8 rows, in words.
         more: the kind of rows that the user could add: "rows", or "rows of new groups".
-        drifts: whether older rows no longer help, so that numbers of rows have no meaning.
-        constant: the prediction of guessing, in words; empty means the words of the unit.
-        in_time: whether rows have an order, and stretches of rows are forecast.
+        drifts: whether older rows no longer help, so that the number of needed rows has no meaning.
+        constant: the prediction of guessing, in words; empty means the default words for the metric.
+        in_time: whether rows have an order, so that later rows are forecast from earlier rows.
     """
 
     unit: Metric
@@ -49,7 +49,7 @@ class Question:
         return Interval(value, min(ends), max(ends))
 
     def _told(self, loss: float) -> float:
-        """Return a loss in the unit of the metric. A share cannot exceed 1."""
+        """Return a loss in the unit of the metric. A loss counts at most as the largest possible loss of the metric."""
         return self.unit.told(min(loss, self.unit.most), self.spread)
 
     def say(self, loss: float) -> str:
@@ -65,9 +65,9 @@ class Question:
         """Return a loss and its interval in words, such as "accuracy 95.0 % (94.1 % to 95.8 %)".
 
         Args:
-            interval: the interval of losses.
-            like: the requested number; if it has more decimals than are shown, all three numbers get the same number of
-                decimals.
+            interval: the loss and its interval.
+            like: the requested number, as text. If it has more decimals than are usually shown, all three numbers get
+                as many decimals.
         """
         ends = sorted((interval.lower, interval.upper), reverse=self.unit.rises)
         values = [self._told(loss) for loss in (interval.value, *ends)]

@@ -1,4 +1,4 @@
-"""The expected average precision on new rows, from a few held-out rows."""
+"""Estimate the average precision on new rows from a few held-out rows."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,18 +13,18 @@ def expected_precision(
 
         p TPR / (p TPR + (1 - p) FPR),
 
-    where p is the share of positive rows. TPR and FPR are the shares of positive rows and of other rows with this rank
-    or a higher one. scikit-learn's `average_precision_score` counts each positive row itself among the rows that are
-    ranked at least as high. With P positive rows, this makes the value too large by a share of about 1/P. For example,
-    with 5 positive rows among 500 and scores without information, its mean is 0.02 instead of 0.01. Here, only the
-    other P - 1 positive rows give the TPR of a row (1/2 for a single one). The table gives p, because average
-    precision has no value on rows without a positive row. The two values agree if P is large, and if the ranking is
-    perfect.
+    where p is the share of positive rows. TPR and FPR are the shares of positive rows and of other rows that are ranked
+    at least as high. scikit-learn's `average_precision_score` counts each positive row itself among these rows. With P
+    positive rows, this makes its value too large by a share of about 1/P. For example, with 5 positive rows among 500
+    and random scores, the mean of its value is 0.02 instead of 0.01. This function computes the TPR of a positive row
+    from the other P - 1 positive rows only (1/2 if there is none). The share p is that of the table, because average
+    precision has no value on rows without a positive row. The values of the two functions agree if P is large, and if
+    the ranking is perfect.
 
     Args:
         positive: which rows are positive.
         scores: the scores of the rows; rows with higher scores are ranked first.
-        share: the share p of positive rows in the table; None means their share in these rows.
+        share: p, the share of positive rows in the table; None means their share in these rows.
 
     >>> y = np.arange(1000) < 10
     >>> bool(abs(expected_precision(y, np.zeros(1000)) - 0.01) < 1e-12), expected_precision(y, 1.0 * y)
@@ -46,7 +46,7 @@ def expected_precision(
 def mean_precision(
     y: Float[np.ndarray, "m k"], scores: Float[np.ndarray, "m k"], shares: tuple[float, ...] = ()
 ) -> float:
-    """Return `expected_precision` of the second of two classes, or its mean over the classes that the rows have.
+    """Return `expected_precision` of the second of two classes, or the mean over the classes that occur in the rows.
 
     Args:
         y: the classes as one-hot columns.

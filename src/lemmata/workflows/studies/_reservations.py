@@ -1,4 +1,4 @@
-"""Facts that you must know before you rely on a study: about the table, the unit, the models and the answers."""
+"""Return facts that you must know before you rely on a study: about the unit, the models and the answers."""
 
 from collections.abc import Sequence
 
@@ -18,13 +18,13 @@ from ._units import say_unit
 
 
 def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Sequence[str]) -> list[Finding]:
-    """Return the remarks that are also among the answers, and the remarks about the unit.
+    """Return the findings that are also among the answers, and the findings about the metric.
 
     Args:
         found: the test for signal.
         asked: the question of the study.
         dataset: the table.
-        in_time: the findings that only rows with an order have, such as drift.
+        in_time: the sentences that only exist for rows with an order, such as a sentence about drift.
     """
     told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
     told.append(("unit", say_unit(asked.unit, dataset)))
@@ -35,14 +35,14 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
 def about_models(
     candidates: Sequence[Candidate], dataset: Dataset, few: Dataset, theory: dict[str, list[TheoryPoint]], quick: bool
 ) -> list[Finding]:
-    """Report models that were fitted differently than requested, or not at all.
+    """Return findings about approximate fits, the rows of the theory, a theory that was left out, and broken fits.
 
     Args:
         candidates: the models.
         dataset: the table.
         few: the rows on which the theory is computed.
-        theory: the results of the theory, by model.
-        quick: whether the theory is left out because the study is quick.
+        theory: the results of the theory by the name of the model.
+        quick: whether the study is quick and therefore has no theory.
     """
     findings = []
     kernels = [item.measured for item in candidates if item.measured.model.kernels]

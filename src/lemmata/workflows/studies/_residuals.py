@@ -1,4 +1,4 @@
-"""The held-out rows that the best model predicts worst."""
+"""Find the held-out rows that the best model predicts worst."""
 
 from lemmata.workflows.records.studies import Residual
 
@@ -12,12 +12,12 @@ from ._scorers import Scored
 from ._splits import split
 
 AFFORDABLE = 5.0
-"""The allowed seconds of the fit whose residuals are shown. If the largest size costs more, a smaller one is used."""
+"""The most seconds for the fit whose residuals are shown. If the largest size costs more, a smaller size is used."""
 MOST_SHOWN = 1000
 
 
 def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[Residual]:
-    """Return at most 1,000 held-out rows of one split at the largest affordable size, with the largest loss first."""
+    """Return at most 1,000 held-out rows of one split at the largest affordable size, the largest loss first."""
     total, outputs = len(dataset.targets), dataset.targets.shape[1]
     sizes = [n for n, _ in planned(model, dataset)]
     cheap = [n for n in sizes if model.price(n, width_of(dataset), outputs) <= AFFORDABLE] or sizes[:1]
@@ -25,7 +25,7 @@ def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[R
     test = test[:MOST_SHOWN]
     fit = fitted(model, dataset, train, test)
     said = fit.chances if fit.chances is not None else fit.outputs
-    # A score of all rows together has no loss of a single one.
+    # A score that is computed from all rows together has no loss for a single row.
     single = (absolute if dataset.classes is None else brier) if isinstance(unit.rows, Scored) else unit.rows
     rows = single(dataset.targets[test], said, spread_of(dataset))
     if dataset.classes is None:

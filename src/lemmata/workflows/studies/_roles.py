@@ -1,4 +1,4 @@
-"""The role of each column of a table, and the rows that can be used."""
+"""Find the role of each column of a table, and the rows that can be used."""
 
 import dataclasses
 import difflib
@@ -21,7 +21,7 @@ from ._suspects import suspects
 
 FEWEST_ROWS = 20
 _MANY_LOST = 0.05
-"""If a larger share of the rows than this has no target, a warning precedes the results."""
+"""If at least this share of the rows has no target, a warning precedes the results."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,20 +72,20 @@ def assign_roles(
 
 
 def _kept(group: str | None, time: str | None) -> str:
-    """Return a sentence on how to use a column that determines the splits as an input, too."""
+    """Return the advice that --keep also makes the columns of --group and --time inputs."""
     named = [f"--keep {name!r} makes it an input, too" for name in (group, time) if name is not None]
     return "".join(f"; {each}" for each in named)
 
 
 def _one_name(option: str, name: object) -> str | None:
-    """Return the name of a column. A number, or a name of several levels, selects the column with this name.
+    """Return the name of a column as text. A number or a tuple (a name of several levels) is converted to text.
 
     Raises:
         SettingError: if the name is a list or an array.
     """
     if name is None or isinstance(name, str):
         return name
-    if isinstance(name, int | float | tuple):  # numbers, and names of several levels
+    if isinstance(name, int | float | tuple):  # a tuple is a name of several levels
         return str(name)
     raise SettingError(
         f"--{option} is not the name of a column",
@@ -114,7 +114,7 @@ def _columns_rule(table: Table) -> str:
 
 
 def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
-    """Return the columns of the target (several for a matrix of an NPZ file), and its name."""
+    """Return the columns of the target (several for a matrix of an NPZ file), and the name of the target."""
     name = target if target is not None else table.default_target
     if name is None:
         raise DataError(
@@ -143,10 +143,10 @@ class Plain:
 
     Args:
         frame: the columns.
-        dated: the columns that may say when rows were observed (`_is_date`).
+        dated: the columns that may hold the times at which rows were observed (`_is_date`).
         firsts: the first date of each date column (`first_days`).
-        notes: how numbers were read.
-        findings: findings about words among numbers that were read as missing.
+        notes: remarks on how numbers were read.
+        findings: findings about cells that were read as missing, suspicious values, and unclear dates.
     """
 
     frame: pl.DataFrame
@@ -184,9 +184,9 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
 
 
 def _is_date(column: pl.Series) -> bool:
-    """Whether the column may say when rows were observed: dates, and times of day in increasing order.
+    """Whether the column may hold the times at which rows were observed: dates, or times of day in increasing order.
 
-    Durations do not say this, and neither do times of day that are not in increasing order.
+    Durations do not count, and neither do times of day in another order.
     """
     if column.dtype == pl.Time:
         return column.drop_nulls().is_sorted()
@@ -194,7 +194,7 @@ def _is_date(column: pl.Series) -> bool:
 
 
 def _unclear_dates(table: Table, needed: Sequence[str]) -> list[Finding]:
-    """Warn of texts that are dates, but whose order of day, month and year is not clear."""
+    """Return a warning for each text column of dates whose order of day, month and year is not clear."""
     found = []
     for name in needed:
         both = unclear(table.frame[name]) if table.frame[name].dtype == pl.String else ""
@@ -207,11 +207,11 @@ def _unclear_dates(table: Table, needed: Sequence[str]) -> list[Finding]:
 
 
 def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str | None = None) -> pl.Series:
-    """Return a target of numbers as a study reads it. Cells without a number are missing.
+    """Return a target of numbers, read in the same way as in a study. Cells without a number are missing.
 
     Args:
         table: the table as read.
-        inputs: the columns that also show the decimal mark.
+        inputs: the other columns in which the decimal mark is looked for.
         name: the target.
         decimal: the decimal mark; None if it is read from the cells.
 
@@ -232,7 +232,7 @@ def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str 
 
 
 def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Series], list[str], list[Finding]]:
-    """Convert texts that are numbers to numbers, and return notes on the conversion."""
+    """Convert text columns of numbers to numbers. Return all columns, with notes and findings on the conversion."""
     check_decimal(decimal)
     texts = {column.name: stripped(column) for column in read if column.dtype == pl.String}
     mark = decimal or decimal_mark(texts.values())
@@ -297,8 +297,8 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
 
 
 def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
-    """Return a sentence that this many rows have no target and are not part of the study."""
-    empty = int(frame.select(pl.all_horizontal(pl.all().is_null()).sum()).item())  # lines without any cell are no rows
+    """Return a warning if at least 5 % of the rows have no target and are therefore not part of the study."""
+    empty = int(frame.select(pl.all_horizontal(pl.all().is_null()).sum()).item())  # empty lines do not count as rows
     lost = int(frame.select(pl.any_horizontal(pl.col(roles.targets).is_null()).sum()).item()) - empty
     if lost < max(_MANY_LOST * (frame.height - empty), 1):
         return []
@@ -321,7 +321,7 @@ def enough(rows: int, name: str, after: str = "") -> None:
 
 
 def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
-    """Leave out rows without a target and, on request, rows with a missing cell in a column that is not empty."""
+    """Return the rows with a target. If `drop` is set, leave out rows with missing cells outside empty columns."""
     frame = frame.select(list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets])))
     void = [name for name in roles.targets if frame[name].null_count() == frame.height]
     if void:

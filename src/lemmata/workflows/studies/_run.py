@@ -1,4 +1,4 @@
-"""Run the study of a table: from the table to the record."""
+"""Run the study of a table and return a record of its results."""
 
 import concurrent.futures
 import dataclasses
@@ -55,10 +55,10 @@ from ._standing import beats_guessing, eligible
 
 TRAINING_ROWS = 300
 MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
-"""No model is begun after this share of the time limit (less the time for the page). Theory gets the rest."""
+"""No further model is begun after this share of the time limit, less the seconds for the page. Theory gets the rest."""
 BAND = 24
 MOST_THREADS = 8
-"""The most threads that measure models in parallel. Fits release Python's lock, so one process is enough."""
+"""The most threads that measure models in parallel. Fits release Python's global lock, so one process is enough."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -70,7 +70,7 @@ def run_study(
     started: float | None = None,
     executor: concurrent.futures.Executor | None = None,
 ) -> StudyRecord:
-    """Test for signal, and estimate which model predicts best, how much data you need, and what more data would bring.
+    """Test whether columns predict the target. Estimate the best model, the needed rows, and the gain from more rows.
 
     Args:
         dataset: the table.
@@ -86,15 +86,15 @@ def run_study(
     Raises:
         UnknownNameError: if there is no model with such a name.
         SettingError: if an option is out of its bounds.
-        PrecisionError: if float64 is off.
+        PrecisionError: if float64 is not enabled in JAX.
     """
     require_float64("a study")
     asked = question(dataset, options)
     job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor, asked)
     with one_blas_thread(), warnings.catch_warnings():
-        # only for models that people use, and once, because all threads share the state of warnings
+        # Ignore warnings of other libraries. The filter is set once, because all threads share it.
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
-        # scikit-learn resets these filters on its threads.
+        # scikit-learn resets the filters on its threads.
         warnings.showwarning = functools.partial(_shown, warnings.showwarning)
         try:
             job.measure()
@@ -143,10 +143,10 @@ class _Job:
         return math.inf if limit is None else self.started + share * limit
 
     def measure(self) -> None:
-        """Run the test for signal and measure the curves of the models, in parallel."""
+        """Run the test for signal and measure the learning curves of the models in parallel."""
         self.progress("Looking for signal", 0, 1)
-        # The longest fits come first, so that the threads end together. If time is limited, the most used models come
-        # first.
+        # The longest fits come first, so that the threads end together. With a time limit, the usual models and the
+        # linear and RBF kernels come first, the cheapest of them first.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
                                          self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
         waiting = sorted(self.models, key=lambda model: -price[model.name])
@@ -188,14 +188,14 @@ class _Job:
             )
 
     def look(self) -> Signal:
-        """Run the test for signal, on any thread."""
-        with jax.enable_x64(True):  # a setting of each thread
+        """Run the test for signal. This method may run on any thread."""
+        with jax.enable_x64(True):  # each thread has its own setting
             return signal(self.dataset, self.options.seed)
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
-        """Measure and forecast a model's curve, and apply the theory to the model if there is time.
+        """Measure and forecast a model's learning curve, and apply the theory to the model if there is time.
 
-        This may run on any thread.
+        This method may run on any thread.
         """
 
         def told(share: float) -> None:
@@ -203,7 +203,7 @@ class _Job:
                 raise KeyboardInterrupt
             self.shares[model.name] = share
 
-        with jax.enable_x64(True):  # a setting of each thread
+        with jax.enable_x64(True):  # each thread has its own setting
             asked = (self.options.seed, self.options.quick, deadline, told, self.executor, self.encoded)
             measured = measure(model, self.dataset, *asked)
             beside = self.options.claims or not self.options.quick
@@ -212,7 +212,7 @@ class _Job:
             if time.monotonic() < end and beside:
                 self.theory[model.name] = theory(measured, self.few)
             self.spectra[model.name] = spectral(measured, self.few)
-            measured = dataclasses.replace(measured, modes=None)  # as many numbers as the Gram matrix has
+            measured = dataclasses.replace(measured, modes=None)  # the eigenvectors are as large as the Gram matrix
         self.shares[model.name] = 1.0
         unit = self.question.unit
         losses = measured.losses[unit.name]
@@ -234,7 +234,7 @@ class _Job:
                 return
             self.candidates.append(found)
             self.findings += [Finding("splits", (), text) for text in found.measured.notes]
-        except (Exception, SystemExit) as error:  # errors of a model that may be the user's; others continue
+        except (Exception, SystemExit) as error:  # the model may be the user's own; the other models continue
             what = fault_of(error)
             why = what if isinstance(error, UnmeasuredError) else f"the model could not be fitted ({what})"
             self.note("model", f"{model.title} was left out: {why}.")
@@ -242,7 +242,7 @@ class _Job:
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
-        """Examine the theorems that apply to these data. On request, compare trained networks with their kernels."""
+        """On request, examine the theorems that apply to the data, and compare trained networks with their kernels."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return
@@ -266,7 +266,7 @@ class _Job:
         return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
     def record(self) -> StudyRecord:
-        """Return all known results as the record that is written."""
+        """Return all results so far as a record."""
         assert self.signal is not None
         if self.dataset.order is None:
             self.candidates = evened(self.candidates)
@@ -309,7 +309,8 @@ class _Job:
         )
 
     def steadiest(self) -> Candidate | None:
-        """With an order: the model with the least loss at any size. Drift may make all models worse with more rows."""
+        """With an order: return the model that uses columns and has the smallest loss at any of its sizes."""
+        # With drift, the loss of every model may rise with more rows.
         knowing = [item for item in self.candidates if not item.measured.model.naive]
         if self.dataset.order is None or not knowing:
             return None
@@ -321,7 +322,7 @@ class _Job:
         return [] if steadiest is None else drift(steadiest, self.question)
 
     def about_time(self, best: Candidate | None) -> list[str]:
-        """With an order: say whether the last value predicts better than the columns."""
+        """With an order: return a sentence if a naive model predicts better than every model that uses the columns."""
         steadiest, found = self.steadiest(), []
         if best is None or steadiest is None or not best.measured.model.naive:
             return found
@@ -332,7 +333,7 @@ class _Job:
         return found
 
     def shown(self) -> list[Candidate]:
-        """The models as the answers used them: none is expected below the noise that the best model has shown."""
+        """Return the models that the answers use. No model is expected to fall below the limit of the best model."""
         seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 
@@ -381,13 +382,13 @@ class _Job:
 
 
 def _shown(show: Callable[..., None], message: Warning | str, category: type[Warning], name: str, *more: Any) -> None:
-    """Show a warning from lemmata's own files."""
+    """Show a warning only if it comes from one of lemmata's own files."""
     if pathlib.Path(__file__).parents[2] in pathlib.Path(name).parents:
         show(message, category, name, *more)
 
 
 def _one_openmp_thread() -> None:
-    """Limit OpenMP to one thread, because it counts its threads for each calling thread.
+    """Limit OpenMP to one thread, because OpenMP counts its threads separately for each calling thread.
 
     On two cores, two fits with two OpenMP threads each were three times slower in parallel than one after the other.
     """
@@ -395,5 +396,5 @@ def _one_openmp_thread() -> None:
 
 
 def _peak_gib() -> float:
-    """The peak memory of this process; Linux counts it in KiB."""
+    """Return the peak memory of this process in GiB. Linux reports the peak in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

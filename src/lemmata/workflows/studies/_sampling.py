@@ -6,16 +6,16 @@ from jaxtyping import Int
 
 
 def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
-    """Draw at most `most` of the rows without replacement, and return them in their order.
+    """Return at most `most` of the rows, drawn without replacement, in increasing order.
 
-    With groups, the groups are drawn one after the other, until the next group would give too many rows. If this gives
-    fewer than two groups or less than half of `most` rows, single rows are drawn, which cuts the large groups.
+    With groups, whole groups are drawn one after the other, until the next group would give too many rows. If this
+    gives fewer than two groups or less than half of `most` rows, single rows are drawn instead, which cuts groups.
 
     Args:
         total: N, the number of rows.
         most: the number of wanted rows, at least 1.
         seed: the seed of the draw.
-        groups: the group of each row.
+        groups: the group of each row, or None.
 
     >>> drawn(6, 4, 0, np.array([0, 0, 1, 1, 2, 2]))
     array([0, 1, 4, 5])
@@ -33,7 +33,7 @@ def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None
 
 
 def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"]) -> str:
-    """Describe the sampling by `drawn`."""
+    """Return a description of how `drawn` has chosen the rows."""
     if groups is None:
         return "drawn at random"
     used, here = np.unique(groups[chosen], return_counts=True)
@@ -43,7 +43,7 @@ def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"
 
 
 def group_codes(column: pl.Series) -> Int[np.ndarray, " N"]:
-    """Return a number for each different value of a column. A missing cell counts as a value.
+    """Return, for each cell of a column, the number of its value. Missing cells have the number -1.
 
     >>> group_codes(pl.Series(["b", "a", None, "b"]))
     array([ 2,  1, -1,  2])

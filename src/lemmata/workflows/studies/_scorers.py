@@ -1,4 +1,4 @@
-"""Apply scikit-learn's or the user's own scores to given predictions: the value, and what each row adds to it."""
+"""Apply scikit-learn's or the user's own scores to given predictions. Compute the contribution of each row."""
 
 import dataclasses
 import functools
@@ -14,10 +14,10 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from ._ranked import mean_precision
 
 PARTS, FINE = 5, 40
-"""The numbers of parts of the held-out rows, which are left out in turn for the variance of a score.
+"""The numbers of parts of the held-out rows that are left out in turn to estimate the variance of a score.
 
-This is done for a score that is not a mean over rows. Each part costs a call of scikit-learn. A few parts are enough on
-many splits, whose mean variance is accurate. The larger number is for a single measurement on all rows.
+This is done for a score that is not a mean over rows. Each part costs a call of scikit-learn. `PARTS` parts are enough
+if there are many splits, because their mean variance is accurate. `FINE` is for a single measurement on all rows.
 """
 RANKED = "average_precision"
 """The scorer whose value is too high if a class has few rows."""
@@ -64,21 +64,21 @@ class _Chances(_Labels):
 
 @dataclasses.dataclass(frozen=True)
 class Scored:
-    """The loss of predictions under a scorer, and what each row adds to the loss.
+    """The loss of predictions under a scorer, and the contribution of each row to the loss.
 
-    Call this object with targets and outputs. It returns an array over rows whose mean is the loss. The variance of the
-    array over m estimates the variance of the loss by the jackknife, which leaves out a fifth of the rows (or groups)
-    at a time. Leaving out fifths is also valid for medians, but leaving out single rows is not (Shao and Wu 1989). The
-    loss is nan if all rows have one class.
+    Call this object with targets and outputs. The result is an array over the m rows whose mean is the loss. The
+    variance of this array divided by m estimates the variance of the loss by the jackknife. The jackknife leaves out a
+    fifth of the rows (or groups) at a time. Leaving out fifths is also valid for medians, but leaving out single rows
+    is not (Shao and Wu 1989). The loss is nan if all rows have the same class.
 
     Args:
-        scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer
+        scorer: a name that scikit-learn's `get_scorer` accepts, a function of true and predicted targets, or a scorer
             object, which is called as `scorer(estimator, x, y)`.
         task: "regression" or "classification".
         perfect: the score of perfect predictions.
-        sign: 1 if a better model has the larger score, else -1.
-        probable: whether the outputs are probabilities.
-        several: the name of the scorer for three or more classes, if it differs.
+        sign: 1 if a better model has the larger score, otherwise -1.
+        probable: whether the scorer needs probabilities as outputs.
+        several: the name of the scorer for three or more classes; None if the scorer is the same.
         labels: the scorer's labels of the classes, in increasing order; empty for 0, 1, ...
         order: for each label, the column of the targets.
         shares: the share of each class in the table, which average precision needs (`mean_precision`).
@@ -108,8 +108,8 @@ class Scored:
             y: the targets.
             output: the predictions.
             spread: not used.
-            members: the groups of the rows, if they have any.
-            parts: the number of parts that are left out.
+            members: the groups of the rows; None without groups.
+            parts: the number of parts that are left out in turn.
         """
         return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
 
@@ -173,17 +173,17 @@ def takes_estimator(scorer: Callable[..., Any]) -> bool:
 def influences(
     loss: Callable[[np.ndarray], float], rows: int, members: np.ndarray | None, parts: int = PARTS
 ) -> Float[np.ndarray, " m"]:
-    """Return an array over m rows with the loss as mean, whose variance over m is the jackknife variance of the loss.
+    """Return an array over m rows. Its mean is the loss; its variance over m is the jackknife variance of the loss.
 
-    Let G parts be left out one at a time, and let leaving out part g give the loss L_g. The jackknife's variance is (G
-    - 1) times the mean of (L_g - mean L)². So each of m units in part g gets the deviation sqrt(m (G - 1)) (L_g - mean
-    L).
+    Let G parts be left out one at a time, and let L_g be the loss without part g. The jackknife's variance is (G - 1)
+    times the mean of (L_g - mean L)². So each row (or group) in part g gets the deviation
+    sqrt(m (G - 1)) (L_g - mean L), where m is the number of rows (or groups).
 
     Args:
         loss: a function from a mask to the loss of the rows that the mask keeps.
-        rows: the number of rows, m.
-        members: the group of each row, which is not split, or None.
-        parts: the number of parts that are left out.
+        rows: the number of rows.
+        members: the group of each row, or None. No group is cut into several parts.
+        parts: G, the number of parts.
 
     >>> values = np.random.default_rng(0).normal(size=400)
     >>> found = influences(lambda kept: values[kept].mean(), 400, None)
@@ -204,7 +204,7 @@ def influences(
 
 
 def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Return the classes in increasing order, as in scikit-learn, and the position of each among the given classes.
+    """Return the classes in increasing order, as in scikit-learn, and the position of each class in `labels`.
 
     >>> increasing(np.array(["b", "a"])), increasing(None)
     ((('a', 'b'), (1, 0)), ((), ()))
@@ -216,9 +216,10 @@ def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, .
 
 @functools.cache
 def scorer_tasks() -> dict[str, str]:
-    """Return the scorers of scikit-learn that score predictions of numbers or of classes, each with its task.
+    """Return the names of scikit-learn's scorers for predictions of numbers or classes, each with its task.
 
-    Scorers of clusterings and of rows with several labels are left out, and so is a ratio that has no best value.
+    Scorers of clusterings and of rows with several labels are left out. The positive likelihood ratio is also left out,
+    because it has no best value.
 
     >>> scorer_tasks()["neg_max_error"], scorer_tasks()["f1_macro"], "rand_score" in scorer_tasks()
     ('regression', 'classification', False)

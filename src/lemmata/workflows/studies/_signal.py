@@ -1,4 +1,4 @@
-"""Test whether there is anything to learn: whether targets belong to their rows, before any other answer."""
+"""Test, before any other answer, whether there is anything to learn: whether the columns predict the target."""
 
 import dataclasses
 import math
@@ -29,30 +29,31 @@ class Signal:
         p_value: the p-value of the test.
         error: the smallest leave-one-out squared error of two kernels, relative to predicting the mean. For the blocks
             of a series, it is the error of the models, relative to the best naive forecast.
-        by_chance: this error in the median arrangement of the targets.
+        by_chance: the error for the median arrangement of the targets.
         rows: the number of rows that were tested.
-        grouped: whether groups were declared.
-        copies: how many rows of the whole table repeat an earlier row, including the target. With groups, only
-            duplicates in another group count. The test assumes independent rows, and duplicates are not independent.
+        grouped: whether the rows have groups.
+        copies: the number of rows of the whole table that repeat an earlier row, including the target. With groups,
+            only copies in another group count. The test assumes independent rows, and copies are not independent.
         total: the number of rows of the whole table.
-        kind: what was shuffled. "rows": targets among rows. "held-out rows": targets of rows that models of other rows
-            predict. "both": these two, if neither shows a signal. "within groups": targets within groups.
-            "whole groups": the targets of whole groups. "groups": these two, if neither shows a signal. "time": the
-            target in time.
-        least: the smallest p-value that this test can give. If it is above the level, the test can find nothing.
-        shuffles: how many arrangements of the targets were tested besides the observed one; 0 if a series was forecast
-            by blocks.
-        groups: how many groups were tested, or 0.
+        kind: the rearranged targets. "rows": among rows. "held-out rows": among rows that are predicted by models of
+            other rows. "both": both of these tests were done, and neither finds a signal. "within groups": among the
+            rows of each group. "whole groups": between whole groups. "groups": both of these tests were done, and
+            neither finds a signal. "time": in time.
+        least: the smallest p-value that this test can give. If `least` is above the level, the test cannot find a
+            signal.
+        shuffles: the number of arrangements of the targets that were tested besides the observed one; 0 if a series was
+            forecast by blocks.
+        groups: the number of groups that were tested; 0 without groups.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
             would be found in most cases. It is infinite if no signal would be found. For series, it is only
-            approximate. For shifts, it is how far the errors in the best percent of the shifts are below the median
-            error, or the share that the best column explains in its best percent of the shifts. For blocks, it is twice
-            the relative difference of errors that the t-test would call significant. With groups, it is about rows
-            minus the means of their groups.
+            approximate. For shifts, it is the larger of two numbers: how far the errors in the best percent of the
+            shifts are below the median error, and the share that the best column explains in its best percent of the
+            shifts. For blocks, it is twice the relative difference of errors that the t-test would call significant.
+            With groups, it refers to targets minus the means of their groups.
         between: the same as `visible`, but for the means of the groups; nan if whole groups were not exchanged.
         powers: the same as `visible`, but for each kind of signal (`_signal_power`); empty if a signal was found.
-        held: the number of held-out rows on which models were tested; 0 if there were none. The models were fitted to
-            equally many other rows.
+        held: the number of held-out rows on which models were tested; 0 without this test. The models were fitted to
+            about as many other rows.
         alike: whether every column has so few values that equal rows are expected.
     """
 
@@ -78,16 +79,16 @@ class Signal:
 def signal(dataset: Dataset, seed: int = 0) -> Signal:
     """Test whether the columns predict the target.
 
-    The targets are permuted over the rows 199 times. The statistics are exact leave-one-out errors of a linear and a
-    Gaussian kernel with intercepts, each the smallest over seven ridges. Further statistics measure how much the best
-    few single columns explain. Each statistic is standardised by its own distribution over all 200 arrangements, and
-    the largest one counts (`extremes`). If rows are exchangeable and independent of the targets, all 200 values are
-    exchangeable. So the p-value is at most p with probability at most p. At most 400 rows are drawn, or 800 for a
-    target of one or two columns. Larger tables get a second test with held-out rows (`of_held_out`), and each test has
-    half of the level.
+    The targets are permuted over the rows 199 times. Two statistics are the exact leave-one-out errors of a linear and
+    a Gaussian kernel with intercepts, each the smallest over seven ridges. Further statistics measure how much the best
+    few columns explain. Each statistic is standardised by its own distribution over all 200 arrangements, and the
+    largest standardised statistic of an arrangement counts (`extremes`). If rows are exchangeable and independent of
+    the targets, all 200 values are exchangeable. So the p-value is at most p with probability at most p. At most 400
+    rows are drawn, or 800 for a target of one or two columns. Larger tables get a second test with held-out rows
+    (`of_held_out`), and each of the two tests has half of the level.
 
     With groups, targets are shuffled within groups, or exchanged between whole groups (`of_groups`). With an order, the
-    targets are shifted in time, and later blocks are forecast (`of_time`).
+    targets are shifted in time, and later blocks of rows are forecast (`of_time`).
 
     >>> from lemmata.workflows.studies import load_dataset
     >>> signal(load_dataset("iris")).found
@@ -109,9 +110,9 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
 
 
 def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
-    """Permute targets over rows.
+    """Test by permutations of the targets over rows.
 
-    For large tables, targets are also permuted over held-out rows. Each test then has half of the level.
+    For large tables, targets are also permuted over held-out rows. Each of the two tests then has half of the level.
     """
     most = _MORE_ROWS if dataset.targets.shape[1] <= _FEW_OUTPUTS else ROWS
     if len(dataset.targets) <= most:
@@ -130,7 +131,7 @@ def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
 
 
 def _codes(pooled: Float64[np.ndarray, "n q"]) -> Int[np.ndarray, "n q"]:
-    """Return the codes of texts, from 0 and without gaps. Missing texts have their own code."""
+    """Return the codes of texts, numbered from 0 without gaps in each column. Missing texts have their own code."""
     codes = np.zeros(pooled.shape, dtype=int)
     for j, column in enumerate(pooled.T):
         codes[:, j] = np.unique(column, return_inverse=True)[1].reshape(-1)
@@ -138,7 +139,7 @@ def _codes(pooled: Float64[np.ndarray, "n q"]) -> Int[np.ndarray, "n q"]:
 
 
 def _of_few(dataset: Dataset, rng: np.random.Generator, most: int, shuffles: int, level: float, power: bool) -> Outcome:
-    """Permute targets over some of the rows."""
+    """Test by permutations of the targets over at most `most` random rows."""
     total = len(dataset.targets)
     rows = np.sort(rng.choice(total, min(most, total), replace=False))
     encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)

@@ -21,15 +21,15 @@ _RIDGES = np.logspace(-4, 2, 7)
 def of_blocks(
     x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], order: Float[np.ndarray, " N"], rng: np.random.Generator
 ) -> Outcome:
-    """Run one-sided t-tests over twelve later blocks. The p-value is the largest over the naive forecasts.
+    """Test by one-sided t-tests over twelve later blocks. The p-value is the largest over four naive forecasts.
 
     Each block is forecast by a model of all earlier rows. The model is linear in the columns, or in Gaussian kernels
     with 120 of the rows. It predicts the target, or the target's change since an earlier row whose target is known.
     These choices and the ridge are made on later parts of the earlier rows. The naive forecasts are the mean of the
     past, its last value, the last value continued with the mean slope, and the last season. The period of the season is
     the lag of the largest autocorrelation. Changes and last values reach back by at most the number of rows in a block.
-    The error of a forecast by changes or last values is a mean over all these distances. A difference of squared errors
-    is divided by their sum, so every block has the same weight.
+    The error of a forecast by changes or last values is a mean over these distances. For each block, the difference of
+    two squared errors is divided by their sum, so all blocks have the same weight.
 
     The level needs one assumption: models of columns without information are worse, on average, than the best naive
     forecast.
@@ -52,7 +52,7 @@ def of_blocks(
 
 
 def _gaussian(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return features whose inner products approximate the Gaussian kernel, in the span of some rows."""
+    """Return features whose inner products approximate the Gaussian kernel, by its values at 120 of the rows."""
     centres = x[np.sort(rng.permutation(len(x))[:_CENTRES])]
     values, vectors = np.linalg.eigh(_near(centres, centres))
     kept = values > 1e-8 * values[-1]
@@ -65,7 +65,7 @@ def _near(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _modelled(features: list[np.ndarray], y: np.ndarray, before: np.ndarray, start: int, end: int) -> float:
-    """The squared error, in rows `start` to `end`, of the model that was best on later parts of the past."""
+    """Return the squared error, in rows `start` to `end`, of the model that was best on later parts of the past."""
     cuts, length = [*(int(share * start) for share in _INNER), start], end - start
     best, choice = sum(_error(y[:a], y, before, a, b, 0)[0] for a, b in itertools.pairwise(cuts)), None
     for i, feature in enumerate(features):
@@ -80,7 +80,7 @@ def _modelled(features: list[np.ndarray], y: np.ndarray, before: np.ndarray, sta
 
 
 def _loss(feature, y, before, start: int, end: int, reach: int, ridge: int | None = None) -> np.ndarray:
-    """For each ridge, the error in rows `start` to `end` of a model that is fitted to all earlier rows."""
+    """Return, for each ridge, the error in rows `start` to `end` of a model that is fitted to all earlier rows."""
     x, past = feature[:start], y[:start]
     if reach:
         x, past = np.diff(x, axis=0), np.diff(past, axis=0)
@@ -94,7 +94,7 @@ def _loss(feature, y, before, start: int, end: int, reach: int, ridge: int | Non
 
 
 def _paths(x: np.ndarray, y: np.ndarray, ridges: np.ndarray) -> Float[np.ndarray, "ridges d k"]:
-    """Return coefficients of ridge regression for each ridge, in units of the mean eigenvalue."""
+    """Return the coefficients of ridge regression for each ridge. Ridges are multiples of the mean eigenvalue."""
     wide = x.shape[1] > len(x)
     values, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
     values = np.maximum(values, 0.0)
@@ -105,15 +105,16 @@ def _paths(x: np.ndarray, y: np.ndarray, ridges: np.ndarray) -> Float[np.ndarray
 
 
 def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.ndarray = 0.0) -> np.ndarray:
-    """The error of forecasting the past's mean (`reach` 0) or its last value, with a slope."""
+    """Return the error of forecasts by the mean of the past (`reach` 0) or by its last value, with a slope."""
     rest = (y[:end] - np.arange(end)[:, None] * slope)[None]
     return _spread(rest, past.mean(axis=0), before, start, end, reach)
 
 
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
-    """The mean square of `rest` after `middle` or, with a reach, earlier rows of `rest` within it are subtracted.
+    """Return the mean square of `rest` in rows `start` to `end`, after a forecast is subtracted.
 
-    For long blocks, only some of the distances to earlier rows are used.
+    The forecast is `middle` or, with a reach, earlier rows of `rest` within this reach. For a large reach, only some of
+    the distances to earlier rows are used.
     """
     own = rest[:, start:end]
     if not reach:
@@ -124,9 +125,9 @@ def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int
 
 
 def _naive(y: np.ndarray, before: np.ndarray, start: int, end: int) -> list[float]:
-    """The errors of forecasts by the mean, the last value, the last value plus mean slope, and the last season.
+    """Return the errors of forecasts by the mean, the last value, the last value plus mean slope, and the last season.
 
-    Without a season, the mean takes its place.
+    If there is no season, the mean takes the place of the last season.
     """
     past, length = y[:start], end - start
     slope = (past[-1] - past[0]) / max(start - 1, 1)
@@ -143,7 +144,7 @@ def _naive(y: np.ndarray, before: np.ndarray, start: int, end: int) -> list[floa
 
 
 def _period(past: np.ndarray) -> int:
-    """The lag of the largest autocorrelation after it first falls below a tenth; 0 if it does not."""
+    """Return the lag of the largest autocorrelation after it first falls below a tenth; 0 if it never does."""
     n = len(past)
     centred = past - past.mean(axis=0)
     power = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2

@@ -11,18 +11,21 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""In each group, the target is averaged over the same number of rows. At least this share of the groups has so many."""
+"""The target of a group is averaged over a number of rows that at least this share of the groups has."""
 _ENUMERATED = 800
 
 
 def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Run both tests, each at half of the level. If only one test can give so small a p-value, run only this test.
+    """Run a test within groups and a test of whole groups, each at half of the level.
+
+    If the targets do not vary within groups, only whole groups are tested. If the test of whole groups cannot give a
+    p-value as small as its level, only the test within groups is run.
 
     Within groups: the group's mean is subtracted from targets and columns, and targets are exchanged among the rows of
     a group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects
     of groups on columns and on targets do not matter.
 
-    Whole groups: a group's target is moved to another group. It is a mean over the same number of rows in each group.
+    Whole groups: the mean targets of groups are exchanged between groups. Each mean is over the same number of rows.
     The level assumes that groups are drawn independently.
     """
     assert dataset.groups is not None
@@ -50,9 +53,9 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
 
 
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """Draw at most 480 rows. If groups are large, draw the same number of rows from each group.
+    """Return at most 480 random rows. If groups are large, at most a common number of rows is drawn from each group.
 
-    If there are many groups, draw some of the groups.
+    If there are many groups, only some of the groups are drawn.
     """
     order = rng.permutation(len(groups))
     _, codes, sizes = np.unique(groups[order], return_inverse=True, return_counts=True)
@@ -101,9 +104,9 @@ def _within(encoded, y, groups, classes: bool, rng: np.random.Generator, shuffle
 
 
 def _targets(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return the target of each group that has enough rows, which is the mean over an equal number of rows.
+    """Return the mean target of each group that has enough rows, and these groups.
 
-    The second result shows which groups these are.
+    Each mean is over the same number of random rows.
     """
     sizes = np.bincount(groups)
     each = max(1, int(np.quantile(sizes, 1 - _EACH, method="lower")))
@@ -130,7 +133,7 @@ def _arranged(values: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> np.ndarray:
-    """Return orders of the groups: one for each different arrangement if there are few, else random orders."""
+    """Return orders of the groups: one for each different arrangement if there are few of them, else random orders."""
     units = len(target)
     if _log_arrangements(target) > math.log(_ENUMERATED):
         return np.stack([np.arange(units), *(rng.permutation(units) for _ in range(shuffles))])
@@ -138,7 +141,7 @@ def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> n
 
 
 def _least(target: np.ndarray, shuffles: int) -> float:
-    """The smallest p-value that an exchange of these targets can give."""
+    """Return the smallest p-value that an exchange of these targets can give."""
     arrangements = _log_arrangements(target)
     counts = np.unique(target, axis=0, return_counts=True)[1]
     least = min(1.0, _mirrored(counts, target.shape[1] > 1) * math.exp(-arrangements))
@@ -146,7 +149,7 @@ def _least(target: np.ndarray, shuffles: int) -> float:
 
 
 def _different(kinds: list[int]) -> list[list[int]]:
-    """Return one order for each different arrangement. The first is the original order."""
+    """Return one order for each different arrangement. The first order is the original order."""
     places = {kind: [i for i, own in enumerate(kinds) if own == kind] for kind in set(kinds)}
     found = [list(range(len(kinds)))]
     for arrangement in _words({kind: len(rows) for kind, rows in places.items()}, len(kinds)):
@@ -166,9 +169,9 @@ def _words(stock: dict[int, int], length: int):
 
 
 def _mirrored(sizes: np.ndarray, classes: bool) -> int:
-    """The number of arrangements that arise from one arrangement by swapping targets that occur equally often.
+    """Return the number of arrangements that arise from one arrangement by swapping targets that occur equally often.
 
-    No statistic distinguishes these arrangements.
+    No statistic distinguishes these arrangements. The result is 1 for numbers with more than two different targets.
     """
     if classes or len(sizes) == 2:
         return math.prod(math.factorial(int(n)) for n in np.bincount(sizes))
@@ -176,6 +179,6 @@ def _mirrored(sizes: np.ndarray, classes: bool) -> int:
 
 
 def _log_arrangements(y: np.ndarray) -> float:
-    """The logarithm of the number of different orders of the rows."""
+    """Return the logarithm of the number of different orders of the rows of y."""
     counts = np.unique(y, axis=0, return_counts=True)[1]
     return math.lgamma(len(y) + 1) - sum(math.lgamma(n + 1) for n in counts.tolist())

@@ -14,9 +14,9 @@ from ._signal_statistics import Outcome, scored
 SHUFFLES = 999
 KIND = "held-out rows"
 _MOST_ROWS, _LEAST_ROWS, _CELLS = 20_000, 2000, 80_000
-"""The largest number of used rows. For a target of k columns, it is also at most the third number divided by k.
+"""Three numbers that limit the used rows. For a target of k columns, at most `_CELLS` / k rows are used.
 
-This second limit is never below the second number.
+This limit is at least `_LEAST_ROWS` and at most `_MOST_ROWS`.
 """
 _FEWEST = 20
 _RIDGES = (0.01, 1.0, 10.0)
@@ -25,14 +25,14 @@ _TREES, _LEAF, _ROWS_OF_A_TREE, _COLUMNS_OF_A_TREE = 40, 10, 3000, 100
 
 
 def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Outcome:
-    """Permute targets over the held-out half, while the predictions for this half stay fixed.
+    """Test by permutations of the targets over the held-out half, while the predictions for this half stay fixed.
 
     Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to the
-    targets' scores. Each model predicts the other half, and the products of predictions and targets are summed over
-    the rows of this half. Every sum is divided by its standard deviation over all permutations, and the largest
-    quotient counts. The predictions depend only on the first half and the columns. If rows are independent and columns
-    have no information, all arrangements of the targets are equally likely. So the p-value is exact, whatever the
-    tails of the target are.
+    targets' scores. Each model predicts the other half, and the products of predictions and targets are summed over the
+    held-out rows. Every sum is divided by its standard deviation over all permutations, and the largest quotient of an
+    arrangement counts. The predictions depend only on the first half and the columns. If rows are independent and
+    columns have no information, all arrangements of the targets are equally likely. So the p-value is exact, whatever
+    the tails of the target are.
     """
     y, (own, rest) = dataset.targets, _halves(dataset, rng)
     if len(own) < _FEWEST:
@@ -60,7 +60,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
 
 
 def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return two halves of the rows. Of rows that repeat each other, only one is used unless repeats are expected."""
+    """Return two random halves of the rows. Unless equal rows are expected, only one of several equal rows is used."""
     rows = np.arange(len(dataset.targets))
     if copies(dataset) and not few_values(dataset):
         rows = np.unique(first_equal(dataset.inputs, dataset.targets))
@@ -78,13 +78,13 @@ class _Half:
     classes: bool
 
     def seen(self, targets: Float[np.ndarray, "n t k"]) -> list[np.ndarray]:
-        """Return targets and their scores, in units of their spread."""
+        """Return the centred targets and their scores, each scaled so that the variances of the outputs add up to 1."""
         scores = [scored(part, self.classes) for part in targets.swapaxes(0, 1)]
         both = [targets - targets.mean(axis=0), np.stack(scores, axis=1)]
         return [part / np.maximum(np.sqrt((part**2).mean(axis=0).sum(axis=1)), 1e-300)[:, None] for part in both]
 
     def linear(self, targets: Float[np.ndarray, "n t k"]) -> Float[np.ndarray, "ridges m t k"]:
-        """Return ridge regressions' outputs for the held-out rows, or none if there are very many columns."""
+        """Return the outputs of ridge regressions for the held-out rows, or none if there are very many columns."""
         if self.x.shape[1] > _MOST_COLUMNS:
             return np.zeros((0, len(self.cross), *targets.shape[1:]))
         values, vectors = np.linalg.eigh(self.x.T @ self.x)
@@ -95,7 +95,7 @@ class _Half:
         return np.stack(shrunk).reshape(len(_RIDGES), len(self.cross), *targets.shape[1:])
 
     def forest(self, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "1 m 1 k"]:
-        """Return the outputs of a random forest that is fitted to some rows."""
+        """Return the outputs for the held-out rows of a random forest, whose trees are fitted to at most 3000 rows."""
         from sklearn.ensemble import RandomForestRegressor
 
         n, d = self.x.shape
@@ -107,7 +107,7 @@ class _Half:
         return np.asarray(forest.predict(self.cross), float).reshape(1, len(self.cross), 1, -1)
 
     def by_columns(self, tables: Float[np.ndarray, "rows t k"]) -> Float[np.ndarray, " t"]:
-        """Return the largest standardised sum of the ridge regressions, for each of many targets of both halves."""
+        """Return, for each of many targets of both halves, the largest standardised sum of the ridge regressions."""
         n = len(self.x)
         best = np.full(tables.shape[1], -np.inf)
         for own, true in zip(self._both(tables[:n]), self._both(tables[n:]), strict=True):
@@ -117,14 +117,14 @@ class _Half:
         return best
 
     def _both(self, tables: np.ndarray) -> list[np.ndarray]:
-        """Do the same as `seen`, but only centre mixtures of classes and signals, because these are numbers."""
+        """Return the result of `seen`. For classes, only centre, as mixtures of classes and signals are numbers."""
         if not self.classes:
             return self.seen(tables)
         return [tables - tables.mean(axis=0)]
 
 
 def _deviation(said: Float[np.ndarray, "m k"], targets: Float[np.ndarray, "m k"]) -> float:
-    """The standard deviation over all permutations of the sum of products with centred targets."""
+    """Return the standard deviation over all permutations of the sum of products with centred targets."""
     said = said - said.mean(axis=0)
     variance = float(((said.T @ said) * (targets.T @ targets)).sum()) / (len(said) - 1)
     return max(variance, 1e-300) ** 0.5

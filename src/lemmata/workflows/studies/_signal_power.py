@@ -1,4 +1,4 @@
-"""Find out which signals a test would have found, by testing signals made from the table's own columns."""
+"""Find out which signals a test would have found, by testing signals that are made from the table's own columns."""
 
 import math
 from collections.abc import Callable
@@ -12,24 +12,24 @@ SHARES = np.array([
     0.001, 0.002, 0.003, 0.004, 0.005, 0.007, 0.01, 0.013, 0.016, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12,
     0.15, 0.18, 0.22, 0.26, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95,
 ])  # fmt: skip
-"""The possible shares of the target's variance. Bisection finds the least sufficient share in five steps."""
+"""The tried shares of the target's variance. Bisection finds the least sufficient share in five steps."""
 TABLES, MOST = 30, 0.85
 """The number of simulated tables for each kind of signal, and the share of them that counts as "most cases"."""
 BENT = 1.5
-"""For classes, the found share is multiplied by this, because their probabilities are not linear in their causes.
+"""For classes, the least share is multiplied by this, because class probabilities are not linear in their causes.
 
-At the share that was found for mixtures with noise, without this factor, 52 to 85 % of the signals in real labels were
-found.
+Without this factor, only 52 to 85 % of the signals in real labels were found at the least share that was computed for
+mixtures of signal and noise.
 """
 _SEVERAL = 5
 _LEAST_SPREAD = 1e-9
 
 Powers = dict[str, float]
-"""For each kind of signal, the least share of the variance that is found in most cases; infinite if no share is."""
+"""For each kind of signal, the least share of the variance at which it is found in most cases; infinite if never."""
 
 
 def made(x: Float[np.ndarray, "n d"], rng: np.random.Generator, product: bool) -> dict[str, Float[np.ndarray, "n t"]]:
-    """Make signals of each kind from random columns, with variance 1 and random normal coefficients."""
+    """Return signals of each kind, made from random columns with random normal coefficients, with variance 1."""
     x = x - x.mean(axis=0)
     size = x.std(axis=0)
     x = x[:, size > _LEAST_SPREAD] / size[size > _LEAST_SPREAD]
@@ -57,15 +57,15 @@ def powers(
     found: Callable[[Float[np.ndarray, "n tables k"]], Bool[np.ndarray, " tables"]],
     rng: np.random.Generator,
 ) -> Powers:
-    """Return the shares of the variance from which signals are found in 85 % of tables.
+    """Return, for each kind of signal, the share of the variance from which it is found in 85 % of the tables.
 
-    Each signal is mixed with noise, and the least share at which it is found is searched by halving. A target of
-    several outputs, or of classes, gets its signal in a random direction. In each output, the signal is as large as
-    the variation of the target.
+    Each signal is mixed with noise, and the least share at which it is found is searched by bisection. If the target
+    has several outputs or classes, the signal has a random direction. In each output, the signal is as large as the
+    variation of the target.
 
     Args:
         signals: the signals of each kind, with variance 1.
-        noise: targets that are independent of the rows, equally many for each kind.
+        noise: targets that are independent of the rows, one for each signal of a kind.
         found: a function that returns, for each of many targets, whether the test finds a signal.
         rng: the random generator of the directions.
     """
@@ -90,12 +90,12 @@ def powers(
 
 
 def bent(found: Powers) -> Powers:
-    """Return the shares for classes: the given shares times `BENT`, or infinity if the product is 1 or more."""
+    """Return the shares for classes: each given share times `BENT`, or infinity if the product is 1 or more."""
     return {kind: BENT * share if BENT * share < 1 else math.inf for kind, share in found.items()}
 
 
 def hardest(found: Powers) -> float:
-    """Return the share from which every linear kind is found in most cases; nan if no kind was tried."""
+    """Return the share from which every linear kind of signal is found in most cases; nan if no kind was tried."""
     return max((share for kind, share in found.items() if kind != PRODUCT), default=math.nan)
 
 

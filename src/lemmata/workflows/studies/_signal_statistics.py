@@ -1,4 +1,4 @@
-"""The statistics of the test for signal: how well columns predict each of many arrangements of the targets."""
+"""Compute the statistics of the test for signal: how well columns predict each of many arrangements of the targets."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ _TAIL = 0.04
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The result of one test, with the fields of `Signal` of the same names."""
+    """The result of one test. `Signal` has fields of the same names and meanings."""
 
     p_value: float
     error: float
@@ -46,13 +46,13 @@ class View:
     """Columns and arrangements of targets in one form: unchanged, as differences, or as group means.
 
     Args:
-        grams: the kernels between the n units.
+        grams: the kernels between the n units, which are rows, differences of rows, or groups.
         columns: the columns of the units.
         targets: for each unit, the target in each arrangement; the first arrangement is the observed one.
-        scores: these targets as ranks, or with each class weighted by its rarity.
-        score: the scores of simulated targets; None if the power is not requested.
-        classes: whether the target is classes.
-        products: whether products of two columns are tried, too.
+        scores: the targets as ranks, or with each class weighted by its rarity.
+        score: a function that returns the scores of simulated targets; None if the power is not requested.
+        classes: whether the target holds classes.
+        products: whether the power is also computed for products of two columns.
         codes: the codes, from 0, of each text column with many categories.
     """
 
@@ -67,7 +67,7 @@ class View:
 
     @functools.cached_property
     def systems(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The eigenvalues and eigenvectors of the centred grams."""
+        """The eigenvalues and eigenvectors of the centred Gram matrices."""
         means = [gram.mean(axis=0) for gram in self.grams]
         found = [np.linalg.eigh(gram - m - m[:, None] + m.mean()) for gram, m in zip(self.grams, means, strict=True)]
         return [(np.maximum(values, 0.0), vectors) for values, vectors in found]
@@ -80,7 +80,7 @@ def kernels(encoded: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n n"]]
 
 
 def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k"]:
-    """Return centred ranks of numbers. For classes, return centred indicators, which are larger for rare classes."""
+    """Return centred ranks of numbers, or centred indicators of classes, which are scaled up for rare classes."""
     if not classes:
         return rankdata(y, axis=0) - (len(y) + 1) / 2
     share = y.mean(axis=0)
@@ -88,9 +88,9 @@ def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k
 
 
 def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the scores of simulated targets, as in `scored`.
+    """Return a function that computes the scores of simulated targets in the same way as `scored`, up to centring.
 
-    For mixtures of classes, the weights are the rarities of the classes of y.
+    For classes, the function weights each column by the rarity of its class in y.
     """
     if not classes:
         return lambda targets: rankdata(targets, axis=0)
@@ -101,9 +101,8 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
     """Return the part of the targets' variance that each kernel (by leave-one-out) or few columns leave unexplained.
 
     Four statistics use few columns: the best column in a linear fit, the best column cut into five quantile bins, the
-    best two columns, and the best four. Each added column explains the most of the variance that the earlier columns
-    leave unexplained. For texts with many categories, the best text is used, and a row is predicted from the other
-    rows of its category.
+    best two columns, and the best four columns. Each added column explains the most of the variance that the earlier
+    columns leave unexplained. Texts with many categories give further statistics (`_by_text`).
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
@@ -118,8 +117,8 @@ def _by_text(
 ) -> list[Float[np.ndarray, " arrangements"]]:
     """Return the unexplained part after the best text, if a row is predicted from the other rows of its category.
 
-    The mean of n other rows is shrunk to 0, the overall mean, as if m more rows with this mean were added. So n/(n +
-    m) of the mean remains. Each m gives one statistic.
+    The mean of n other rows is shrunk to 0, the overall mean, as if m more rows with target 0 were added. So the
+    fraction n/(n + m) of the mean remains. Each value of m in `_DRAWN` gives one statistic.
     """
     n, count = targets.shape[:2]
     flat, total = targets.reshape(n, -1), (targets**2).sum(axis=(0, 2))
@@ -137,15 +136,15 @@ def _by_text(
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
     """Return, for each arrangement, the largest of its statistics, after all statistics were made comparable.
 
-    A statistic is the logarithm of the unexplained variance. Its median over all arrangements is subtracted, and the
-    result is divided by the median's distance from the fourth percentile. All arrangements are treated equally,
-    including the observed one. So the result is exchangeable if the statistics are.
+    A statistic is the logarithm of the unexplained variance. The distance of a statistic below its median over all
+    arrangements is divided by the distance of the fourth percentile from this median. All arrangements, including the
+    observed one, are treated equally. So the results are exchangeable if the statistics are exchangeable.
     """
     return _ahead(statistics, statistics)
 
 
 def _ahead(statistics: Float[np.ndarray, "m own"], among: Float[np.ndarray, "m arrangements"]) -> np.ndarray:
-    """Return the largest statistic of each target, made comparable by the statistics of all arrangements."""
+    """Return the largest statistic of each target. The statistics in `among` make the statistics comparable."""
     values, among = (np.log(np.maximum(part, 1e-12)) for part in (statistics, among))
     middle = np.median(among, axis=1, keepdims=True)
     spread = middle - np.quantile(among, _TAIL, axis=1, keepdims=True)
@@ -156,9 +155,10 @@ def outcome(
     views: list[View], rows: int, kind: str, least: float, groups: int = 0, level: float = 0.01,
     rng: np.random.Generator | None = None,
 ) -> Outcome:  # fmt: skip
-    """Return the share of arrangements at least as good as the observed one, and the signals that would be found.
+    """Return the p-value, which is the share of arrangements that are predicted at least as well as the observed one.
 
-    The detectable signal is computed if no signal was found at the level, and if random numbers are given.
+    The result also contains the signals that would be found in most cases. If the views have a `score`, these are
+    computed only if no signal was found at the level and a random generator is given.
     """
     parts = [unexplained(view) for view in views]
     statistics = np.concatenate([part for pair in parts for part in pair])
@@ -177,7 +177,7 @@ def outcome(
 
 
 def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Generator) -> Powers:
-    """Return the shares of the variance from which signals of each kind are found at this level in most cases."""
+    """Return, for each kind of signal, the share of the variance from which it is found at this level in most cases."""
     assert view.score is not None
     score, null = view.score, np.sort(extremes(statistics)[1:])[::-1]
     allowed = int(level * (len(null) + 1) + 1e-9) - 1
@@ -196,8 +196,8 @@ def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Gen
 def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
     """Return the share of the variance that is explained in the best percent of shuffles.
 
-    It is the larger of two: how far the 1 % quantile of the errors is below their median, and what the best single
-    column explains in its own best percent.
+    It is the larger of two numbers: how far the 1 % quantile of the errors is below their median, and the share that
+    the best single column explains in its own best percent.
     """
     below = float(np.median(errors) - np.quantile(errors, 0.01))
     return min(1.0, max([below, *(1 - np.quantile(column, 0.01, axis=1)).tolist()]))
@@ -220,7 +220,7 @@ def _left_out(values: np.ndarray, vectors: np.ndarray, targets: Float[np.ndarray
 
 
 def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
-    """Return the unexplained part of each arrangement after one, two and four columns, chosen one by one."""
+    """Return the unexplained part of each arrangement after fits of one, two and four columns, chosen one by one."""
     n, count = targets.shape[:2]
     x = columns - columns.mean(axis=0)
     size = np.sqrt((x**2).sum(axis=0))
@@ -244,7 +244,7 @@ def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arra
 
 
 def _best(x: Float[np.ndarray, "n d"], left: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
-    """Return the column with the largest correlations for each arrangement."""
+    """Return, for each arrangement, the column that explains the most of what is left."""
     n, count, k = left.shape
     flat, width = left.reshape(n, -1), max(1, _CHUNK // (count * k))
     best, chosen = np.full(count, -1.0), np.zeros(count, int)

@@ -11,17 +11,17 @@ from ._signal_blocks import of_blocks
 from ._signal_statistics import Outcome, View, kernels, outcome, scored
 
 LATEST = 1500
-"""If a series has more rows than this number, only this number of its latest rows is used."""
+"""The largest number of rows. If a series has more rows, only its latest rows are used."""
 _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
 
 
 def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Test by shifts and by blocks, which share the level.
+    """Run the test by shifts and the test by blocks, which share the level.
 
-    Only blocks are used if the series is short or the table contains several series.
+    Only the test by blocks is run if the series is short, the table contains several series, or no column varies.
 
-    Shifts get half of the level, or more if the number of shifts requires it. See `of_shifts` and `of_blocks` for the
-    assumptions of each level.
+    The test by shifts gets half of the level, or more if the number of shifts requires it. See `of_shifts` and
+    `of_blocks` for the assumptions of each test.
     """
     assert dataset.order is not None
     rows = np.argsort(dataset.order, kind="stable")[-LATEST:]
@@ -41,7 +41,7 @@ def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: fl
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """The window of the columns, the starts of the windows of the targets, and whether these are also reversed."""
+    """The window of the columns, the starts of the windows of the targets, and whether targets are also reversed."""
 
     start: int
     length: int
@@ -56,7 +56,7 @@ class _Plan:
 def _plan(total: int, wanted: int) -> _Plan:
     """Plan a window in the middle, of at most about half of the series, and shifts to both sides within the series.
 
-    If there are few shifts, the windows are also reversed.
+    If there are fewer shifts than wanted, the windows of the targets are also reversed.
     """
     length = max(min(_WINDOW, int((0.5 if total >= 200 else 0.4) * total)), min(_FEWEST, total))
     stride = max(1, (total - length) // wanted)
@@ -67,14 +67,14 @@ def _plan(total: int, wanted: int) -> _Plan:
 
 
 def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes: bool, wanted: int) -> Outcome:
-    """Rank the observed shift among about 200 shifts, for levels and for differences of consecutive rows.
+    """Test by ranking the observed shift (none) among about 200 shifts, for levels and for differences of rows.
 
     A window of the columns is compared with the targets of the same rows, and with the targets of earlier and later
     windows of equal length. In series of fewer than 400 rows, the window is also compared with these targets in
     reversed order. All statistics are invariant to constants that are added to the targets. Let columns and targets be
-    independent. Let the targets or their differences be stationary. For short series, let them also have the same
-    distribution in both directions of time. Then the distribution of the statistic is the same at all shifts, so the
-    observed shift is rarely among the best. This holds for random walks, autoregressions, and seasons of any phase.
+    independent, and let the targets or their differences be stationary. For short series, let the targets also have the
+    same distribution in both directions of time. Then the distribution of the statistic is the same at all shifts, so
+    the observed shift is rarely among the best. This holds for random walks, autoregressions, and seasons of any phase.
     """
     plan = _plan(len(y), wanted)
     x = x[plan.start : plan.start + plan.length]
@@ -89,7 +89,7 @@ def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes:
 
 
 def _differences(gram: np.ndarray) -> np.ndarray:
-    """Return the kernel of the differences f(x_t) - f(x_{t-1}), where the given kernel is that of f(x_t)."""
+    """Return the kernel between the differences f(x_t) - f(x_{t-1}), if `gram` is the kernel between the f(x_t)."""
     return np.diff(np.diff(gram, axis=0), axis=1)
 
 
@@ -99,7 +99,7 @@ def _changes(targets: np.ndarray, classes: bool) -> tuple[np.ndarray, np.ndarray
 
 
 def _scores(targets: np.ndarray, classes: bool) -> np.ndarray:
-    """Return ranks within each window, or classes weighted by their share of the window."""
+    """Return ranks within each window or, for classes, indicators weighted by the class shares in the window."""
     if not classes:
         return rankdata(targets, axis=0)
     return np.stack([scored(targets[:, i], True) for i in range(targets.shape[1])], axis=1)

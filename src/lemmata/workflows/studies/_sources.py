@@ -24,10 +24,10 @@ KINDS = {
 }  # fmt: skip
 """How a file is read, depending on its extension."""
 BLANKS = "fields are separated by spaces"
-"""The note on a text whose fields were separated by blanks."""
+"""The note about a text whose fields are separated by blanks."""
 _UNPACK = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 PACKED = (*_UNPACK, ".zip")
-"""Extensions of packed files. The file inside has its own extension, or is CSV."""
+"""Extensions of packed files. The file inside has its own extension; otherwise it is read as CSV."""
 _HEAD = 2**20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -42,10 +42,10 @@ _STARTS = {
     b"PK\x03\x04": (".xlsx", ".ods", ".zip", ".npz"),
     b"\xd0\xcf\x11\xe0": (".xls",),
 }
-"""The first bytes of some kinds of files, and the extensions of these files."""
+"""The first bytes of some kinds of files, and the extensions that such files may have."""
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.|"")*"')
 _WORD = re.compile(r'"((?:[^"\\]|\\.|"")*)"(?=\s|$)|(\S+)')
-"""A word of a line whose fields are separated by blanks: in quotes, or without blanks."""
+"""One field of a line whose fields are separated by blanks. The field is in quotes, or contains no blanks."""
 _NAMED = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -80,7 +80,7 @@ class Source:
         return self.path.stat().st_size if self.content is None else len(self.content)
 
     def head(self, most: int = _HEAD) -> bytes:
-        """The first bytes."""
+        """Return at most the first `most` bytes."""
         if self.content is not None:
             return self.content[:most]
         with open_file(self.path) as file:
@@ -88,7 +88,7 @@ class Source:
 
 
 def source_of(path: Path, limit_bytes: int) -> Source | None:
-    """Return the unpacked file with its kind; None if the extension is not known.
+    """Return the unpacked file and its kind; None if the extension is unknown.
 
     Args:
         path: the path of the file.
@@ -121,11 +121,11 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
 
 
 def _check_name(path: Path, suffix: str) -> None:
-    """Raise an error for a packed or binary file with the extension of a text file, and the other way round."""
+    """Raise an error if a packed or binary file has the extension of a text file, or a text that of a spreadsheet."""
     with open_file(path) as file:
         head = file.read(16)
     own = next((names for start, names in _STARTS.items() if head.startswith(start)), ())
-    ended = head[:4] != b"PAR1" or _ends(path) == b"PAR1"  # a text may have a first column PAR1
+    ended = head[:4] != b"PAR1" or _ends(path) == b"PAR1"  # the first column of a text may have the name PAR1
     if own and suffix not in own and ended:
         raise DataError(
             f"{path} has the wrong extension",
@@ -154,7 +154,7 @@ def _ends(path: Path) -> bytes:
 
 
 def _unnamed(path: Path, limit_bytes: int) -> bytes | None:
-    """Read the bytes of a file whose name is not UTF-8, because polars cannot open it. None for other files."""
+    """Return the bytes of a file whose name is not UTF-8, because polars cannot open such a file; None otherwise."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -171,7 +171,7 @@ def _unpacked(path: Path, limit_bytes: int) -> bytes:
 
 
 def _unzipped(path: Path, limit_bytes: int) -> tuple[str, bytes]:
-    """Return the single table of a ZIP file. Folders and extra files from a Mac are ignored."""
+    """Return the name and the bytes of the single table in a ZIP file. Folders and a Mac's extra files are ignored."""
     with zipfile.ZipFile(path) as archive:
         inside = [item for item in archive.infolist() if not item.is_dir() and not _hidden(item.filename)]
         tables = [item for item in inside if Path(item.filename).suffix.lower() in KINDS] or inside
@@ -205,9 +205,9 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
 
 
 def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
-    """Convert a text to UTF-8, from UTF-16 or UTF-32, or from Windows-1252 if it is not UTF-8.
+    """Return a text in UTF-8, converted from UTF-16, UTF-32 or Windows-1252 if it is not UTF-8.
 
-    Lines of the converted text end with a newline.
+    If the lines end with carriage returns alone, newlines replace the carriage returns.
 
     Args:
         source: the text file.
@@ -246,7 +246,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
 
 
 def encoding_of(source: Source, text: Source) -> str:
-    """Return the encoding of a text by its name in Python.
+    """Return Python's name of the encoding of a text.
 
     Args:
         source: the text file.
@@ -260,7 +260,7 @@ def encoding_of(source: Source, text: Source) -> str:
 
 
 def _encoding(head: bytes, whole: bool) -> str | None:
-    """Detect the encoding of a text by its first bytes; None if the file is not text."""
+    """Return the encoding of a text, judged by its first bytes; None if the file is not text."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
@@ -277,18 +277,18 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 
 
 def with_tabs(source: Source, limit_bytes: int) -> Source:
-    """Put tabs into a text whose fields are separated by blanks. Other texts are unchanged.
+    """Separate the fields of a text by tabs if they are separated by blanks. Other texts are unchanged.
 
-    The lines of such a text have equal numbers of words, at least two, and the first line has none of the usual
-    separators. A word may be in quotes, with blanks inside. Lines at the top that begin with '#' are not changed. The
-    only exception is the last of these lines, if it names columns of numbers. In files of R, the names of rows have no
-    name in the header. So each line may have one word more than the header, and the header then gets an empty first
-    name.
+    The lines of a text with blanks as separators have equal numbers of words, at least two. Its first line contains
+    none of the usual separators. A word may be in quotes, with blanks inside. Lines at the top that begin with '#' are
+    not changed, except the last of these lines if it is the header of columns of numbers. R writes the names of rows
+    without a name in the header. So each line may have one word more than the header, and the header then gets an empty
+    first name.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
     lines = list(itertools.dropwhile(lambda line: line.startswith("#"), lines))
-    if len(lines) < 2 or "\t" in lines[-1]:  # below a title
+    if len(lines) < 2 or "\t" in lines[-1]:  # the last line is part of the table even if there is a title
         return source
     first, *rest = map(_words, lines)
     row_names = _has_row_names(first, rest)
@@ -313,7 +313,7 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
 
 
 def _words(line: str) -> list[str]:
-    """Return the words of a line. A word in quotes may contain blanks, and quotes after a backslash or doubled."""
+    """Return the words of a line. A word in quotes may contain blanks, and quotes that are escaped or doubled."""
     if '"' not in line:
         return line.split()
     found = (match.groups() for match in _WORD.finditer(line))
@@ -323,7 +323,7 @@ def _words(line: str) -> list[str]:
 
 
 def _has_row_names(first: list[str], rest: list[list[str]]) -> bool:
-    """Whether each line has one word more than the header. A title above a header does not count as a header."""
+    """Whether each line has one word more than the header, the header has no number, and the line below it has one."""
     if any(len(words) != len(first) + 1 for words in rest):
         return False
     return not any(map(_is_number, first)) and any(map(_is_number, rest[0]))

@@ -9,10 +9,10 @@ from lemmata.errors import DataError
 
 POINTS, QUICK_POINTS = 8, 5
 LEAST_FACTOR = 1.5
-"""The least factor between two sizes, unless only five sizes would be left. Closer sizes share nearly all rows."""
+"""The least factor between two sizes, unless it leaves fewer than five sizes. Closer sizes share nearly all rows."""
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
-"""With --time, the last 40 % of the rows are the stretches that are predicted, one after the other."""
+"""With --time, the last 40 % of the rows are divided into stretches, and each stretch is predicted."""
 MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
 BLOCKS = 8
 """The number of stretches of later rows that are predicted with --time."""
@@ -23,12 +23,12 @@ FOLDS_OF_GROUPS = 5
 def split_sizes(
     total: int, quick: bool = False, groups: Int[np.ndarray, " N"] | None = None, ordered: bool = False
 ) -> list[int]:
-    """Return numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5.
+    """Return numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5 for a table of N rows.
 
     There are eight sizes, or five in a quick study.
 
-    Tables of fewer than 172 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, they end
-    earlier if the largest group leaves fewer rows.
+    Tables of fewer than 172 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, the sizes
+    end earlier if fewer rows are outside the largest group.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
@@ -49,18 +49,18 @@ def split_sizes(
 def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
     """Return how many splits are measured at n training rows of N.
 
-    Small sets cost little and vary most, so they have more splits.
+    Small training sets cost little and vary most, so they have more splits.
 
     There are 16 splits, or fewer above 150 training rows, but at least 6, and enough to hold out each row about once. A
-    quick study has half as many, but at least 3. An expensive model has fewer splits, and so has any model above 10,000
-    training rows.
+    quick study has half as many, but at least 3. An expensive model has fewer splits. Above 10,000 training rows, every
+    model has at most 2 splits.
 
     Args:
         total: N, the number of rows.
         n: the number of training rows.
         quick: whether to measure half as many splits, so that some rows may never be held out.
-        most: the number of splits that the cost of a fit allows. At least 2 are measured in any case, or 1 from 4,000
-            rows on.
+        most: the number of splits that the cost of a fit allows. At least 2 splits are measured in any case, or 1 split
+            from 4,000 training rows on.
     """
     number = math.ceil(16 * min(1.0, 150 / n))
     wanted = max(3, number // 2) if quick else max(6, number, math.ceil(total / held_out(total, n)))
@@ -70,7 +70,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
 
 
 def held_out(total: int, n: int) -> int:
-    """Return the largest number of held-out rows for n training rows. Small training sets need fewer."""
+    """Return the largest number of held-out rows for n training rows. Small training sets need fewer held-out rows."""
     return min(total - n, max(64, 4 * n), max(500, int(HELD_SHARE * total)), MOST_HELD_OUT)
 
 
@@ -86,8 +86,8 @@ def split(
 
     Consecutive splits hold out different rows until all have been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
-    With an order, the n rows before a stretch are used for training, and the stretch is held out. The stretches are the
-    same for every n, so all sizes are tested equally far ahead.
+    With an order, the n rows before a stretch of rows are used for training, and the stretch is held out. The stretches
+    are the same for every n, so all sizes are tested equally far ahead.
 
     Args:
         total: N, the number of rows.
@@ -125,7 +125,7 @@ def before_stretches(total: int) -> tuple[int, int]:
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
     """Return the n rows before a stretch, and the rows of the stretch.
 
-    If rows of one group lie on both sides of the start of the stretch, only the rows on one side are used.
+    Rows of the stretch are left out if their group has training rows, unless fewer than two rows would be held out.
     """
     rows = np.argsort(order, kind="stable")
     first, ahead = before_stretches(total)

@@ -13,7 +13,7 @@ from ._row_losses import wrong
 FULL = 0.75
 """A size counts as full if it is at least this share of all rows, or of the largest size of any model."""
 SURELY = 0.05
-"""A model is worse than the best model if a paired test of both losses on common splits has at most this p-value."""
+"""A model is worse than the best model if a paired test of the two losses on common splits has at most this p-value."""
 COMMON = 0.5
 """The paired test uses sizes of at least this share of the largest size at which the model was measured."""
 TIED = 2.0
@@ -21,14 +21,14 @@ TIED = 2.0
 
 
 def beats_guessing(item: Candidate, question: Question) -> bool:
-    """Whether the model learns, and beats guessing by a standard error at the largest measured size.
+    """Whether the model significantly beats guessing.
 
-    On independent rows, model and guessing are compared row by row: the upper end (95 %) of the difference must be
-    below 0. So a few large rows that add to both losses do not decide. For numbers, it is also enough if the whole
-    interval is below guessing. With an order, model and guessing are also compared stretch by stretch, so that a few
-    lucky stretches are not enough. A model that is expected to be no better than guessing with all rows does not
-    significantly beat guessing. The same is true for a model whose fits broke down in a split, which its curve leaves
-    out.
+    The model must learn and be expected to beat guessing with all rows, and its fit must not have broken down in any
+    split. On independent rows, model and guessing are compared row by row: the upper end (95 %) of the mean difference
+    of their losses must be below 0. So a few large rows that add to both losses do not decide. For numbers, it is also
+    enough if the whole interval of the model's loss is below the loss of guessing. With groups or an order, the loss at
+    the largest measured size must be below the loss of guessing by more than a standard error. With an order, model and
+    guessing are also compared stretch by stretch, so that a few lucky stretches are not enough.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
@@ -47,12 +47,13 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 
 
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
-    """Return the models that may be best: all that are expected to beat guessing if one surely does, else none.
+    """Return the models that may be best. If no model significantly beats guessing, return none.
 
-    A model whose fits broke down in a split may be best only if the fits of all other models broke down, too.
+    Otherwise, all models that are expected to beat guessing may be best. A model whose fit broke down in a split may be
+    best only if this happened to all of these models.
 
-    If only models that surely beat guessing were recommended, models that stay near guessing would be preferred,
-    because their gain varies least.
+    If only models that significantly beat guessing were recommended, models near guessing would be preferred, because
+    their gain varies least.
     """
     able = [item for item in candidates if may_beat_guessing(item, question)]
     able = [item for item in able if item.measured.wild is None] or able
@@ -62,10 +63,11 @@ def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candid
 def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> bool:
     """Whether a model may be as good as the best.
 
-    Models that were measured on the same rows share most of their errors. So the interval of the best model decides. A
-    model that was measured on fewer rows has its own error. It may be as good, even if it is expected to be no better
-    than guessing. For classes, a difference of two rows decides nothing. A model is not as good if its whole interval
-    lies above the best one's value, or if the best model surely beats it on common splits.
+    Models that were tested on the same rows share most of their errors. So the interval of the best model decides. A
+    model that was tested on fewer rows has an additional error of its own. Such a model may be as good, even if it is
+    expected to be no better than guessing. For classes, a difference of two wrong rows decides nothing. A model is not
+    as good if its whole interval lies above the best model's value, or if the best model significantly beats it on
+    common splits.
     """
     if not (item.measured.learns and len(item.losses.sizes)):
         return False
@@ -82,7 +84,8 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 def _beaten(item: Candidate, best: Candidate) -> bool:
     """Whether the best model has the smaller loss on every common split, and a t-test of the log losses is significant.
 
-    If a model is measured on fewer splits, its interval is wide and shows less than a comparison on common splits.
+    Only a model that was tested on fewer rows can be beaten in this way. Its interval is wide and shows less than a
+    comparison on common splits.
     """
     if item.losses.rows >= SAME * best.losses.rows or not (item.losses.paired and best.losses.paired):
         return False

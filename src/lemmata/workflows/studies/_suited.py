@@ -16,9 +16,9 @@ def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "r
     """Return the names of the models that are compared if the user names none.
 
     The list depends on the targets and columns. It includes Poisson regression for counts (whole numbers, none below 0)
-    and gamma regression for amounts (all above 0, with a mean that exceeds the median by more than a tenth of the
-    standard deviation). It includes an elastic net for many columns, and a lasso for classes if there are at least
-    half as many columns as rows.
+    and gamma regression for other amounts (all above 0, with a mean that exceeds the median by more than a tenth of the
+    standard deviation). If there are at least half as many columns as rows, the list includes an elastic net for
+    numbers and a lasso for classes. For numbers, it always includes a lasso.
     """
     if task == "classification":
         wide = targets is not None and x.shape[1] >= WIDE * len(targets)
@@ -35,7 +35,7 @@ def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "r
 
 
 def check_amounts(names: Sequence[str], targets: Float[np.ndarray, "rows k"] | None) -> None:
-    """Raise an error for models of counts or amounts if the targets are not counts or amounts.
+    """Check that the targets suit the models of counts or amounts, if such models are among `names`.
 
     Raises:
         SettingError: if a target is below 0, or is 0 for gamma regression.

@@ -1,4 +1,4 @@
-"""Find cells that may have another meaning: numbers that mean missing, different spellings, numbers among texts."""
+"""Find suspicious cells: numbers that may mean missing, different spellings of a text, and texts among numbers."""
 
 from collections.abc import Iterable
 
@@ -11,16 +11,16 @@ from lemmata.workflows.records.studies import Finding
 from ._columns import count, listing
 
 FEWEST, SHARE = 3, 0.005
-"""A number can mean a missing value only if at least this number of rows, and at least this share of rows, has it."""
+"""A number can mean a missing value only if it is in at least this number and at least this share of the rows."""
 NUMBERS = 0.8
-"""If at least this share of the cells of a text column are numbers, the other cells are suspect."""
+"""If at least this share of the cells of a text column are numbers, the other cells are suspicious."""
 _SENTINEL = frozenset(
     sign * float(digit * length) for digit in "9876" for length in range(2, 8) for sign in (1, -1)
 ) | {-1.0, -9.0}
 
 
 def suspects(frame: pl.DataFrame) -> list[Finding]:
-    """Return the values to check in columns that were read as numbers or texts.
+    """Return findings about suspicious values in columns that were read as numbers or texts.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})
@@ -34,7 +34,7 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
 
 
 def _numbers(column: pl.Series) -> Iterable[Finding]:
-    """Find a number, such as -999, in many rows. All other numbers are closer to each other than to this number."""
+    """Find a number in many rows, such as -999. All other numbers are closer to each other than to this number."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return
@@ -52,7 +52,7 @@ def _numbers(column: pl.Series) -> Iterable[Finding]:
 
 
 def _texts(column: pl.Series) -> Iterable[Finding]:
-    """Find texts that differ only in capital letters or blanks, and few texts among numbers."""
+    """Find texts that differ only in capital letters or blanks, and columns of numbers with a few texts."""
     values = column.drop_nulls()
     known = values.unique().sort()
     if 2 * len(known) > len(values):

@@ -33,9 +33,9 @@ from ._titles import LEAST, LOOK, comment_lines, title_lines, title_rows, told
 HEAD = 2**20
 """The number of bytes at the start of a CSV file that must contain its first line."""
 _NAMED_SEPARATOR = re.compile('"?sep=(.)"?', re.IGNORECASE)
-"""A first line that tells a spreadsheet program which character separates the fields."""
+"""A first line such as "sep=;". It names the separator of the fields for a spreadsheet program."""
 _COUNTED = 2**28
-"""In a text of at least this number of bytes, cells that were read as missing are not counted."""
+"""If a text has at least this number of bytes, the words that were read as missing are not counted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,19 +58,19 @@ class Reading:
 
 
 def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
-    """Read `data`: a table in memory, the name of a bundled set, or the path of a file.
+    """Return the table of `data`: a table in memory, the name of a bundled set, or the path of a file.
 
     Files are texts with a header, Parquet, Arrow (Feather), JSON lines, JSON, spreadsheets, and NPZ. Fields of a text
     file are separated by commas, tabs, semicolons, bars or spaces. Its encoding is UTF-8, UTF-16 or Windows-1252, and
     it may be packed (gz, bz2, xz, zip).
 
-    A file that needs more than `limit_bytes` is not read whole. Rows are then drawn from it without replacement, and a
-    note gives the bytes needed and the number of rows that were kept.
+    A file that needs more than `limit_bytes` is not read whole. Rows are then drawn at random without replacement, and
+    a note gives the needed bytes and the number of rows that were kept.
 
     Args:
         data: a bundled name, a path, a polars or pandas data frame, a pair of arrays, or a scikit-learn bunch.
         how: how a file is read.
-        bundled: the names that DATA may have, and the other inputs that its caller accepts, for messages.
+        bundled: the names of the bundled sets, and the words for all accepted inputs in error messages.
 
     Raises:
         MissingFileError: if `data` is neither a file nor a bundled name.
@@ -149,7 +149,7 @@ def _file(data: str, path: Path, how: Reading) -> Table:
 def _text(source: Source, how: Reading) -> Table:
     try:
         return _csv(with_tabs(in_utf8(source, how.limit_bytes), how.limit_bytes), how)
-    except pl.exceptions.PolarsError:  # bytes that are not UTF-8 may come late in the file
+    except pl.exceptions.PolarsError:  # the first bytes that are not UTF-8 may be late in the file
         plain = with_tabs(in_utf8(source, how.limit_bytes, whole=True), how.limit_bytes)
     try:
         return _csv(plain, how)
@@ -165,14 +165,14 @@ def _csv(source: Source, how: Reading) -> Table:
     missing = missing_marks(how.na)
     scan = functools.partial(scan_text, source, skipped, separator)
     frame = scan(missing)
-    own = frame.collect_schema().names()  # polars' names by position; the user's names are those of the header
+    own = frame.collect_schema().names()  # polars may rename columns; the user's names are those of the header
     group = how.group
     if group in header and len(own) == len(header):
         group = own[header.index(group)]
     asked = dataclasses.replace(how, group=group)
     planned = lambda _rows, _columns: 2 * source.size
     read, rows, more, kept = _collect(source.path.name, frame, asked, planned)
-    if "," in (how.decimal, decimal_mark(read.select(pl.col(pl.String)))):  # 1.234 is a whole number, too
+    if "," in (how.decimal, decimal_mark(read.select(pl.col(pl.String)))):  # 1.234 may then be a whole number
         real = read.select(pl.selectors.float()).columns
         read = _collect(source.path.name, scan(missing, real), asked, planned)[0] if real else read
     findings = _read_as_missing(scan([""]), read, header) if how.na is None and source.size < _COUNTED else ()
@@ -211,7 +211,7 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
 
 
 def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
-    """Return the number of lines above the header, the separator and the column names, before polars renames any."""
+    """Return the number of lines above the header, the separator, the column names as written, and notes."""
     path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
@@ -224,7 +224,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     title = (comment_lines if lines[0].startswith("#") else title_lines)(lines, separators)
     said = (told(lines[:title]),) if title else ()
     skipped, lines = skipped + title, lines[title:]
-    # A line that is cut at the end of the part that was read would lose its last names.
+    # If only a part of the first line was read, its last names would be missing.
     fields = {s: _fields(lines, s) for s in separators} if len(lines) > 1 or len(head) < HEAD else {}
     separator = max(separators, key=lambda s: len(fields.get(s, ())))
     if not fields.get(separator):
@@ -255,7 +255,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
 def _fields(lines: list[str], separator: str) -> list[str]:
     try:
         return next(csv.reader(lines, delimiter=separator), [])
-    except csv.Error:  # a field longer than the reader takes
+    except csv.Error:  # a field is longer than the limit of the reader
         return []
 
 
@@ -277,7 +277,7 @@ def _parquet(source: Source, how: Reading) -> Table:
 
 
 def _arrow(source: Source, how: Reading) -> Table:
-    """Read Feather and Arrow's file format, which may be memory-mapped, or else Arrow's stream format."""
+    """Read Feather or Arrow's file format, which can be memory-mapped, or Arrow's stream format."""
     if source.head(6) == b"ARROW1":
         return _scanned(source, pl.scan_ipc(source.readable, glob=False), how)
     if source.head(4) == b"FEA1":
@@ -304,7 +304,7 @@ def _json(source: Source, how: Reading) -> Table:
 
 
 def _objects(source: Source, how: Reading, scan: Callable[[], pl.LazyFrame]) -> Table:
-    """Read objects with polars; objects with NaN and Infinity, which are not JSON, are read with Python."""
+    """Read objects with polars. Objects with NaN or Infinity, which JSON does not allow, are read with Python."""
     try:
         return _scanned(source, scan(), how)
     except pl.exceptions.PolarsError:
@@ -367,7 +367,10 @@ _READ = {"text": _text, "parquet": _parquet, "arrow": _arrow, "lines": _lines, "
 def _collect(
     name: str, frame: pl.LazyFrame, how: Reading, planned: Callable[[int, int], int]
 ) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
-    """Read the whole table if it fits into the limit, else as many random rows as fit, and return which."""
+    """Return the whole table if it fits into the limit, otherwise as many random rows as fit.
+
+    The other results are the number of rows of the whole table, notes, and the drawn rows (None for the whole table).
+    """
     limit_bytes, group = how.limit_bytes, how.group
     schema = frame.collect_schema()
     columns = max(len(schema), 1)

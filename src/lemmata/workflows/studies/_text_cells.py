@@ -1,4 +1,4 @@
-"""The cells of a text file, and the texts that mark missing cells. Studies and saved models share them."""
+"""Read the cells of a text file, and list the texts that mark missing cells. Studies and saved models use this."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "nu
 
 
 def missing_marks(na: tuple[str, ...] | None) -> list[str]:
-    """Return the texts that mark missing cells in a text file; the usual texts if `na` is None.
+    """Return the texts that mark missing cells in a text file: the texts in `na`, or the usual texts if `na` is None.
 
     A number stands for all its spellings with up to six decimals, so "999" also stands for "999.0", as in pandas.
 
@@ -31,13 +31,13 @@ def _spellings(text: str) -> list[str]:
 def scan_text(
     source: Source, skipped: int, separator: str, marks: list[str], texts: Iterable[str] = (), plain: bool = False
 ) -> pl.LazyFrame:
-    """Return the cells of a text file, to be read.
+    """Return a lazy frame of the cells of a text file. The file is read when the frame is collected.
 
     Args:
         source: the file, in UTF-8.
         skipped: the number of lines above the header.
         separator: the separator of the fields.
-        marks: the texts that are missing cells.
+        marks: the texts that mark missing cells.
         texts: the columns, by polars' names, that stay texts.
         plain: whether all columns stay texts.
     """

@@ -1,4 +1,4 @@
-"""Findings about text columns: categories with few rows, and free text."""
+"""Return findings about text columns: categories with few rows, and free text."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ._columns import FEWEST_REPEATS, Inputs
 
 
 def rare_texts(inputs: Inputs) -> list[Finding]:
-    """Return a note on categories of a text that have few rows."""
+    """Return findings about text columns with many categories, some of which have few rows."""
     found = []
     for name, codes in zip(inputs.texts, inputs.pooled.T, strict=True):
         sizes = np.unique(codes[~np.isnan(codes)], return_counts=True)[1]
@@ -25,7 +25,7 @@ def rare_texts(inputs: Inputs) -> list[Finding]:
 
 
 def free_texts(inputs: Inputs) -> list[Finding]:
-    """Report columns that only the user's own model can use."""
+    """Return findings about text columns that only the user's own model can use."""
     text = (
         "{} is text that hardly repeats. The study's own models do not use this column; only a model of --model does."
     )

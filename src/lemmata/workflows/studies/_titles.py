@@ -14,11 +14,11 @@ LEAST = 3
 
 
 def title_lines(lines: Sequence[str], separators: str) -> int:
-    """Count the first lines that are a title and not the header.
+    """Return the number of first lines that are a title above the header.
 
-    A title line has one field, whatever the separator is, or one non-empty field among empty ones. The header is the
-    first line with several fields that are not empty. One of these fields contains a letter, and the line below has
-    equally many fields.
+    A title line has one field, whatever the separator is, or one non-empty field among empty fields. The header is the
+    first line with several non-empty fields. One of these fields contains a letter, and the line below has equally many
+    fields. If the first such line is not of this form, there is no title.
 
     Args:
         lines: the first lines of a text.
@@ -43,9 +43,10 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def comment_lines(lines: Sequence[str], separators: str) -> int:
-    """Count the first lines that are comments, which begin with '#'.
+    """Return the number of first lines that are comments, which begin with '#'.
 
-    The last comment is the header if the line below has as many fields, and all or some of these are numbers.
+    The last of these lines does not count if it is the header. It is the header if the line below has equally many
+    fields, at least two, and at least one of them is a number.
 
     >>> comment_lines(["# station 12", "a,b", "1,2"], ","), comment_lines(["# station 12", "#a,b", "1,2"], ",")
     (1, 1)
@@ -60,9 +61,9 @@ def comment_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
-    """Count the first rows of a sheet that are a title.
+    """Return the number of first rows of a sheet that are a title.
 
-    A title row has at most one cell. The first row below the title fills most of its cells.
+    A title row has at most one non-empty cell. The first row below the title must fill more than half of its cells.
 
     Args:
         rows: the first rows, with None for empty cells.
@@ -97,7 +98,7 @@ def left_out_of(notes: Sequence[str]) -> int:
 def _fields(line: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:  # a field longer than the reader takes
+    except csv.Error:  # a field is longer than the limit of the reader
         return []
 
 

@@ -24,13 +24,13 @@ WIDTHS = (64, 256, 1024)
 MOST_STEPS = 384
 FEWEST_STEPS = 32
 OPERATIONS = 1e11
-"""The floating-point operations allowed at the largest width. With many columns, fewer steps are taken."""
+"""The allowed floating-point operations at the largest width. With many columns, fewer steps are taken."""
 RATE = 0.5
-"""The learning rate in units of 1 / lambda_max of the kernel. It is well below 2, because the lambda_max of a narrow
-network may be larger."""
+"""The learning rate in units of 1 / lambda_max, where lambda_max is the largest eigenvalue of the kernel. The rate is
+well below the stability limit 2, because the lambda_max of a narrow network may be larger."""
 PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}
 """ReLU networks are trained in single precision, because its rounding error is far below the effect of a finite width.
-This does not hold for a softmax network, whose outputs are small differences between paired units, times the width.
+This does not hold for a softmax network, whose outputs are small differences between paired units times the width.
 """
 MOVEMENT_ROWS = 32
 
@@ -48,15 +48,15 @@ def train_networks(
 ) -> Iterator[dict]:
     """Train a ReLU network of depth 1 and a softmax network at three widths, and compare them with their kernels.
 
-    Training is full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F_0 is the untrained network
-    F. The kernel's prediction is descent with the same step on the infinite-width tangent kernel, in closed form. This
-    is the kernel's gradient flow in discrete time. The remaining difference is due to the finite width. Inputs of the
-    softmax network are divided by the largest norm, as for its kernel. The time of the softmax network is counted for
-    the kernel H, which is its tangent kernel without the factor width.
+    Training is full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F is the network and F_0 the
+    untrained network. The kernel's prediction is gradient descent with the same step on the infinite-width tangent
+    kernel, in closed form. This is the kernel's gradient flow in discrete time. The remaining difference is due to the
+    finite width. Inputs of the softmax network are divided by the largest norm of an input, as for its kernel. The
+    training time of the softmax network refers to its tangent kernel divided by the width.
 
-    `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time. It is relative
-    to the root mean square of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm
-    for the finite tangent kernel of the first output on up to 32 training rows.
+    `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time, divided by the
+    root mean square of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm, where H
+    is the tangent kernel of the first output of the finite network on up to 32 training rows.
 
     Args:
         x: the training inputs, with standardised columns.
@@ -110,12 +110,12 @@ def train_networks(
 
 
 def _records(steps: int) -> np.ndarray:
-    """Return step counts in geometric progression, from 0 to the last."""
+    """Return the numbers of steps at which errors are recorded: 0, and a geometric progression up to the last step."""
     return np.unique(np.append(0, np.geomspace(1, steps, 16).round().astype(int)))
 
 
 def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) -> tuple[float, Trajectory]:
-    """Return the learning rate, and the predictions of descent on the kernel at the recorded steps."""
+    """Return the learning rate, and the predictions of gradient descent on the kernel at the recorded steps."""
     x, y, x_test, _ = data
     modes = spectrum(gram(kernel, x))
     rate = RATE / float(modes.eigenvalues[0])
@@ -123,7 +123,7 @@ def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) ->
 
 
 def _train_one(network, width, precision, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
-    """Train one network, and return it as an entry of `widths`. The entry has no points if training diverged."""
+    """Train one network, and return the results as an entry of `widths`. It has no points if training diverged."""
     x, y, x_test, y_test = (part.astype(precision) for part in data)
     params, _ = network.init(key, x.shape[1], dtype=precision)
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}

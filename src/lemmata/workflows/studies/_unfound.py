@@ -1,4 +1,4 @@
-"""The sentences on the test for signal: there is a signal, it is open, or which signals the test could have missed."""
+"""Write the sentences on the test for signal: whether there is a signal, and which signals it could have missed."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from ._splits import before_stretches
 from ._units import say_guess
 
 OPEN = 0.05
-"""A p-value between the level of the test and this number leaves open whether there is a signal."""
+"""If the p-value lies between the level of the test and this number, it is open whether there is a signal."""
 BLIND = 0.5
-"""A test that only finds signals above this share of the variance does not show that there is no signal."""
+"""If a test only finds signals above this share of the variance, it is open whether there is a signal."""
 COMMON = 0.2
-"""If guessing the most frequent class errs in a smaller share of rows than this, accuracy shows little."""
+"""If guessing the most frequent class is wrong in a smaller share of rows than this, accuracy shows little."""
 SERIES = 400
 """In series with fewer rows than this, a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
@@ -41,7 +41,7 @@ _SHUFFLED = {
 
 
 def predicted(found: Signal) -> str:
-    """Say that there is a signal, and how certain this is."""
+    """Return the sentence that there is a signal, with the p-value."""
     test = "permutation test" if found.shuffles else "models of earlier rows tested on later rows"
     if found.kind == "held-out rows":
         test = f"{test} on {found.held:,} held-out rows"
@@ -57,21 +57,21 @@ def _p(found: Signal) -> str:
 
 
 def already(question: Question) -> str:
-    """Say that the requested value is no better than guessing without any column."""
+    """Return the sentence that the requested value is no better than guessing without any column."""
     unit = question.unit
     guess, has = question.constant or say_guess(unit, None), tell(unit, question.guessing, question.spread)
     return f"No rows are needed for {question.say_asked()}: guessing {guess} already gives {has}."
 
 
 def used(question: Question) -> str:
-    """Say that not all rows of the table were used."""
+    """Return a sentence if not all rows of the table were used; otherwise an empty text."""
     if question.used is None or question.used >= question.total:
         return ""
     return f"This study used {question.used:,} of the table's {question.total:,} rows."
 
 
 def copied(found: Signal) -> str:
-    """Warn if many rows repeat other rows. The warning comes before any number that depends on such rows."""
+    """Return a warning if many rows repeat other rows. The warning must precede any number that depends on them."""
     if found.copies < COPIES * found.total:
         return ""
     rows = f"{found.copies:,} of {found.total:,} rows"
@@ -94,10 +94,10 @@ def copied(found: Signal) -> str:
 
 
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
-    """Answer without a best model or a number of rows, if no signal was found or no model was shown to beat guessing.
+    """Return the answers if no signal was found or no model beats guessing: no best model and no number of rows.
 
-    A model is still named if its whole interval of the held-out error is below the error of guessing. In this case,
-    the test has missed the signal that the curve shows.
+    A model is still named if its whole interval of the held-out error is below the errors of guessing and of naive
+    models. In this case, the test may have missed the signal that the learning curve shows.
     """
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]
@@ -148,7 +148,7 @@ def _remedy(question: Question) -> str:
 
 
 def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
-    """Say that the past of the target predicts the target, if a naive forecast significantly beats guessing."""
+    """If a naive model significantly beats guessing, return the sentence that the target's past predicts the target."""
     able = [item for item in naive if item.expected(question.total).upper < question.guessing]
     if not able:
         return []
@@ -188,13 +188,13 @@ def _short(found: Signal) -> bool:
 
 
 def _blind(found: Signal) -> bool:
-    """Whether the test may miss linear signals that explain half of the variance, among rows or between groups."""
+    """Whether the test may miss linear signals that explain half of the variance, within or between groups."""
     seen = [part for part in (found.visible, found.between) if not math.isnan(part)]
     return found.kind == "within groups" or max(seen, default=0.0) > BLIND
 
 
 def _power(found: Signal, question: Question) -> str:
-    """Say which signals the test could have found."""
+    """Return a sentence on the signals that the test could have found."""
     if found.least > LEVEL:
         return (
             f"With {found.groups} groups this test cannot find a signal: its smallest possible p is {found.least:.2g}. "
@@ -219,7 +219,7 @@ def _power(found: Signal, question: Question) -> str:
 
 
 def _by_kind(found: Signal, question: Question) -> str:
-    """For each kind of signal, say from which share it is found in most cases, or that it is not found at all."""
+    """Return a sentence with the share from which each kind of signal is found, or that a kind is often missed."""
     seen = {_KINDS[kind]: share for kind, share in found.powers.items() if math.isfinite(share)}
     missed = _listed([_KINDS[kind] for kind, share in found.powers.items() if not math.isfinite(share)])
     if not seen:

@@ -1,4 +1,4 @@
-"""The unit of a study: a metric selected by its name, or the user's own scorer, adapted to one table."""
+"""Find the metric of a study: a metric selected by its name, or the user's own scorer, adapted to one table."""
 
 import dataclasses
 import math
@@ -26,12 +26,12 @@ SAME = 1e-6
 
 
 def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Metric, float | None]:
-    """Return the requested unit, adapted to the table, and the loss to reach, if a loss is requested.
+    """Return the requested metric, adapted to the table, and the loss to reach (None if no loss is requested).
 
     Args:
         dataset: the table.
-        given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None
-            means the metric of `error`, or the default of the task.
+        given: the value of `--metric`: a name, the user's own score(y_true, y_pred), or a scorer object of
+            scikit-learn; None means the metric of `error`, or the default metric of the task.
         error: the value of `--error`: a metric and a number, or a number in the given metric.
 
     Raises:
@@ -48,7 +48,7 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
 
 
 def bound(unit: Metric, dataset: Dataset) -> Metric:
-    """Adapt the metric to one table: to the rarer of two classes, and to the best guess without any column.
+    """Return the metric adapted to one table: to the rarer of two classes, and to the best constant guess.
 
     Raises:
         SettingError: if scikit-learn's scorer does not work for this table.
@@ -77,7 +77,7 @@ def bound(unit: Metric, dataset: Dataset) -> Metric:
 
 
 def rarer(dataset: Dataset) -> int:
-    """Return the column of the rarest class; of equally rare classes, the last."""
+    """Return the target column of the rarest class. If several classes are equally rare, return the last of them."""
     counts = dataset.targets.sum(axis=0)
     return int(np.flatnonzero(counts == counts.min())[-1])
 
@@ -86,8 +86,8 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
     """Return the prediction that uses no column and is therefore the same for every row.
 
     Args:
-        kind: "mean", which is the class shares for classes; "median"; or "class 2", which is the third class for every
-            row.
+        kind: "mean", which is the class shares for classes; "median"; or "class j", such as "class 2" for the third
+            class.
         targets: the known targets.
 
     >>> constant("median", np.array([[1.0], [2.0], [9.0]])), constant("class 1", np.eye(3))
@@ -99,7 +99,7 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
 
 
 def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
-    """Describe guessing in words."""
+    """Return the prediction of guessing in words."""
     if unit.guess.startswith("class"):
         return f"the class {(classes or ())[int(unit.guess.split()[1])]!r} for every row"
     if unit.task == "regression":
@@ -109,7 +109,10 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
 
 
 def say_unit(unit: Metric, dataset: Dataset) -> str:
-    """Say to which class the score belongs, if any, and whether always predicting this class is perfect."""
+    """Return a sentence on the class to which the score belongs, and whether always predicting this class is perfect.
+
+    The result is empty if the score does not belong to a class.
+    """
     if not unit.of_class or dataset.classes is None:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
@@ -126,14 +129,14 @@ def say_unit(unit: Metric, dataset: Dataset) -> str:
 
 
 def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
-    """Choose rows for trying a scorer: from each class by its share, or evenly spaced rows for numbers."""
+    """Return the targets of rows for trying a scorer: from each class by its share, or evenly spaced for numbers."""
     order = np.argsort(y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1), kind="stable")
     places = np.unique(np.linspace(0, len(y) - 1, min(len(y), TRIED)).astype(int))
     return y[order[places]]
 
 
 def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
-    """Return the scorer, and whether it needs probabilities. Perfect predictions are tried first without them."""
+    """Return the scorer with `probable` set if it needs probabilities. Perfect predictions are first tried without."""
     fault = None
     for probable in (False, True) if unit.task == "classification" else (False,):
         made = dataclasses.replace(rows, probable=probable)
@@ -156,9 +159,9 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
 
 
 def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> str:
-    """Return the kind of constant with the least loss on some rows; of equally good kinds, the first.
+    """Return the kind of constant prediction with the least loss on some rows; of equally good kinds, the first.
 
-    A perfect guess, such as the recall of a class when this class is always predicted, is not useful.
+    A constant without any loss is not used. For example, always predicting a class has perfect recall of this class.
     """
     k = y.shape[1]
     kinds = ["mean", "median"] if unit.task == "regression" else ["mean"]
@@ -194,13 +197,14 @@ def name_of(scorer: Callable[..., Any]) -> str:
 
 
 def _own(scorer: Any, dataset: Dataset) -> Metric:
-    """Make the metric of a user's scorer.
+    """Return the metric of a user's scorer.
 
-    Its best value is the score of perfect predictions. A comparison with guessing shows whether larger or smaller
-    values are better.
+    The best value of the metric is the score of perfect predictions. A comparison with guessing shows whether larger or
+    smaller values are better.
 
     Raises:
-        SettingError: if it is not a function, fails, is the same for guessing, or grows with the number of rows.
+        SettingError: if the scorer is not a function or fails, if guessing has the score of perfect predictions, or if
+            the score depends on the number of rows.
     """
     if not callable(scorer):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""The scikit-learn models that people would try first, each as far as its rows and its price allow."""
+"""The scikit-learn models that people usually try first. Their settings are chosen on training rows."""
 
 import functools
 import math
@@ -16,9 +16,9 @@ from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price,
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
 STEPS = 20
-"""The most steps per row of a support vector machine. Without this limit, some fits with a large penalty never end."""
+"""The most steps per training row of a support vector machine. Without this limit, some fits never end."""
 RATIOS = (0.2, 0.5, 0.9)
-"""For an elastic net, the tried shares of the absolute penalty in the whole penalty."""
+"""The tried shares of the absolute penalty in the whole penalty of an elastic net."""
 
 
 Makers = Sequence[Callable[[], Any]]
@@ -26,7 +26,7 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Choose the estimator with the smallest loss on one training row in five, and fit it to all training rows.
+    """Choose the estimator with the smallest loss on a fifth of the training rows, and fit it to all training rows.
 
     The loss is the log-loss for classes, and the squared error for numbers. An estimator that cannot be fitted is not
     chosen.
@@ -38,9 +38,9 @@ def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Gro
 
 
 def best_of(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> int:
-    """The position of the estimator with the smallest loss on one row in five, or on groups that are left out.
+    """Return the position of the estimator with the smallest loss on a fifth of the rows, or on left-out groups.
 
-    For few rows, the result is the middle position.
+    With fewer than ten rows, the result is the middle position.
     """
     if len(makers) == 1 or len(y) < 2 * PARTS:
         return len(makers) // 2
@@ -48,7 +48,7 @@ def best_of(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Gro
 
 
 def _validated(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> float:
-    """The loss, on one row in five or on left-out groups, of an estimator that is fitted to the other rows."""
+    """Return the loss on a fifth of the rows, or on left-out groups, of an estimator fitted to the other rows."""
     last = validating(len(y), groups)
     try:
         shown = fit_estimator(make, np.concatenate([x[~last], x[last]]), y[~last], task)
@@ -68,7 +68,7 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
 
 
 def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
-    """Return a function that fits the best of the estimators from `makers`, and returns its outputs."""
+    """Return a function that fits the best of the estimators from `makers`, and returns this estimator's outputs."""
     return functools.partial(_among, makers)
 
 
@@ -91,9 +91,10 @@ def _logistic_price(n: int, d: int, k: int) -> float:
 
 
 def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Return linear regression with an absolute penalty, or with an absolute and a squared penalty.
+    """Return linear regression with an absolute penalty or, for several ratios, an absolute and a squared penalty.
 
-    Cross-validation chooses the size of the penalty. For classes, there are four logistic regressions to choose from.
+    Cross-validation chooses the size of the penalty. For classes, return four logistic regressions with an absolute
+    penalty, from which one is chosen.
     """
     from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegression
     from sklearn.model_selection import KFold
@@ -136,7 +137,7 @@ def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups =
 
 
 def amounts(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Return the least and the greatest allowed count or amount, because a log link may predict far beyond all rows."""
+    """Return the least and the greatest allowed prediction. With a log link, predictions may be far beyond all rows."""
     return np.zeros(y.shape[1]), 2 * y.max(axis=0)
 
 
@@ -162,8 +163,8 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
 def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """Fit a support vector machine with a Gaussian kernel. Penalty, width and, for numbers, margin are chosen.
 
-    The search starts from scikit-learn's width. It changes one setting after the other by a factor, as long as this
-    helps.
+    The search starts from scikit-learn's default width. The search changes one setting after the other by a factor, as
+    long as the validation loss falls.
     """
     numbers = task == "regression"
     if numbers and y.shape[1] > 1:
@@ -175,18 +176,18 @@ def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> 
 
 
 def machine_settings(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> dict[str, Any]:
-    """Choose penalty, width and margin on these rows. Targets that are numbers have variance 1."""
+    """Return penalty, width and margin, chosen on these rows. If the targets are numbers, they must have variance 1."""
     n, numbers = len(y), task == "regression"
     scale = 1 / max(float(x[:n].var()) * x.shape[1], np.finfo(float).tiny)
     made: dict[str, Any] = {"C": 10.0, "gamma": scale, "max_iter": STEPS * n} | ({"epsilon": 0.1} if numbers else {})
     loss = lambda trial: _validated(functools.partial(_machine, task, **trial), x[:n], y, task, groups)
     least = loss(made) if n >= 2 * PARTS else -math.inf
-    path = [("C", 10.0, 1), ("gamma", 4.0, 2), ("epsilon", 0.1, 1)]  # small margins and large penalties never end
+    path = [("C", 10.0, 1), ("gamma", 4.0, 2), ("epsilon", 0.1, 1)]  # small margins or large penalties may never end
     path = path if numbers else [("C", 10.0, 2), ("gamma", 4.0, 2), ("C", 10.0, 1)]
     for name, factor, moves in path if least > -math.inf else []:
         before = least
         for step in (factor, 1 / factor) if name != "epsilon" else (factor,):
-            for _ in range(moves if least == before else 0):  # one direction helps, or the other
+            for _ in range(moves if least == before else 0):  # the second direction only if the first does not help
                 trial = made | {name: made[name] * step}
                 if (own := loss(trial)) >= least:
                     break
@@ -207,13 +208,13 @@ class _scored:
         self.inner = kind(decision_function_shape="ovr", **made)
 
     def fit(self, x: np.ndarray, labels: np.ndarray) -> "_scored":
-        """Fit the machine."""
+        """Fit the machine and return it."""
         self.inner.fit(x, labels)
         self.classes_ = self.inner.classes_
         return self
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
-        """Return probabilities, the largest of which belongs to the predicted class."""
+        """Return the probabilities of the classes. The predicted class has the largest probability."""
         scores = np.asarray(self.inner.decision_function(x), float)
         scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else 2 * scores
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -221,7 +222,7 @@ class _scored:
 
 
 def _vectors_price(classes: bool, n: int, d: int, k: int) -> float:
-    """The cost of six fits of the search, and of comparing each held-out row with nearly all training rows."""
+    """Return the cost of six fits in the search, and of comparing each held-out row with nearly all training rows."""
     rows = n + min(4 * n, MOST_HELD_OUT) / 12
     return (1 if classes else 2 * k) * (0.02 + 9e-8 * n * rows * (1 + d / 20) + 6e-5 * n)
 
@@ -233,23 +234,23 @@ def _last(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit
 
 
 def _season(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Repeat the last season's targets; the season is the lag with the largest autocorrelation of training rows."""
+    """Repeat the last season's targets. The season is the lag with the largest autocorrelation of training targets."""
     return last_season(season(y), x, y, task)
 
 
 def last_season(period: int, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Repeat the last `period` targets of the training rows."""
+    """Predict later rows by repeating the last `period` targets of the training rows."""
     said = repeated(y, period, len(x) - len(y))
     return Fit(said, said if task == "classification" else None)
 
 
 def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarray, "m k"]:
-    """Repeat the last `period` rows up to m rows in all."""
+    """Return m rows that repeat the last `period` rows."""
     return y[len(y) - period + np.arange(m) % period]
 
 
 def season(y: Float[np.ndarray, "n k"]) -> int:
-    """Return the lag from 2 to n/3 at which a detrended target is most similar to itself; 1 if no lag stands out.
+    """Return the lag from 2 to n/3 with the largest autocorrelation of the detrended target; 1 if no lag stands out.
 
     The search begins at the first lag at which the autocorrelation is below zero, so that slow changes do not count as
     seasons. At most the last 5000 rows are used.

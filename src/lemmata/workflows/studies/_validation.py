@@ -1,4 +1,4 @@
-"""Decide which training rows choose a model's settings: single rows, or whole groups if rows have groups.
+"""Choose the training rows on which a model's settings are validated: single rows, or whole groups.
 
 Rows of one group have information about each other. If settings were chosen on rows whose groups are also in training,
 the settings would suit new rows of known groups. But a study with groups is about rows of new groups.
@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 PARTS = 5
-"""A setting is chosen on a fifth of the rows, or on groups of about this size. Then the model is fitted to all rows."""
+"""A setting is chosen on a fifth of the rows, or on groups with about a fifth. Then all rows are fitted."""
 
 Groups = Int[np.ndarray, " n"] | None
 
@@ -19,7 +19,7 @@ def parted(groups: Groups) -> bool:
 
 
 def group_parts(groups: Int[np.ndarray, " n"]) -> list[Int[np.ndarray, " part"]]:
-    """The rows of up to five parts of about equal size, where no group is in two parts, by scikit-learn's GroupKFold.
+    """Return the rows of up to five parts of about equal size, by scikit-learn's GroupKFold. No group is in two parts.
 
     >>> sorted(part.tolist() for part in group_parts(np.array([0, 0, 1, 2])))
     [[0, 1], [2], [3]]
@@ -31,7 +31,7 @@ def group_parts(groups: Int[np.ndarray, " n"]) -> list[Int[np.ndarray, " part"]]
 
 
 def validating(n: int, groups: Groups = None) -> Bool[np.ndarray, " n"]:
-    """Return which of n rows are left out of a fit to choose a setting.
+    """Return a mask of the rows, among n rows, that are left out of a fit to choose a setting.
 
     >>> validating(10).nonzero()[0].tolist()
     [4, 9]
@@ -45,10 +45,10 @@ def validating(n: int, groups: Groups = None) -> Bool[np.ndarray, " n"]:
 
 
 def last_rows(n: int, most: int, share: float, groups: Groups = None) -> int:
-    """Return n minus the number of last rows that choose settings, which is a share of n, but at most `most`.
+    """Return how many of n rows are fitted while the last rows choose settings.
 
-    Rows of groups are sorted by group. With groups, the last groups with a fifth of the rows choose, but never all
-    groups.
+    The number of last rows is the given share of n, but at most `most`. If rows have groups, they must be sorted by
+    group. The last groups, with at least a fifth of the rows, then choose settings, but never all groups.
     """
     if not parted(groups):
         return n - min(most, int(share * n))
