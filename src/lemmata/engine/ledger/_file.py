@@ -27,12 +27,8 @@ _APPLICATION = 0x6C656D61  # "lema"
 _VERSION = 1
 _WAIT = 60.0  # seconds that one process waits for another to finish a write
 _NO_PLACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-<<<<<<< HEAD
-"""Errors that SQLite raises if it cannot create its two extra files, for example on a full disk."""
-_CHECKED = 2**26  # the largest file, in bytes, that is searched for damage before it is written to
-=======
 """Codes of the errors that SQLite raises if it cannot create its two extra files, for example on a full disk."""
->>>>>>> 6b2834a81 (Words of docstrings)
+_CHECKED = 2**26  # the largest file, in bytes, that is searched for damage before it is written to
 _EXTRA = 2**16  # bytes that SQLite needs for its two extra files
 _HEADER = b"SQLite format 3\x00"
 _TABLES = """
@@ -237,8 +233,8 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
 
     Raises:
         DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written. The file is not
-            changed. A file above 64 MiB is not searched for damage, which takes seconds. If the disk of the file is full,
-            the error is a `FullDiskError`.
+            changed. A file above 64 MiB is not searched for damage. If the disk of the file is full, the error is a
+            `FullDiskError`.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)
