@@ -144,3 +144,16 @@ def test_before_and_after_a_command_a_signal_ends_it_without_a_traceback(name, m
     command = [sys.executable, "-c", ENDS, str(number), moment]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (128 + number, "said", "")
+
+
+def test_a_copy_of_the_process_that_a_users_code_leaves_behind_ends_at_the_next_safe_place():
+    with listening():
+        child = os.fork()
+        if child == 0:
+            try:
+                heed()
+            finally:
+                os._exit(7)  # it went on
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        heed()
+    heed()

@@ -26,19 +26,29 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class _Request:
-    """The request to stop: the first signal, its time, and whether it is still unanswered."""
+    """The request to stop: the first signal, its time, and whether it is still unanswered.
+
+    `process` is the process that runs the command; None outside `listening`.
+    """
 
     def __init__(self) -> None:
         self.number: int | None = None
         self.at = 0.0
         self.pending = False
+        self.process: int | None = None
 
 
 _request = _Request()
 
 
 def heed() -> None:
-    """Raise KeyboardInterrupt if a request to stop is pending because Python or other code dropped the exception."""
+    """Raise KeyboardInterrupt if a request to stop is pending because Python or other code dropped the exception.
+
+    A user's code may copy the process with `os.fork` and return in the copy, too. The copy ends here, because it would
+    run the rest of the command a second time.
+    """
+    if _request.process not in (None, os.getpid()):
+        os._exit(0)
     if _request.pending:
         raise KeyboardInterrupt
 
@@ -89,6 +99,7 @@ def listening() -> Iterator[None]:
         yield
         return
     _request.__init__()
+    _request.process = os.getpid()
     before = {number: signal.getsignal(number) for number in _MEANT}
     taken = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
     for number in taken:
@@ -98,6 +109,7 @@ def listening() -> Iterator[None]:
     try:
         yield
     finally:
+        _request.process = None
         sys.unraisablehook = shown
         for number in taken:
             signal.signal(number, before[number])
