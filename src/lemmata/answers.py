@@ -48,6 +48,21 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def not_negative(name: str, value: object) -> float:
+    """Return the value as a finite number of at least 0, or raise SettingError.
+
+    Args:
+        name: the name in the message.
+        value: the number.
+    """
+    number = _number(name, value)
+    if not (math.isfinite(number) and number >= 0):
+        raise SettingError(
+            name, found=f"{number:g}", rule="a finite number of at least 0", remedy="pass a number like 1"
+        )
+    return number
+
+
 def inside(name: str, value: object, low: float, high: float) -> float:
     """Return the value as a number strictly between `low` and `high`, or raise SettingError.
 

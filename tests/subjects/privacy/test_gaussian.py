@@ -17,6 +17,17 @@ def exact(eps: float, ratio: float) -> mpmath.mpf:
         return first - mpmath.exp(eps) * second
 
 
+@pytest.mark.parametrize("ratio", [1e-5, 0.3, 2.0, 30.0])
+def test_at_an_eps_of_0_the_curve_is_the_total_variation(ratio):
+    with mpmath.workdps(60):
+        truth = mpmath.erf(mpmath.mpf(ratio) / mpmath.sqrt(8))
+    delta = gaussian_delta(0.0, ratio, 1.0)
+    assert truth <= delta <= truth * (1 + 1e-9)
+    if delta < 1.0:
+        assert gaussian_eps(delta, ratio, 1.0) == 0.0
+        assert gaussian_sigma(0.0, delta, ratio) == pytest.approx(1.0, rel=1e-6)
+
+
 def test_the_curve_is_right_from_1e_minus_290_to_1():
     draw = np.random.default_rng(0)
     seen = 0
@@ -80,12 +91,12 @@ def test_extreme_numbers_end_where_they_tend_to():
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
 def test_numbers_that_are_not_positive_are_refused_in_one_line(wrong):
     for call in (
-        lambda: gaussian_delta(wrong, 1.0, 1.0),
+        lambda: gaussian_delta(wrong or -1.0, 1.0, 1.0),
         lambda: gaussian_delta(1.0, wrong, 1.0),
         lambda: gaussian_delta(1.0, 1.0, wrong),
         lambda: gaussian_eps(1e-5, wrong, 1.0),
         lambda: gaussian_eps(1e-5, 1.0, wrong),
-        lambda: gaussian_sigma(wrong, 1e-5),
+        lambda: gaussian_sigma(wrong or -1.0, 1e-5),
         lambda: gaussian_sigma(1.0, 1e-5, wrong),
     ):
         with pytest.raises(SettingError) as said:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from scipy import optimize, special
 
-from lemmata.answers import inside, positive
+from lemmata.answers import inside, not_negative, positive
 from lemmata.errors import SettingError
 
 _ROOT_TWO, _ROOT_TWO_PI = math.sqrt(2), math.sqrt(2 * math.pi)
@@ -32,12 +32,12 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
     positive number, 5e-324, so the answer is never 0.
 
     Args:
-        eps: the eps of (eps, delta)-privacy, above 0.
+        eps: the eps of (eps, delta)-privacy, at least 0.
         sensitivity: the largest Euclidean distance of the statistic between neighbouring data sets.
         sigma: the standard deviation of the noise in each coordinate.
 
     Raises:
-        SettingError: if a value is not a finite number above 0.
+        SettingError: if eps is not a finite number of at least 0, or another value is not a finite number above 0.
 
     Example:
         >>> round(gaussian_delta(1.0, 1.0, 1.0), 4), round(gaussian_delta(1000.0, 50.0, 1.0), 4)
@@ -45,7 +45,7 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
         >>> f"{gaussian_delta(1.0, 1.0, 20.0):.3g}"
         '1.13e-91'
     """
-    eps, ratio = positive("eps", eps), _ratio(sensitivity, sigma)
+    eps, ratio = not_negative("eps", eps), _ratio(sensitivity, sigma)
     return curve_above(eps, ratio)
 
 
@@ -76,19 +76,19 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the least sigma that makes the release (eps, delta)-private, rounded up; inverts `gaussian_delta`.
 
     Args:
-        eps: the eps of (eps, delta)-privacy, above 0.
+        eps: the eps of (eps, delta)-privacy, at least 0.
         delta: the delta of (eps, delta)-privacy, inside (0, 1).
         sensitivity: the largest Euclidean distance of the statistic between neighbouring data sets.
 
     Raises:
-        SettingError: for a delta outside (0, 1), and for any other argument that is not a finite number above 0; also
-            if no sigma of double precision is enough.
+        SettingError: for a delta outside (0, 1), an eps that is not a finite number of at least 0, and a sensitivity
+            that is not a finite number above 0; also if no sigma of double precision is enough.
 
     Example:
         >>> round(gaussian_sigma(1.0, 1e-5), 4), round(gaussian_sigma(100.0, 1e-5), 4)
         (3.7306, 0.0947)
     """
-    eps, delta = positive("eps", eps), inside("delta", delta, 0.0, 1.0)
+    eps, delta = not_negative("eps", eps), inside("delta", delta, 0.0, 1.0)
     sigma = math.nextafter(positive("sensitivity", sensitivity) / ratio_for(eps, delta), math.inf)
     if math.isinf(sigma):
         raise SettingError(
