@@ -58,8 +58,7 @@ class KernelOperator(eqx.Module):
     Args:
         kernel: the kernel K.
         x: points, one in each row.
-        block: the number of rows of a block, at least 1 (otherwise a SettingError is raised); None means as many rows
-            as fill 128 MiB.
+        block: the number of rows of a block, at least 1; None means as many rows as fill 128 MiB.
 
     Raises:
         ShapeError: if there are no points.
@@ -147,11 +146,11 @@ def kernel_product(
         x: points of the rows.
         y: points of the columns.
         v: one row for each point of y.
-        block: the number of rows of a block, at least 1 (otherwise a SettingError is raised); None means as many rows
-            as fill 128 MiB.
+        block: the number of rows of a block, at least 1; None means as many rows as fill 128 MiB.
 
     Raises:
         ShapeError: if the shapes of x, y and v do not fit each other, or if one of them is empty.
+        SettingError: for a block that is not a whole number of at least 1.
 
     Example:
         >>> import jax.numpy as jnp

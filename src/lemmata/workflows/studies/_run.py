@@ -86,6 +86,7 @@ def run_study(
     Raises:
         UnknownNameError: if there is no model with such a name.
         SettingError: if an option is out of its bounds.
+        DataError: if no model could be fitted.
         PrecisionError: if float64 is not enabled in JAX.
     """
     require_float64("a study")
