@@ -14,5 +14,5 @@ print(f"at n = 128 the reward is {found.reward[127]:.2f} and gold {found.gold[12
 
 rows = [{"n": n, "reward": float(found.reward[n - 1]), "of": "reward model"} for n in range(1, 129)]
 rows += [{"n": n, "reward": float(found.gold[n - 1]), "of": "gold"} for n in range(1, 129)]
-x, y = alt.X("n:Q", title="answers drawn").scale(type="log"), alt.Y("reward:Q", title="reward of the best")
+x, y = alt.X("n:Q", title="answers drawn").scale(type="log", nice=False), alt.Y("reward:Q", title="reward of the best")
 alt.Chart(alt.Data(values=rows)).mark_line().encode(x=x, y=y, color=alt.Color("of:N", title=None)).save("best_of_n.svg")

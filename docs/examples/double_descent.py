@@ -26,6 +26,6 @@ print(found)
 
 parts = {"error": found.error, "variance": found.variance}
 rows = [{"width": w, "value": float(v), "of": n} for n, own in parts.items() for w, v in zip(widths, own, strict=True)]
-axes = alt.X("width:Q", title="features").scale(type="log"), alt.Y("value:Q", title=None).scale(type="log")
+axes = alt.X("width:Q", title="features").scale(type="log", nice=False), alt.Y("value:Q", title=None).scale(type="log")
 chart = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(*axes, color=alt.Color("of:N", title=None))
 chart.save("double_descent.svg")

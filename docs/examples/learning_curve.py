@@ -18,6 +18,6 @@ rows = []
 for size, one, other in zip(sizes, predicted, found.error, strict=True):
     print(f"{size:3d} rows: predicted {float(one):.3f}, measured {float(other):.3f}")
     rows += [{"rows": size, "error": float(v), "of": n} for n, v in (("predicted", one), ("measured", other))]
-axes = alt.X("rows:Q").scale(type="log"), alt.Y("error:Q", title="mean squared error").scale(zero=False)
+axes = alt.X("rows:Q").scale(type="log", nice=False), alt.Y("error:Q", title="mean squared error").scale(zero=False)
 chart = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(*axes, color=alt.Color("of:N", title=None))
 chart.save("learning_curve.svg")

@@ -14,6 +14,7 @@ print(f"the classical formula is too little from eps = {grid[np.array(exact) > c
 
 rows = [{"eps": float(e), "noise": float(s), "of": "exact"} for e, s in zip(grid, exact, strict=True)]
 rows += [{"eps": float(e), "noise": float(s), "of": "classical"} for e, s in zip(grid, classical, strict=True)]
-axes = alt.X("eps:Q").scale(type="log"), alt.Y("noise:Q", title="standard deviation of the noise").scale(type="log")
+noise = alt.Y("noise:Q", title="standard deviation of the noise").scale(type="log")
+axes = alt.X("eps:Q").scale(type="log", nice=False), noise
 chart = alt.Chart(alt.Data(values=rows)).mark_line().encode(*axes, color=alt.Color("of:N", title=None))
 chart.save("private_noise.svg")

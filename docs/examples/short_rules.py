@@ -20,6 +20,6 @@ for scale in (1, 2, 4, 8, 16, 32, 64, 127):
     print(f"{scale:3d} levels: {found}")
     rows.append({"levels": scale, "error": float(found.bound), "of": "bound"})
     rows.append({"levels": scale, "error": float((rule(new) != truth).mean()), "of": "new rows"})
-axes = alt.X("levels:Q", title="levels of a weight").scale(type="log"), alt.Y("error:Q")
+axes = alt.X("levels:Q", title="levels of a weight").scale(type="log", nice=False), alt.Y("error:Q")
 chart = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(*axes, color=alt.Color("of:N", title=None))
 chart.save("short_rules.svg")

@@ -21,6 +21,7 @@ for place, key in enumerate(jax.random.split(jax.random.key(1), 60)):
 broken = sum(truth["gap"] > bound["gap"] for bound, truth in zip(rows[::2], rows[1::2], strict=True))
 print(f"broken in {broken} of {len(rows) // 2} problems, of which 5 % may be")
 
-axes = alt.X("rows:Q", title="held-out rows").scale(type="log"), alt.Y("gap:Q", title="error on them - error")
+sizes = alt.X("rows:Q", title="held-out rows").scale(type="log", nice=False)
+axes = sizes, alt.Y("gap:Q", title="error on them - error")
 chart = alt.Chart(alt.Data(values=rows)).mark_point(filled=True).encode(*axes, color=alt.Color("of:N", title=None))
 chart.save("theorem.svg")
