@@ -66,7 +66,7 @@ def test_what_stands_behind_stop_gradient_is_named():
     (check,) = failing(model)
     assert (check.name, check.found) == (
         "derivatives match differences of the outputs",
-        "0 for scale, although these parameters change the outputs",
+        "a derivative of 0 for scale, although these parameters change the outputs",
     )
     assert "into the function" in check.remedy
 
