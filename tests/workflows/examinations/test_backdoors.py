@@ -51,12 +51,12 @@ def test_without_held_out_rows_it_is_predicted_and_not_scored():
     assert "% of training rows into class 0. For the" in findings(model, [found], None)[0].text
 
 
-@pytest.mark.parametrize("said", ["predicts correctly", "classes 3", "floating-point"])
+@pytest.mark.parametrize("said", ["predicts correctly", "classes = 3", "floating-point"])
 def test_where_a_search_would_mislead_the_gauge_is_silent(said):
     model = problem(0.0, 0)
     if said == "predicts correctly":
         model = dataclasses.replace(model, model=model.model.at(0.01 * model.model.theta[::-1]))
-    elif said == "classes 3":
+    elif said == "classes = 3":
         x, y = held_rows(model)
         model = dataclasses.replace(model, y=model.y[:, :3], held=(x, y[:, :3]))
     else:
