@@ -147,5 +147,6 @@ def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0))
         found=f"K(x, y) = {float(matrix[row, column])} at row {first[0] + row} of x and row {first[1] + column} of y "
         "(counted from 0)",
         rule="finite values",
-        remedy="use float64, or points of smaller norm (divide all columns by the same number)",
+        remedy=("" if matrix.dtype.itemsize >= 8 else "use float64, or ")
+        + "use points of smaller norm (divide all columns by the same number)",
     )
