@@ -92,12 +92,12 @@ def random_tree(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
 
 
 def parity_of_size(d: int, size: Array) -> Float[Array, " points"]:
-    """Return the product of the first `size` coordinates."""
+    """Return the product of the first `size` coordinates at each point of the cube."""
     return jnp.prod(jnp.where(jnp.arange(d) < size, cube(d), 1.0), axis=1)
 
 
 def random_table(key: Key[Array, ""], d: int) -> Float[Array, " points"]:
-    """Draw independent values, with a random share of -1."""
+    """Draw independent values -1 or 1. The probability of -1 is itself drawn uniformly between 0.1 and 0.5."""
     share_key, value_key = jax.random.split(key)
     share = jax.random.uniform(share_key, minval=0.1, maxval=0.5)
     return jnp.where(jax.random.bernoulli(value_key, share, (2**d,)), -1.0, 1.0)
@@ -132,13 +132,13 @@ class NoisyFunctions(Population[NoisyFunction]):
 
 
 def two_values(problem: NoisyFunction) -> Hypothesis:
-    """Return the hypothesis that f is Boolean."""
+    """Return the hypothesis that all values of f are -1 or 1."""
     gap = jnp.max(jnp.abs(jnp.abs(problem.values) - 1))
     return Hypothesis("the largest distance of |f| from 1", gap, "==", 0.0, "the values are labels")
 
 
 def noise_rate(problem: NoisyFunction) -> Hypothesis:
-    """Check that noise flips at most half of the signs."""
+    """Return the hypothesis that the noise rate is at most 1/2."""
     return Hypothesis(
         "the noise rate",
         problem.eta,

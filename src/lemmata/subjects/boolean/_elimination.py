@@ -11,18 +11,18 @@ from jaxtyping import Bool, Int
 from lemmata.functions import walsh_hadamard
 
 LAST = 20
-"""The last block has this number b of inputs, and all 2^b parities of these inputs are compared at once."""
+"""The largest number b of inputs in the last block. All 2^b parities of these inputs are compared at once."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Elimination:
-    """The result of reducing rows one after the other.
+    """The result of Gaussian elimination over F_2, one row after another.
 
     Args:
         solution: a parity of the inputs that fits all rows, as bits; None if no parity fits.
-        rank: the rank of the rows over F_2.
-        spare: the rows that the other rows determine.
-        clash: rows whose inputs add up to 0 and whose labels add up to 1, if there are any.
+        rank: the rank of the rows over F_2; if no parity fits, the rank of the rows before the contradiction.
+        spare: the number of rows that the other rows determine; 0 if no parity fits.
+        clash: the positions of rows whose inputs add up to 0 and whose labels add up to 1; empty if a parity fits.
     """
 
     solution: Bool[np.ndarray, " d"] | None
@@ -50,7 +50,7 @@ def eliminate(x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"]) -> Eliminat
         elif label:
             return Elimination(None, len(pivots), 0, tuple(sorted(used)))
     solved = 0
-    for top in sorted(pivots):  # the row with top bit t - 1 has its other bits below, which are solved
+    for top in sorted(pivots):  # the other bits of a row are below its top bit and already solved
         row, label, _ = pivots[top]
         if ((row & solved).bit_count() & 1) ^ label:
             solved |= 1 << (top - 1)
@@ -78,7 +78,7 @@ def rank_of(x: Bool[np.ndarray, "n d"]) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Blocks:
-    """How the inputs are divided into blocks.
+    """A division of the inputs into blocks.
 
     Args:
         stages: the number of blocks that are made 0 by adding rows in pairs, before the last block is solved.
@@ -96,7 +96,7 @@ class Blocks:
     def evidence(self) -> float:
         """The squared advantage times the number of rows.
 
-        If this is above 2 log(2^b), the right one of 2^b parities stands out.
+        If this product is above 2 log(2^b), the right parity stands out among 2^b parities.
         """
         return self.rows * self.advantage**2
 
@@ -121,12 +121,12 @@ def plan_blocks(n: int, d: int, noise: float) -> Blocks:
 def noisy_parity(
     x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"], noise: float, constant: bool, generator: np.random.Generator
 ) -> Bool[np.ndarray, " d"]:
-    """Find the parity that agrees best with noisy labels, block by block; with `constant`, it may be negated.
+    """Find, block by block, the parity that agrees best with noisy labels. With `constant`, negations count, too.
 
-    Among rows that agree on a block, one row is added to the others, which makes the block 0. The resulting labels are
-    sums of 2^stages labels, and their inputs are nonzero only in the last block. One fast transform compares all
-    parities of this block. The bits that were found are subtracted from the labels, and the remaining inputs are
-    solved in the same way.
+    Among the rows with equal bits in a block, one row is added to each of the other rows. The sums are 0 in this block.
+    The resulting labels are sums of 2^stages labels, and their inputs are nonzero only in the last block. One fast
+    transform compares all parities of this block. The bits that were found are subtracted from the labels, and the
+    algorithm continues with the remaining inputs.
 
     Args:
         x: inputs.
@@ -150,7 +150,7 @@ def noisy_parity(
         votes = np.bincount(_numbers(rows), 1.0 - 2.0 * sums, 2**width)
         with jax.enable_x64(True):
             scores = np.asarray(walsh_hadamard(jnp.asarray(votes)))
-        # A sum of an even number of labels has no constant.
+        # The constant cancels in a sum of an even number of labels.
         best = int(np.abs(scores).argmax() if constant and not blocks.stages else scores.argmax())
         known[left - width : left] = (best >> np.arange(width)) & 1
         left -= width
@@ -162,7 +162,7 @@ def noisy_parity(
 def _cleared(
     rows: np.ndarray, labels: np.ndarray, bits: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Add one row to the rows that agree with it on the first `bits` inputs, and drop this row and these inputs."""
+    """Among rows with equal first `bits` inputs, add one row to the others. Drop this row and these inputs."""
     if bits < 1:
         return rows, labels
     keys = _numbers(rows[:, :bits])

@@ -1,4 +1,4 @@
-"""Results about a function on the cube: all its Fourier coefficients or only the large ones, and their sums."""
+"""Results about a function on the cube: its Fourier coefficients (all, or only the large ones), and sums of these."""
 
 import dataclasses
 import html
@@ -25,14 +25,14 @@ _SHOWN_RATE, _SHOWN_ERROR = 0.1, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class LowDegreePlan:
-    """What low-degree learning needs to reach an error.
+    """The degree and the number of rows with which low-degree learning reaches an error.
 
     Args:
         error: the expected squared error that is to be reached.
         degree: the largest degree of the products that are estimated.
         products: the number of these products.
         rows: the number of training rows with uniform inputs.
-        tail: the weight of f above the degree.
+        tail: the weight of f above the degree: the sum of the squared Fourier coefficients of larger sets.
         points: 2^d, the number of points of the cube.
     """
 
@@ -56,18 +56,21 @@ class BooleanSpectrum:
     Args:
         names: the names of the inputs.
         exact: whether all 2^d values were computed.
-        two_valued: whether f only has the values -1 and 1 (0 and 1 are read as these).
+        two_valued: whether f only has the values -1 and 1 (values 0 and 1 are converted to -1 and 1).
         sets: the sets of inputs of the listed coefficients; the coefficient of the empty set is the mean of f.
         coefficients: the coefficients of these sets, the largest in absolute value first.
-        intervals: confidence intervals of the coefficients; they hold together with probability `level`.
-        rest: a bound on the absolute value of all unlisted coefficients. For a sampled f, it also covers coefficients
-            that were not found, whose weight the intervals bound. It then holds with probability `level`.
-        power: E f², the sum of all weights.
-        weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients that were found.
-        influences: the influence of each input.
+        intervals: confidence intervals of the coefficients; all intervals together hold with probability `level`.
+        rest: a bound on the absolute value of all unlisted coefficients. For a sampled f, the bound also covers the
+            coefficients that the search did not find, and it holds with probability `level`.
+        power: E f², the sum of all squared coefficients.
+        weights: the weight of each degree k = 0, ..., d, the sum of the squared coefficients of the sets of k inputs;
+            for a sampled f, the sum is over the coefficients that were found.
+        influences: the influence of each input, the sum of the squared coefficients of the sets that contain this
+            input.
         influence_intervals: confidence intervals of the influences, each with probability `level`.
-        rates: the noise rates.
-        sensitivity: E (f(x) - f(x'))² / 4 at each rate. For a two-valued f, it is the probability that f changes.
+        rates: the noise rates eta.
+        sensitivity: E (f(x) - f(x'))² / 4 at each rate, where x' is x with each input flipped with probability eta. For
+            a two-valued f, the sensitivity is the probability that f changes.
         sensitivity_intervals: confidence intervals of the sensitivities, each with probability `level`.
         evaluations: the number of evaluations of f.
         level: the confidence level of the intervals; 1 if everything is exact.
@@ -104,7 +107,7 @@ class BooleanSpectrum:
 
         Raises:
             UnknownNameError: if there is no input with a given name.
-            DataError: for a set that the search has not found.
+            DataError: for a sampled f, if the set is not one of the listed sets.
         """
         for name in inputs:
             if name not in self.names:
@@ -143,17 +146,18 @@ class BooleanSpectrum:
     def low_degree(self, error: float | int = _SHOWN_ERROR) -> LowDegreePlan:
         """Find the degree at which low-degree learning reaches an expected squared error with the fewest rows.
 
-        The coefficients of the N products of degree at most k are estimated on m rows, which gives an estimate g of f.
-        Then E |g - f|² is the weight above degree k plus the sum over these products of (E f² - f^(S)²)/m. If f has the
-        values -1 and 1, the sign of g is wrong with probability at most E |g - f|². For a sampled f, weight that was
-        not found counts as weight above every degree.
+        The coefficients of the products of degree at most k are estimated on m rows. The sum of these products, with
+        the estimated coefficients, is an estimate g of f. Then E |g - f|² is the weight above degree k plus the sum
+        over these products of (E f² - f^(S)²)/m. If f has the values -1 and 1, the sign of g is wrong with probability
+        at most E |g - f|². For a sampled f, the weight of the coefficients that were not found counts as weight above
+        every degree.
 
         Args:
             error: the expected squared error.
 
         Raises:
             SettingError: for an error that is not positive.
-            DataError: if the coefficients that were not found have more weight than the error.
+            DataError: if the weight of the coefficients that were not found is at least the error.
         """
         error, d = positive("error", error), len(self.names)
         plans = []

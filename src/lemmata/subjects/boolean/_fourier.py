@@ -1,4 +1,6 @@
-"""The Fourier expansion of a user's function of binary inputs. The function is a model or a table of its values."""
+"""The Fourier expansion of a user's function of binary inputs. The user passes a model, or a table of the values of the
+function.
+"""
 
 import itertools
 import math
@@ -20,8 +22,8 @@ from ._outputs import Codes, Function, as_signs
 from ._search import Search, large_sets, sampled_changes, sampled_coefficients
 
 _ENUMERATED = 20
-_EVALUATIONS = 1e9  # the largest number of evaluations of a function, which is an hour for the fastest functions
-_LARGEST, _SMALLEST = 1e100, 1e-100  # values whose squares are numbers
+_EVALUATIONS = 1e9  # the largest number of evaluations of f; the fastest functions take an hour for them
+_LARGEST, _SMALLEST = 1e100, 1e-100  # values in this range have squares that neither overflow nor underflow
 _RATES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 _EVEN = Condition(
     "inputs are independent, and equally often -1 and 1", None, None, "for other inputs, the numbers differ"
@@ -48,8 +50,8 @@ def boolean_fourier(
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
 
     If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped. E (f(x)
-    - f(x'))² / 4 is then the probability that f(x) and f(x') differ. Outputs of 0 and 1 and booleans are converted to
-    -1 and 1.
+    - f(x'))² / 4 is then the probability that f(x) and f(x') differ. Outputs 0 and 1, and booleans, are converted to -1
+    and 1.
 
     With up to 20 inputs, all 2^d values are computed, and the fast transform gives exact results. With more inputs, set
     `threshold`. Goldreich and Levin's search then finds the sets whose coefficients are at least the threshold in
@@ -59,17 +61,19 @@ def boolean_fourier(
         f_or_values: a function of a batch of points (n, d) that returns n numbers, an object with a method predict, or
             a table of the 2^d values in the order of `lemmata.functions.cube`.
         names: the names of the inputs, or their number; a table does not need names.
-        codes: the two values that f receives as an input in place of -1 and 1. For example, they are (0, 1) for a model
-            of columns of 0 and 1.
+        codes: the two values that f receives as an input in place of -1 and 1. For example, pass (0, 1) for a model of
+            columns of 0 and 1.
         largest: the number of coefficients to list.
         threshold: None computes all coefficients; a number in (0, 1) searches for coefficients of at least this size.
-        level: the confidence level of each interval from sampling; the intervals of the coefficients hold jointly.
+        level: the confidence level of each interval from sampling; for the coefficients, the joint level of all
+            intervals.
         seed: the random seed for the sampled points.
 
     Raises:
-        SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a threshold.
-            The message gives the number of evaluations that sampling would need.
-        DataError: for outputs that are not numbers, or not two values if the function is sampled.
+        SettingError, ShapeError: for invalid arguments, or for more than 20 inputs without a threshold. In the second
+            case, the message gives the number of evaluations that sampling would need.
+        DataError: for outputs that are not numbers or are out of range. Sampling also raises the error for outputs with
+            more than two values.
 
     Example:
         >>> majority = lambda x: x.sum(axis=1) > 0

@@ -1,4 +1,4 @@
-"""Parities of unknown sets of bits, with and without noise, and two algorithms that find them."""
+"""Parities of unknown sets of bits, with and without noise, and two algorithms that find such parities."""
 
 import equinox as eqx
 import jax
@@ -45,8 +45,9 @@ class UnknownParities(Population[UnknownParity]):
 
 
 def eliminated(examples: list[int], bits: int) -> tuple[int, int]:
-    """Return the number of examples until the rank is full, and the set that these examples determine. An example is a
-    number whose bit d is the label and whose lower bits are the inputs.
+    """Return the number of examples until the rank is full, and the set that these examples determine. If the rank is
+    never full, return the number of examples plus 1, and -1. An example is a number whose bit d is the label and whose
+    lower bits are the inputs.
 
     Rows are kept in reduced form: the leading bit of a row is 0 in all other rows.
     """
@@ -98,7 +99,7 @@ class NoisyParity(eqx.Module):
 
 
 class NoisyParities(Population[NoisyParity]):
-    """Uniform sets of d = a b bits, with a noise rate between 1/2 and 1 times the largest rate."""
+    """Parities of uniform nonempty sets of d = a b bits. The noise rate is between 1/2 and 1 times the largest rate."""
 
     settings = Space(
         blocks=Integer(3, 2, 3, "blocks of bits"),
@@ -117,7 +118,9 @@ class NoisyParities(Population[NoisyParity]):
 
 
 def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make a block 0: for each value of the block, add the first example with this value to the others with it."""
+    """Make a block 0. For each value of the block, add the first example with this value to the other examples with
+    this value, and drop the first example.
+    """
     value = inputs >> block * width & (1 << width) - 1
     first = np.unique(value, return_index=True)[1]
     partner = np.zeros(1 << width, int)
@@ -129,8 +132,8 @@ def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> t
 def parity_by_blocks(inputs: np.ndarray, labels: np.ndarray, blocks: int, width: int) -> int:
     """Return the set that the algorithm of Blum, Kalai and Wasserman finds.
 
-    For each block, all other blocks are cancelled. Of all parities of this block, the algorithm chooses the one that
-    agrees with most labels.
+    For each block, `reduced` makes all other blocks 0. Of all parities of this block, the algorithm chooses the one
+    that agrees with most labels.
     """
     found = 0
     for block in range(blocks):

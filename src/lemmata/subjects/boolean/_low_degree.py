@@ -1,5 +1,5 @@
-"""Low-degree learning with a classifier of binary columns. It chooses the degree that minimises an estimate of its
-error from an exact formula.
+"""Low-degree learning with a classifier of binary columns. The classifier chooses the degree with the smallest
+estimated error. An exact formula gives this estimate.
 """
 
 import dataclasses
@@ -25,21 +25,21 @@ from lemmata.pictures import bars, styled
 from lemmata.printable import clean
 
 _CLAIMS = ("boolean.low_degree.low_degree_error", "boolean.low_degree.low_degree_classifies")
-_CHUNK = 2**22  # entries of products of columns that are held at a time
+_CHUNK = 2**22  # largest number of entries of products of columns in memory at a time
 _SHOWN = 8
-_BEYOND = 3.0  # standard deviations
-_PAIRS = 200  # columns of which all pairs are tested for independence
+_BEYOND = 3.0  # standard deviations by which the gain must exceed chance
+_PAIRS = 200  # number of columns for which all pairs are tested for independence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LowDegreeFit:
-    """A fit of low degree, and its expected error from the formula.
+    """A fit g by products of few columns, and its expected squared error from the formula of `LowDegreeClassifier`.
 
     Args:
         degree: the largest degree of the products that are used.
         errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
-            new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, it is the mean over classes. If
-            g = 0, the error is 1. For two classes, the share of misclassified rows is at most this error.
+            new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, the estimate is the mean over
+            classes. If g = 0, the error is 1. For two classes, the share of misclassified rows is at most this error.
         products: the number of products up to each degree.
         rows: the number of rows of the fit.
         sets: the sets of columns with the largest coefficients.
@@ -89,18 +89,19 @@ class LowDegreeFit:
 class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
     """Classify binary columns by their products of low degree (Linial, Mansour and Nisan 1993).
 
-    Labels y and columns x_i are -1 and 1. Let chi_S be the product of the columns in S. Its coefficient is estimated by
-    the mean of y chi_S(x) over the m training rows. The predicted class is the sign of g, the sum of the products of
-    at most `degree` columns, each times its coefficient. For uniform columns, with f^(S) = E y chi_S(x),
+    Labels y and columns x_i are -1 and 1. Let chi_S be the product of the columns in S. The coefficient of chi_S is
+    estimated by the mean of y chi_S(x) over the m training rows. The predicted class is the sign of g, the sum of the
+    products of at most `degree` columns, each times its coefficient. For uniform columns, with f^(S) = E y chi_S(x),
 
         E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
 
-    exactly. The reason is that every product adds (1 - f^(S)²)/m by its estimation error, and removes f^(S)². With
-    `degree="auto"`, an unbiased estimate of this error is computed for each degree. The chosen degree minimises it. In
-    this estimate, (m c² - 1)/(m - 1) replaces f^(S)², where c is the estimated coefficient.
+    exactly. The reason is that every product removes f^(S)² from the error, and its estimation error adds (1 -
+    f^(S)²)/m. With `degree="auto"`, an unbiased estimate of this error is computed for each degree. The chosen degree
+    has the smallest estimate. In this estimate, (m c² - 1)/(m - 1) replaces f^(S)², where c is the estimated
+    coefficient.
 
     A column with two values becomes 1 at the larger value and -1 at the smaller. A column with more values becomes 1
-    above its median and -1 otherwise. If there are more than two classes, each is learned against the others.
+    above its median and -1 otherwise. If there are more than two classes, each class is learned against the others.
 
     Args:
         degree: "auto", or the largest number of columns in a product.
@@ -112,7 +113,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         degree_: the chosen degree.
         fit_: a `LowDegreeFit`: the expected error of each degree, the largest coefficients, and the conditions.
         coefficients_: an array of shape (products, 1), or (products, classes) for more than two classes.
-        thresholds_: the number for each column above which the column becomes 1.
+        thresholds_: for each column, the number above which the column becomes 1.
         used_: the positions of the columns that occur in the products. Columns that are constant, or that repeat
             another column or its opposite on the training rows, are left out.
 
@@ -139,7 +140,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
 
         Raises:
             SettingError: for an invalid setting, or a degree with more products than `terms`.
-            DataError: for one row or class, or a column that is not binary if `columns="binary"`.
+            DataError: if there is only one row or one class. With `columns="binary"`, also for a column that is not
+                binary.
         """
         frame = X
         with refusing_in_one_line():
@@ -192,8 +194,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """Return the sums g. For two classes, they have the shape (m,), and are positive for the second class.
-        Otherwise, they have the shape (m, classes).
+        """Return the sums g. For two classes, the sums have the shape (m,), and are positive for the second class.
+        Otherwise, the sums have the shape (m, classes).
 
         Args:
             X: rows of d columns, of shape (m, d).
@@ -220,7 +222,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[(outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that the score may be poor, since columns cut at medians fit other data poorly."""
+        """Set the scikit-learn tag `poor_score`, because columns divided at medians may fit other data poorly."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
@@ -255,7 +257,7 @@ def _different(signs: np.ndarray) -> np.ndarray:
 
 
 def _products(signs: np.ndarray, degree: int) -> Iterator[np.ndarray]:
-    """Yield the products of the signs over all sets of `degree` columns, in order, some sets at a time."""
+    """Yield the products of the signs over all sets of `degree` columns, in order, in chunks of sets."""
     rows, d = signs.shape
     sets = itertools.combinations(range(d), degree)
     while chosen := list(itertools.islice(sets, max(_CHUNK // max(rows, 1), 1))):
@@ -284,7 +286,7 @@ def _largest(found: list[np.ndarray], names: tuple[str, ...]) -> tuple[tuple[tup
 
 
 def _uniform(signs: np.ndarray) -> Condition:
-    """Return the condition that columns and pair products have means as small as for independent fair signs."""
+    """Return the condition that means of columns, and of products of two columns, are as small as for random signs."""
     rows, d = signs.shape
     some = signs[:, :_PAIRS].astype(float)
     pairs = np.abs(np.triu(some.T @ some / rows, 1)).max(initial=0.0)
@@ -300,11 +302,11 @@ def _uniform(signs: np.ndarray) -> Condition:
 
 
 def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
-    """Return the condition that products lower the error more than they would if labels were random signs.
+    """Return the condition that the products lower the error more than for labels that are random signs.
 
-    For random labels and uniform columns, the gain is a sum of 2 y_i y_j chi_S(x_i) chi_S(x_j)/rows² over pairs of
-    rows and over the products, with mean 0. Each product adds the variance 2/rows², because different products are
-    uncorrelated.
+    For random labels and uniform columns, the gain (the decrease of the error) has mean 0. It is a sum of 2 y_i y_j
+    chi_S(x_i) chi_S(x_j)/rows² over pairs of rows and over the products. Each product adds the variance 2/rows²,
+    because different products are uncorrelated.
     """
     if not products:
         return ()

@@ -1,5 +1,5 @@
-"""A user's function of binary inputs. Points are passed in the two codes that the function expects, and outputs become
-signs if they have two values.
+"""A user's function of binary inputs. Each input takes one of the two codes that the function expects. Outputs with the
+values 0 and 1 become signs.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.
 
 
 def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], bool]:
-    """Convert values 0 and 1 to -1 and 1, leave others unchanged, and return whether all results are -1 or 1."""
+    """Convert values 0 and 1 to -1 and 1, leave other values unchanged, and return whether all results are -1 or 1."""
     if np.isin(values, (0.0, 1.0)).all():
         return 2 * values - 1, True
     return values, bool(np.isin(values, (-1.0, 1.0)).all())
@@ -78,16 +78,16 @@ class Codes:
 
     @property
     def words(self) -> str:
-        """The two values."""
+        """The two values as text."""
         return f"{self.low:g} and {self.high:g}"
 
 
 class Function:
-    """A function of d signs that counts its evaluations.
+    """A function of d signs, with a count of the evaluations.
 
     Args:
         f: a function of a batch of points (n, d), or an object with a method predict.
-        codes: the codes of its inputs.
+        codes: the two values that replace the signs in the inputs of f.
     """
 
     def __init__(self, f: Any, codes: Codes):

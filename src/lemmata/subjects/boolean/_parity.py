@@ -21,8 +21,8 @@ _CLAIMS = (
     "boolean.parities.noisy_parity_by_blocks",
 )
 _HELD = 0.25  # share of the rows that verify a parity of noisy labels
-_SPREAD = 2.0  # standard deviations of noise that are allowed for
-_CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows
+_SPREAD = 2.0  # margin for noise, in standard deviations
+_CHANCE = 1e-3  # the largest allowed probability that a wrong parity agrees as well with the held-out rows
 _ROUNDS = 3
 _MOST_ROWS = 10**12
 
@@ -37,12 +37,12 @@ class Parity:
         columns: the positions of these columns.
         width: the number of columns.
         signs: whether the columns were given as -1 and 1.
-        method: how the parity was found.
-        rank: the rank of the rows over F_2, for elimination.
+        method: the name of the method that found the parity.
+        rank: the rank of the rows over F_2 if the parity was found by elimination, otherwise None.
         held: the number of held-out rows that the method did not use, on which the parity was verified.
         wrong: the number of held-out rows whose label differs from the parity.
         interval: a confidence interval of the error at a new row, from the held-out rows.
-        chance: the probability that a wrong parity agrees as well with the held-out rows.
+        chance: the probability that a wrong parity agrees with the held-out rows at least as well as this parity.
         level: the confidence level of the interval.
         conditions: the conditions for the answer.
         claims: names of the claims that state the answer.
@@ -67,7 +67,8 @@ class Parity:
         """Return the labels of rows, 0 and 1.
 
         Args:
-            x: rows of the same columns, in the same code. The columns of a data frame are found by their names.
+            x: rows of the columns of the fit, in the code of the fit. The columns of a data frame are found by their
+                names.
 
         Raises:
             ShapeError, UnknownNameError, DataError: for other columns, or values that are not binary.
@@ -110,18 +111,18 @@ def solve_parity(
     """Find the set S of columns whose sum modulo 2 is y, except for a share `noise` of the labels.
 
     Without noise, the equations are solved by elimination. The other rows, which the solution does not need, verify the
-    solution. If the labels are not a parity, each such row agrees with the solution with probability 1/2. If the rows
-    contradict every parity, the error names rows that show this.
+    solution. If the labels are not a parity, each of these rows agrees with the solution with probability 1/2. If the
+    rows contradict every parity, the error names rows that show this.
 
-    With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, the fast
-    transform compares all parities. For more columns, rows that agree on a block of columns are added in pairs until
-    20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
-    noise)^k)/2, so each block that is removed makes the sums noisier. The number of blocks is chosen to leave the most
-    evidence.
+    With noise, three quarters of the rows are used to find the parity, and the remaining rows verify the parity. For up
+    to 20 columns, the fast transform compares all parities. For more columns, rows with equal values in a block of
+    columns are added in pairs. This is repeated until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k
+    labels is wrong with probability (1 - (1 - 2 noise)^k)/2. So each block that is removed makes the sums noisier. The
+    number of blocks is chosen to leave the most evidence.
 
     Args:
         x: rows of d binary columns, 0 and 1, -1 and 1, or booleans. With -1 and 1, -1 is the bit 1.
-        y: binary labels, in the same codes.
+        y: binary labels, in the codes of x.
         noise: the probability that a label is wrong, at least 0 and below 1/2.
         constant: whether y may be the sum plus 1.
         level: the confidence level of the interval of the error.
@@ -265,10 +266,10 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """Return the largest probability with which chance makes the parity beat one that differs in one or two columns.
+    """Return the largest probability that chance makes the parity beat another parity that differs in 1 or 2 columns.
 
-    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the other parity
-    predicts n - e wrongly.
+    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly. The other parity
+    predicts n - e of these labels wrongly.
     """
     columns = np.column_stack([np.zeros(len(x)), x]).astype(float)
     pairs = np.triu_indices(columns.shape[1], 1)
@@ -282,7 +283,7 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
 
 
 def _rounds(d: int) -> int:
-    """Return how often blocks are drawn, which is once if all parities are compared at once."""
+    """Return the number of random draws of blocks, which is 1 if all parities are compared at once."""
     return 1 if d <= LAST else _ROUNDS
 
 
@@ -293,7 +294,7 @@ def _verifies(held: int, d: int, noise: float) -> bool:
 
 
 def _check_rows(n: int, d: int, noise: float, evidence: float) -> None:
-    """Raise an error for fewer rows than the last block needs to single out one of 2^b parities."""
+    """Raise an error for too few rows to single out one of 2^b parities in the last block, or to verify this parity."""
     # The largest of 2^b sums of independent signs is about sqrt(2 log 2^b) standard deviations.
     wanted = (math.sqrt(2 * min(d, LAST) * math.log(2)) + _SPREAD) ** 2
     if evidence >= wanted and _verifies(int(_HELD * n), d, noise):

@@ -10,15 +10,15 @@ from lemmata.answers import share_interval
 
 from ._outputs import Function
 
-_FIRST, _STEP = 6, 4  # inputs whose subsets are distinguished at first, and at each further level
-_MOST = 512  # groups of sets that are kept at a level
+_FIRST, _STEP = 6, 4  # numbers of inputs that are distinguished at the first level, and added at each further level
+_MOST = 512  # largest number of groups of sets that are kept at a level
 _PAIRED = 2000  # points for each influence and each rate of noise
-_CHUNK = 2**18  # points that are held at a time
+_CHUNK = 2**18  # largest number of points in memory at a time
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """How many points a search evaluates.
+    """The sizes of a search, which determine the number of points at which the function is evaluated.
 
     Args:
         d: the number of inputs.
@@ -32,15 +32,15 @@ class Search:
 
     @property
     def suffixes(self) -> int:
-        """The number of sampled values z, at each level, of the inputs that are not yet distinguished."""
+        """The number of samples z of the inputs that are not yet distinguished, at each level."""
         return math.ceil(4 / self.threshold**2)
 
     @property
     def prefixes(self) -> int:
-        """The number of sampled values x of the distinguished inputs, for each suffix.
+        """The number of samples x of the distinguished inputs, for each z.
 
-        With this number, the standard error of a weight of threshold² is a quarter of its distance from threshold² /
-        2, which is the limit for keeping a group.
+        A group is kept if its estimated weight is at least threshold² / 2. For a group of weight threshold², the
+        standard error of the estimate is then a quarter of the distance to this limit.
         """
         return math.ceil(6 / self.threshold)
 
@@ -62,12 +62,12 @@ class Search:
 
 
 def large_sets(f: Function, search: Search, generator: np.random.Generator) -> tuple[Bool[np.ndarray, "k d"], bool]:
-    """Return the sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
+    """Return the sets whose coefficients may reach the threshold, and whether no set was dropped to save memory.
 
-    Let x be the first k inputs and z the other inputs. Group all sets S by their part U among the first k inputs. The
-    sum of f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group whose sum is below half of threshold² is dropped
-    with all its sets. For each z, the squared mean over sampled x would be biased, so its diagonal terms are
-    subtracted.
+    Let x be the first k inputs and z the other inputs. Group all sets S of inputs by U, the part of S among the first k
+    inputs. The sum of f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group whose sum is below half of threshold²
+    is dropped with all its sets. For each z, the squared mean over sampled x would be biased. So the diagonal terms of
+    this square are subtracted.
 
     Args:
         f: a function with the values -1 and 1.

@@ -1,4 +1,4 @@
-"""How often a model changes its answer when some of its inputs are changed at random."""
+"""Estimate how often a model changes its answer if some of its inputs are changed at random."""
 
 import dataclasses
 import html
@@ -19,12 +19,13 @@ from lemmata.printable import clean
 _CLAIMS = ("boolean.noise.noise_formula",)
 _COLUMNS = ("auto", "flip", "replace")
 _FEWEST = 20
-_LABELS = 50  # different answers above which numbers are no labels
+_LABELS = 50  # numbers are not labels if there are more different answers than this
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NoiseSensitivity:
-    """The probability that an answer changes.
+    """The probability that a model's answer changes if each of its inputs is changed at random with a given
+    probability.
 
     Args:
         rates: the probabilities with which each input is changed.
@@ -90,12 +91,12 @@ def noise_sensitivity(
 
     A changed column with two values takes its other value. A column with one value keeps this value. A column with
     more values takes the value of a random other row. For independent and balanced binary columns, the result is the
-    noise sensitivity of Boolean functions, which `boolean_fourier` computes exactly. For such columns, taking the
-    value of another row with probability 2 eta is the same as flipping with probability eta.
+    noise sensitivity of Boolean functions, which `boolean_fourier` computes exactly. A value from another row with
+    probability 2 eta then has the effect of a flip with probability eta.
 
-    If there are at least `draws` rows, each draw has its own row, and the interval is the Clopper-Pearson interval.
-    With fewer rows, each row is changed several times. The interval is then computed for the number of independent
-    draws that would give the same standard error.
+    If there are at least `draws` rows, each draw uses a different row. The interval is then the Clopper-Pearson
+    interval. With fewer rows, each row is changed several times. The interval is then computed for the number of
+    independent draws that would give the same standard error.
 
     Args:
         model: a function of rows (n, d) that returns n answers, or an object with a method predict. If `x` is a data
@@ -152,7 +153,7 @@ def noise_sensitivity(
         changed = rows[chosen].copy()
         hit = generator.uniform(size=changed.shape) < rate
         for place in range(rows.shape[1]):
-            # The row itself is not among the others.
+            # A row never receives its own values.
             other = (chosen + generator.integers(1, n, len(chosen))) % n
             low, high = pairs[place]
             new = rows[other, place] if replaced[place] else np.where(changed[:, place] == low, high, low)
@@ -176,7 +177,9 @@ def noise_sensitivity(
 
 
 def _seen(rates: np.ndarray, limits: np.ndarray, columns: int) -> Condition:
-    """Return the condition that an interval excludes some value. An answer can change only if a column changes."""
+    """Return the condition that the interval at some rate excludes a possible value. An answer can change only if a
+    column changes.
+    """
     possible = 1 - (1 - rates) ** columns
     excluded = int(((limits[:, 0] > 0) | (limits[:, 1] < possible)).sum())
     return Condition(

@@ -12,7 +12,7 @@ from lemmata.subjects.decisions import BitProcess, majority_process, parity_proc
 
 
 class BitDecision(eqx.Module):
-    """A process of n bits in which one state is the goal, over a horizon.
+    """A decision process of n bits with one goal state and a finite horizon.
 
     Args:
         goal: the bits of the goal.
@@ -74,7 +74,7 @@ class BitDecisions(Population[BitDecision]):
 
 
 class ScrambledDecision(eqx.Module):
-    """A process in which bit 0 of the next state is the action, the other bits are parities, and the reward is bit 0.
+    """A process whose next state has the action as bit 0 and parities as other bits. The reward is bit 0 of the state.
 
     Args:
         masks: for each bit k > 0 of the next state, the bits whose parity gives bit k. Bit 0 is the action, so masks[0]
@@ -123,9 +123,10 @@ class Formula(eqx.Module):
 
 
 class Formulas(Population[Formula]):
-    """Half of the formulas are disjunctions of random terms of one width.
+    """Random formulas.
 
-    The others are parities of as many bits as a term has literals, written as disjunctions of terms.
+    With probability 1/2, a formula is a disjunction of random terms with equally many literals. Otherwise, the formula
+    is the parity of as many bits as a term has literals, written as a disjunction of terms.
     """
 
     settings = Space(
@@ -158,7 +159,9 @@ class Formulas(Population[Formula]):
 
 
 def explained(values: Float[np.ndarray, " states"], degree: int) -> float:
-    """Return the share of a function's variance that the best fit by monomials of bits up to a degree explains."""
+    """Return the share of a function's variance that the best fit by products of at most `degree` bits, coded as signs,
+    explains.
+    """
     n = len(values).bit_length() - 1
     states = np.arange(len(values))
     monomials = states[np.bitwise_count(states) <= degree]
@@ -183,7 +186,8 @@ def kernel_error(values: Float[np.ndarray, " states"], rows: int, key: Key[Array
     signs = 1.0 - 2.0 * (order[:, None] >> np.arange(bits) & 1)
     cosine = np.clip(signs @ signs[:rows].T / bits, -1.0, 1.0)
     angle = np.arccos(cosine)
-    kernel = (np.sqrt(1 - cosine**2) + 2 * (np.pi - angle) * cosine) / np.pi  # covariance and its derivative's
+    # the covariance of outputs, plus the cosine times the covariance of derivatives
+    kernel = (np.sqrt(1 - cosine**2) + 2 * (np.pi - angle) * cosine) / np.pi
     own, y = kernel[:rows] + 1e-3 * np.eye(rows), values[order]
     found = y[:rows].mean() + kernel[rows:] @ np.linalg.solve(own, y[:rows] - y[:rows].mean())
     return float(np.mean((found - y[rows:]) ** 2) / np.var(y[rows:]))

@@ -19,7 +19,7 @@ class BitProcess:
     Args:
         name: the name of the process.
         following: the state to which each action leads from each state.
-        reward: the reward in each state, for any action.
+        reward: the reward in each state, which does not depend on the action.
 
     Raises:
         ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or if there is no
@@ -101,19 +101,19 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
     """Return a process with a counter over n bits. One action sets the bit at the counter, and the other action moves
     the counter to the next bit.
 
-    The lowest n bits of a state are x, and the bits above them are the counter c. To set a bit means to give it the
-    value that it has in the goal. A counter that has reached n stays there. The reward is 1 if c = n and x is the
-    goal. From c = 0, a best policy takes n + z steps to this reward, where z is the number of bits in which x differs
-    from the goal. The best value of H >= 2n states is H - n - z. So whether the best value is above H - n - m, for a
-    fixed m, depends on how many bits agree with the goal.
+    The lowest n bits of a state are x, and the bits above them are the counter c. To set a bit means to replace it by
+    the same bit of the goal. A counter that has reached n stays there. The reward is 1 if c = n and x is the goal. Let
+    z be the number of bits in which x differs from the goal. From c = 0, a best policy takes n + z steps to this
+    reward. For a horizon of H >= 2n states, the best value is H - n - z. So the best value is above H - n - m, for a
+    fixed m, exactly if fewer than m bits differ from the goal.
 
     Args:
         bits: the number n of bits.
-        goal: the x with the reward; None means that all bits are 1.
+        goal: the value of x that has the reward; None means that all bits are 1.
 
     Raises:
-        SettingError: without bits; for more than 20 bits including those of the counter; for a goal that does not have
-            n bits.
+        SettingError: for fewer than 1 bit; for more than 20 bits including those of the counter; for a goal that does
+            not have n bits.
 
     Example:
         >>> from lemmata.subjects.decisions import majority_process, optimal_values
@@ -138,8 +138,8 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
     """Return a process with hard transitions and easy values: next bits are parities, and the reward is one bit.
 
-    Action a, 0 or 1, leads from s to the state whose bit 0 is a and whose bits k > 0 are the parities of s & masks[k].
-    The reward is bit 0. Let V_h and Q_h be the best sums of rewards over h states. Then V_h(s) = s_0 + h - 1, and
+    Action a is 0 or 1. It leads from s to the state with a as bit 0 and, for k > 0, the parity of s & masks[k] as bit
+    k. The reward is bit 0. Let V_h and Q_h be the best sums of rewards over h states. Then V_h(s) = s_0 + h - 1, and
     Q_h(s, a) = s_0 + a + h - 2 for h > 1. So the best action is 1.
 
     Args:

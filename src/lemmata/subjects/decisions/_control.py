@@ -40,7 +40,7 @@ def _swing(state: np.ndarray, force: np.ndarray) -> np.ndarray:
 
 
 def _drive(state: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """Move a car in a valley. Its motor is weaker than the slope. A car at 0.5 or beyond stays where it is."""
+    """Move a car in a valley. The motor is too weak for the slope. A car at 0.5 or beyond stays at its place."""
     place, speed = state.T
     there, speed = place >= 0.5, np.clip(speed + 0.001 * force - 0.0025 * np.cos(3 * place), -0.07, 0.07)
     moved = np.clip(place + speed, -1.2, 0.6)
@@ -60,7 +60,7 @@ CONTROLS = {
 
 
 def _reading(box: tuple, points: int, places: Float[np.ndarray, "m 2"]) -> csr_array:
-    """Return the matrix of bilinear interpolation. It maps values on a grid to values at places of a box."""
+    """Return the matrix of bilinear interpolation. The matrix maps values on a grid to values at places in a box."""
     low, high = np.array(box).T
     at = np.clip((places - low) / (high - low), 0.0, 1.0) * (points - 1)
     corner = np.minimum(at.astype(int), points - 2)
@@ -80,8 +80,8 @@ def grid_values(
 
         Q(s, a) = r(s, a) + discount max over b of Q(f(s, a), b).
 
-    Here f(s, a) is the next state. Interpolation smooths a little at every step, so the error is of first order in the
-    grid spacing divided by the length of a step.
+    Here f(s, a) is the next state. Interpolation smooths the values a little at every step. So the error is of first
+    order in the grid spacing divided by the length of a step.
 
     Args:
         problem: the control problem.
@@ -93,7 +93,7 @@ def grid_values(
 
     Raises:
         SettingError: for a problem of another type, fewer than 3 points, or a discount that is not between 0 and 1.
-        SolverError: if the values still change after 2000 passes, which can happen with a discount near 1.
+        SolverError: if a value still changes by more than 1e-6 in pass 2000, which can happen with a discount near 1.
 
     Example:
         >>> import numpy as np

@@ -81,7 +81,7 @@ def weight_by_degree(values: Float[np.ndarray, " states"]) -> Float[np.ndarray, 
 
 
 def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
-    """Return the mean over states of how many bits, when flipped, change a function f with values 0 and 1.
+    """Return the mean, over all states, of the number of bits whose flip changes f, where f has the values 0 and 1.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1.
@@ -102,14 +102,15 @@ def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
 
 
 def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "terms 2"]:
-    """Return the prime implicants: conjunctions that imply f, but not if a literal is left out (Quine and McCluskey).
+    """Return the prime implicants (Quine and McCluskey). These are the conjunctions of literals that imply f, but do
+    not imply f if one literal is left out.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, with n at most 12.
 
     Returns:
-        One row for each term. Its two numbers encode the bits that the term leaves free, and the values of the other
-        bits.
+        One row for each term. The first number encodes the bits that the term leaves free. The second number encodes
+        the values of the remaining bits.
 
     Raises:
         SettingError: for more than 12 bits.
@@ -126,7 +127,7 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
     bits = _cube(truth)
     if bits > _MOST_BITS:
         raise SettingError("prime implicants", found=f"{bits} bits", rule=f"at most {_MOST_BITS} bits")
-    # implied[free] says for which values all states that agree outside `free` are true
+    # implied[free][s] is true if f is true in all states that agree with s outside `free`
     implied = {0: truth}
     states, found = np.arange(len(truth)), []
     for free in sorted(range(len(truth)), key=int.bit_count):
@@ -146,8 +147,8 @@ def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
 
     Every disjunction of conjunctions that equals f has at least this many terms.
 
-    If these prime implicants cover f, the count is the smallest number of terms. This is so for monotone functions and
-    for parities.
+    If these prime implicants cover f, the count is the smallest number of terms. This condition holds for monotone
+    functions and for parities.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.

@@ -1,4 +1,4 @@
-"""Check whether training behaved like training with a fixed kernel, and which of the two conditions failed."""
+"""Check whether training behaved like training with a fixed kernel. If not, report which condition failed."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -19,11 +19,12 @@ TOLERANCE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class KernelBehaviour:
-    """How far training deviated from training with a fixed kernel, measured at several steps of training.
+    """The deviation of training from training with a fixed kernel, measured at several steps t of training. At step t,
+    theta_t are the parameters, f_t the outputs and K_t the kernel of gradient descent.
 
     Attributes:
-        linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;
-            0 if no parameter moved.
+        linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs; 0 if no
+            parameter or no output moved.
         change: ||K_t - K_0|| / ||K_0||, Frobenius norms of the kernel of gradient descent.
         direction: 1 - <K_t, K_0> / (||K_t|| ||K_0||), which does not depend on the scale of the kernel.
         tolerance: the largest linearisation error and change that still count as kernel behaviour.
@@ -61,9 +62,9 @@ def kernel_behaviour(
 ) -> KernelBehaviour:
     """Compare training with training by the fixed initial kernel, at each later step of the path.
 
-    Training is equivalent to training with a fixed kernel if the function moves as its linearisation does and the
-    kernel does not change. Both conditions hold in the limit of infinite width. At a finite width, both conditions hold
-    only up to errors, and the `tolerance` for these errors is a convention.
+    Training is equivalent to training with a fixed kernel under two conditions. The function moves as its linearisation
+    does, and the kernel does not change. Both conditions hold in the limit of infinite width. At a finite width, both
+    conditions hold only up to errors, and the `tolerance` for these errors is a convention.
 
     Args:
         f: a function f(params, x) of one point, which returns a number or a vector of outputs.
@@ -72,7 +73,7 @@ def kernel_behaviour(
         tolerance: the largest relative error that still counts as kernel behaviour.
 
     Raises:
-        ShapeError: if there are no parameters after the first, or if the trees differ.
+        ShapeError: if the path has fewer than two sets of parameters, or if the trees differ.
         SettingError: for a tolerance that is not above 0.
 
     Example:

@@ -29,7 +29,7 @@ class Clouds(eqx.Module):
 class ShiftedClouds(Population[Clouds]):
     """Standard normal real points, and generated points around another centre at a given distance.
 
-    `time` is the longest training time, and `losses` are the losses that the statement is about.
+    `time` is the default training time, and `losses` are the losses that the statement is about.
     """
 
     points: int = 8
@@ -87,6 +87,6 @@ class EightGaussians(Population[Clouds]):
         return Clouds(real, fake, other, jnp.asarray(1.0), "ipm")
 
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
-        """Require clouds of equally many points, so that an assignment is a transport."""
+        """Return the hypothesis that both clouds have equally many points: an assignment is then a transport plan."""
         n, m = len(problem.real), len(problem.fake)
         return [Hypothesis("as many real points as generated ones", n, "==", m, "an assignment computes the distance")]

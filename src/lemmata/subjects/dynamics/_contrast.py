@@ -27,7 +27,7 @@ def check_views(x: Array, views: Array) -> None:
 def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "m m"]:
     """Return Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n), the symmetrised cross-covariance of views x_i, x_i'.
 
-    Its eigenvalues may be negative, along directions in which the views disagree.
+    The eigenvalues of Gamma may be negative, along directions in which the views disagree.
 
     Args:
         x: the n points, one in each row.
@@ -49,7 +49,7 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
 
 
 class _Root(eqx.Module):
-    """The matrix K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse; tiny entries of a count as 0."""
+    """The Gram matrix K = Q diag(a) Q' of all 2n views: Q, a^(1/2) and a^(-1/2). For tiny entries of a, both are 0."""
 
     vectors: Float[Array, "N N"]
     root: Float[Array, " N"]
@@ -80,7 +80,8 @@ def swapped_in(root: _Root) -> Float[Array, "N N"]:
 
 
 def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "N N"]:
-    """Return K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is for all 2n views and P swaps the views of every point.
+    """Return K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is the Gram matrix of all 2n views. P swaps the two views of
+    every point.
 
     The eigenvalues of K_Gamma are the eigenvalues of Gamma in the kernel's feature space, and zeros.
 
@@ -118,7 +119,7 @@ def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Ar
         dimension: the number d of eigenvalues.
 
     Raises:
-        SettingError: if fewer than d eigenvalues are above rounding errors; the message states how many are.
+        SettingError: if fewer than d eigenvalues are above rounding errors; the message states how many there are.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     seen = known(values)

@@ -1,4 +1,4 @@
-"""Discriminators that are trained for a given time by gradient flow in the space of a kernel, like wide networks."""
+"""Discriminators that are trained for a given time by gradient flow in the space of a kernel, as wide networks are."""
 
 from typing import Literal
 
@@ -36,7 +36,9 @@ class Critic(eqx.Module):
         return self.kernel.cross(z, self.points) @ self.coefficients
 
     def slopes(self, z: Float[Array, "p d"]) -> Float[Array, "p d"]:
-        """Return the gradients at points. Kinks, which kernels of ReLU networks have at z_i, contribute 0."""
+        """Return the gradients at points. Kernels of ReLU networks have kinks at z_i. A kink contributes 0 to the
+        gradient.
+        """
         return jax.grad(lambda own: jnp.sum(self(own)))(z)
 
     @property
@@ -46,10 +48,10 @@ class Critic(eqx.Module):
 
 
 def discriminator_loss(values: Float[Array, " N"], real: int, loss: Loss) -> Float[Array, ""]:
-    """Return the loss of a discriminator, from its values first at the real points and then at the generated points.
+    """Return the loss of a discriminator f, from its values first at the real points and then at the generated points.
 
-    The loss "ipm" is E_fake f - E_real f, "lsgan" is E_real (f - 1)² + E_fake (f + 1)², and "vanilla" is E_real ln(1 +
-    e^-f) + E_fake ln(1 + e^f). Here E_real and E_fake are means over the real and the generated points.
+    The loss "ipm" is E_fake f - E_real f. The loss "lsgan" is E_real (f - 1)² + E_fake (f + 1)². The loss "vanilla" is
+    E_real ln(1 + e^-f) + E_fake ln(1 + e^f). Here E_real and E_fake are means over the real and the generated points.
 
     Args:
         values: the values of f at all points.
@@ -74,12 +76,12 @@ def critic(
     """Return the discriminator after gradient flow for a given time from f = 0, with fixed real and generated points.
 
     The flow is the gradient flow of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i)
-    dL/df(z_i). A network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real
-    points, 1/m at generated ones, and labels r_i = 1 and -1,
+    dL/df(z_i). A network of infinite width with tangent kernel K also follows this flow. Let w_i be 1/n at real and 1/m
+    at generated points, and r_i be 1 and -1. Then f = sum_i c_i K(., z_i), with
 
     * ipm: c = time * w r, so f is time times the witness of the maximum mean discrepancy;
-    * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This needs no inverse, and is 2
-      time w r if K is 0;
+    * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This formula needs no inverse of
+      K, and gives 2 time w r if K is 0;
     * vanilla: the flow is integrated numerically (Tsitouras 5/4, local error 1e-9).
 
     Args:

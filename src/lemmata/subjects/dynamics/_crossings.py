@@ -8,7 +8,7 @@ from lemmata.subjects.dynamics import StepwisePrediction, aligned_start, embeddi
 from lemmata.subjects.dynamics._small_starts import SmallStart
 
 _TIMES = 400
-_TOLERANCE = 1e-7  # a thousandth of the resolution of every claim here
+_TOLERANCE = 1e-7  # a thousandth of the resolution of every claim about these paths
 _BEYOND = 1.5  # paths end at this multiple of the last step time
 
 
@@ -27,7 +27,9 @@ def learned(problem: SmallStart, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> Float[np.ndarray, " d"]:
-    """Return when each eigenvalue first reaches 1/2, interpolated in the log-odds, or infinity if it never does."""
+    """Return the time at which each eigenvalue first reaches 1/2, interpolated in the log-odds; infinity if there is
+    none.
+    """
     found = []
     for column in sizes.T:
         above = np.flatnonzero(column >= 0.5)
@@ -44,7 +46,7 @@ def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -
 
 
 def company(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> float:
-    """Return the largest value of eigenvalue j + 1 when eigenvalue j reaches 1/2, over all j but the last."""
+    """For each j but the last, take eigenvalue j + 1 at the time when eigenvalue j reaches 1/2. Return the largest."""
     at = crossings(times, sizes)
     values = [np.exp(np.interp(at[j], times, np.log(np.maximum(sizes[:, j + 1], 1e-300)))) for j in range(len(at) - 1)]
     return float(np.max(values))

@@ -31,8 +31,8 @@ def embedding_flow(
     """Return the weights W of the flow dW/dt = -4 (W Gamma W' - I) W Gamma at given times. This is the gradient flow
     of the loss |W Gamma W' - I|².
 
-    The flow is integrated with explicit steps (Tsitouras 5/4). Their local error in W_ij is at most the tolerance
-    times |W_ij|, or times the root mean square of the start for smaller entries.
+    The flow is integrated with explicit steps (Tsitouras 5/4). The local error that a step may have in W_ij is the
+    tolerance times the sum of |W_ij| and the root mean square of the start.
 
     Args:
         matrix: Gamma, symmetric.
@@ -41,7 +41,7 @@ def embedding_flow(
         tolerance: the relative local error that a step may have.
 
     Raises:
-        ShapeError: if matrix and start do not fit.
+        ShapeError: if the shapes of matrix and start do not fit each other.
         SettingError: if the times are not increasing and above 0.
         DataError: if an entry is not finite.
         SolverError: if 100,000 steps do not reach the last time.

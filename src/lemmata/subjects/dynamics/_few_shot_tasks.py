@@ -1,4 +1,4 @@
-"""Small masked transformers, each pre-trained once, and classification tasks of a few rows for them."""
+"""Small masked transformers, each pre-trained once, and classification tasks of a few rows for these models."""
 
 import functools
 from typing import Any
@@ -50,7 +50,7 @@ def _downhill(rate: Array, slopes: Any, state: tuple, params: Any = None) -> tup
 
 
 class Way(eqx.Module):
-    """How to turn a language model into a classifier: a function, its initial parameters, and texts in its format."""
+    """A classifier made from a language model: a function, its initial parameters, and texts in its format."""
 
     f: Any
     params: dict
@@ -70,7 +70,7 @@ class Way(eqx.Module):
 
     @functools.cached_property
     def path(self) -> list:
-        """Parameters before and after fine-tuning to a mean loss of 0.4.
+        """Parameters before and after fine-tuning to a mean loss of 0.4, by at most 300 steps.
 
         The parameters do not change if the loss is already this low at the start.
         """
@@ -87,8 +87,8 @@ def _outputs(f: Any, params: dict, texts: Array) -> Array:
 
 
 class FewShotTask(eqx.Module):
-    """A pre-trained model and reviews of a topic. The task is to tell praise of the topic from blame, regardless of the
-    opinion about the other topic.
+    """A pre-trained model and reviews of a topic. The task is to distinguish praise of the topic from blame, regardless
+    of the opinion about the other topic.
 
     Args:
         params: parameters of the model.
@@ -118,7 +118,7 @@ class FewShotTask(eqx.Module):
 
 
 class FewShotTasks(Population[FewShotTask]):
-    """One of four models of width 16, pre-trained on reviews that have the same opinion of two topics.
+    """Tasks for one of four models of width 16, pre-trained on reviews that have the same opinion of two topics.
 
     In the tasks, the opinions of the two topics may differ.
     """
@@ -171,7 +171,7 @@ class UnsolvedTasks(Population[FewShotTask]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
         """Draw tasks until the loss before training is above the loss at which training stops. If 40 draws do not give
-        such a task, return the last.
+        a task with such a loss, return the last task.
         """
         for number in range(_DRAWS):
             task = FewShotTasks().sample(setting, jax.random.fold_in(key, number))

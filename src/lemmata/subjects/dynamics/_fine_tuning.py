@@ -1,4 +1,4 @@
-"""Kernels of fine-tuning at given parameters, for descent and for signs of gradients, and fine-tuning itself."""
+"""Kernels of fine-tuning at given parameters, for gradient descent and for signs of gradients; and fine-tuning."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -46,9 +46,9 @@ def fine_tuning_kernels(
     """Return the kernels of `FineTuningKernels` for any function of parameters.
 
     Gradients are computed in reverse mode for one block of rows at a time. So memory holds the kernels and two blocks
-    of gradients, but never all gradients. With C outputs, a point has C rows, one after the other, and kernels are (n
+    of gradients, but never all gradients. With C outputs, a point has C consecutive rows, and kernels have the shape (n
     C, m C). An entry of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x;
-    `asymmetric` is not symmetric, and its diagonal is the sum of |g|.
+    `asymmetric` is not symmetric, and its diagonal entries are the sums of |g| over parameters.
 
     Args:
         f: f(params, x) of one point, a number or a vector of C outputs.
@@ -146,10 +146,10 @@ def fine_tune(
         f: a function f(params, x) that returns one number for one point.
         params: the parameters at the start; leaves that are not floating-point numbers are fixed.
         x: training points.
-        y: their classes, -1 and 1.
+        y: the classes of the training points, -1 and 1.
         optimiser: an optimiser from optax.
         steps: increasing numbers of steps after which parameters are returned.
-        until: training stops when the mean loss is at most this.
+        until: training stops when the mean loss is at most this number.
 
     Raises:
         ShapeError: if x and y have different numbers of rows.

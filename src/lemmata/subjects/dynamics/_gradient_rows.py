@@ -22,7 +22,9 @@ class TunedNetwork(eqx.Module):
         return jax.vmap(lambda point: output(params, point))(self.x)
 
     def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
-        """Return the gradients of f, x (a (1 - t²))' with respect to W and t with respect to a, where t = tanh(W'x)."""
+        """Return the gradients of f. With t = tanh(W'x), these are x (a (1 - t²))' with respect to W, and t with
+        respect to a.
+        """
         t = jnp.tanh(self.x @ self.params["first"])
         return self.x[:, :, None] * (self.params["second"][:, 0] * (1 - t**2))[:, None, :], t
 
@@ -79,7 +81,7 @@ class GradientRows(eqx.Module):
 class UnevenGradients(Population[GradientRows]):
     """Gradients of norm 1 with equal numbers of large and small coordinates.
 
-    Only the large coordinates agree between rows.
+    Only the large coordinates are correlated between rows.
 
     Args:
         rows: the default number of rows.

@@ -29,8 +29,8 @@ def offset_regression(
         kernel: K, the symmetric kernel between training rows.
         y: the targets of the training rows.
         cross: k(x), the kernel between new rows (first axis) and training rows.
-        ridge: r above 0, a share of the largest eigenvalue, so that r has the same meaning for kernels of any scale.
-        start: f_0 on the training rows, the outputs before fine-tuning. Use 0 to leave them out.
+        ridge: r above 0, a share of the largest eigenvalue. So r has the same meaning for kernels of any scale.
+        start: f_0 on the training rows, the outputs before fine-tuning. Use 0 to leave these outputs out.
         start_at: f_0 on the new rows.
 
     Raises:
@@ -66,8 +66,8 @@ def logistic_descent(
     """Return the outputs at new rows that `fine_tune` by gradient descent would reach if the function were linear in
     its parameters.
 
-    Each step is c <- c + (rate/n) y / (1 + exp(y u)), where u = start + K c are the outputs at the n training rows.
-    Descent stops when the mean of log(1 + exp(-y u)) is at most `until`.
+    Let u = start + K c be the outputs at the n training rows. Each step is c <- c + (rate/n) y / (1 + exp(y u)), from c
+    = 0. Descent stops when the mean of log(1 + exp(-y u)) is at most `until`.
 
     Args:
         kernel: K, the kernel between training rows.
@@ -75,7 +75,7 @@ def logistic_descent(
         cross: the kernel between new rows (first axis) and training rows.
         rate: the learning rate for the mean loss.
         steps: the largest number of steps.
-        until: descent stops when the mean loss is at most this.
+        until: descent stops when the mean loss is at most this number.
         start: outputs on the training rows before fine-tuning.
         start_at: outputs on the new rows before fine-tuning.
 

@@ -1,5 +1,5 @@
-"""A small masked transformer, its pre-training, and two ways to turn it into a classifier: by a prompt, or by a fresh
-head.
+"""A small masked transformer, its pre-training, and two ways to turn this transformer into a classifier: by a prompt,
+or by a fresh head.
 """
 
 import equinox as eqx
@@ -26,7 +26,7 @@ class MaskedTransformer(eqx.Module):
     The readout is the transposed embedding plus a bias. The normalisations have no parameters.
 
     Args:
-        vocabulary: how many tokens there are.
+        vocabulary: the number of different tokens.
         length: the largest number of tokens in a text.
         width: the dimension of the embedding.
         heads: the number of attention heads, a divisor of the width.
@@ -54,7 +54,9 @@ class MaskedTransformer(eqx.Module):
             raise SettingError("heads", found=self.heads, rule=f"a divisor of {self.width}, the width")
 
     def init(self, key: Key[Array, ""]) -> dict:
-        """Draw normal weights of variance 1/fan-in in layers, or a quarter of it if a layer adds to its input."""
+        """Draw normal weights. In layers, their variance is 1/fan-in, or a quarter of this for the matrices "mix" and
+        "outer".
+        """
         d, keys = self.width, jax.random.split(key, 2 + self.layers)
         shapes = {"queries": (d, 3 * d), "mix": (d, d), "inner": (d, 4 * d), "outer": (4 * d, d)}
         scales = {"queries": 1.0, "mix": 0.5, "inner": 1.0, "outer": 0.5}
@@ -142,7 +144,7 @@ def pre_train(
     documents. Two layers of width 16 take a few seconds.
 
     Args:
-        model: a model of any width. Its vocabulary and length must be those of the language.
+        model: a model of any width. The vocabulary and the length of the model must be those of the language.
         key: the random key for the start, the documents and the masks.
         language: the language that the documents are drawn from.
         steps: the number of Adam's steps. The rate falls from 0.003 to 0 along a cosine.

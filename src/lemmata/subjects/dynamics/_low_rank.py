@@ -53,13 +53,13 @@ def in_subspace(
 def low_rank_adapters(
     f: Function, params: Any, key: Key[Array, ""], rank: int
 ) -> tuple[Callable[[Any, Any], Array], list[dict[str, Array]]]:
-    """Return f with D U added to every matrix of the parameters, as a function of the factors D and U, and the factors
-    at the start.
+    """Return f as a function of factors D and U, and the factors at the start. The function adds D U to every matrix of
+    the parameters.
 
-    At the start, D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so the function is
-    still f. At the start, the gradient with respect to D is 0, and the gradient with respect to U is D'G, where G is
-    the gradient with respect to the matrix. So the kernel of the factors is sum <D'G, D'G'> over matrices. Its mean
-    over D is the kernel of all matrices.
+    At the start, D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0. So the function is
+    still f. Let G be the gradient with respect to a matrix. At the start, the gradient with respect to D is 0, and the
+    gradient with respect to U is D'G. So the kernel of the factors is sum <D'G, D'G'> over matrices. The mean of this
+    kernel over D is the kernel of all matrices.
 
     Args:
         f: f(params, x) of one point.
@@ -101,9 +101,9 @@ def low_rank_adapters(
 def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
     """Return the least k at which 4 N² exp(-(e² - e³) k / 4) is at most the given probability.
 
-    Take a kernel of N rows and its version in a random subspace of dimension k. With probability at least 1 minus
-    `probability`, all entries of the two kernels differ by at most e max |g|², where g are the gradients of the rows
-    (Johnson and Lindenstrauss).
+    Take the kernel of N rows with gradients g, and the kernel of these rows in a random subspace of dimension k. With
+    probability at least 1 minus `probability`, all entries of the two kernels differ by at most e max |g|² (Johnson and
+    Lindenstrauss).
 
     Args:
         rows: N, the number of rows.

@@ -1,5 +1,5 @@
-"""Generated points that climb a critic, which is trained anew at every step, and distances between clouds of
-points.
+"""Distances between clouds of points, and generated points that move up the gradient of a critic. The critic is trained
+anew at every step.
 """
 
 import equinox as eqx
@@ -52,8 +52,8 @@ def squared_discrepancy(kernel: AbstractKernel, x: Float[Array, "n d"], y: Float
 def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Float[Array, "m d"]:
     """Return the direction of each generated point: minus the gradient of the generator's loss at this point.
 
-    The generator's loss is -f for "ipm", so points climb the critic f. It is f² for "lsgan" (with the labels -1, 1 and
-    0 of Mao et al., 2017) and ln(1 + e^-f) for "vanilla".
+    The generator's loss is -f for "ipm", so points move towards larger values of the critic f. The loss is f² for
+    "lsgan" (with the labels -1, 1 and 0 of Mao et al., 2017), and ln(1 + e^-f) for "vanilla".
 
     Args:
         found: the critic f, which is held fixed.
@@ -82,10 +82,9 @@ def particle_flow(
     """Move generated points by alternating training. At each step, a critic is trained from f = 0 for a given time, and
     then every point takes a step.
 
-    Each step is x <- x + rate * `generator_slopes`, with the critic of the present points. With "ipm", this is
-    gradient descent on MMD²: the step is -(m/2) * rate * time times the gradient of MMD², where m is the number of
-    generated points. With an RBF kernel, MMD² cannot rise while rate * time < 2/3 lengthscale²
-    (`lemmata.subjects.dynamics.particle_flows`).
+    Each step is x <- x + rate * `generator_slopes`, with the critic of the present points. With "ipm", the flow is
+    gradient descent on MMD². For m generated points, the step is -(m/2) * rate * time times the gradient of MMD². With
+    an RBF kernel, MMD² cannot rise while rate * time < 2/3 lengthscale² (`lemmata.subjects.dynamics.particle_flows`).
 
     Args:
         kernel: K, the tangent kernel of the discriminator.
@@ -123,7 +122,7 @@ def particle_flow(
     seen = known(jnp.asarray(rate, float))
     if seen is not None and not 0 < seen < float("inf"):
         raise SettingError("rate", found=rate, rule="a positive number")
-    critic(kernel, real[:1], fake[:1], time, loss)  # refuses what cannot be, before anything is compiled
+    critic(kernel, real[:1], fake[:1], time, loss)  # raises errors for invalid arguments before anything is compiled
     check_numbers("real points", real)
     check_numbers("generated points", fake)
     points, discrepancies = _flow(kernel, real, fake, steps // every, every, rate, time, loss)
@@ -147,8 +146,8 @@ def _flow(kernel, real, fake, records: int, every: int, rate, time, loss: Loss):
 def wasserstein2(x: Float[Array, "n d"] | np.ndarray, y: Float[Array, "n d"] | np.ndarray) -> float:
     """Return the Wasserstein distance of order 2 between two clouds of equally many points, by optimal assignment.
 
-    Its square is the minimum over permutations p of mean_i |x_i - y_p(i)|². For n points, this takes of the order of
-    n³ operations.
+    The squared distance is the minimum over permutations p of mean_i |x_i - y_p(i)|². For n points, the computation
+    takes of the order of n³ operations.
 
     Args:
         x: one cloud of points.

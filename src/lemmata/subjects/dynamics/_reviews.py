@@ -21,7 +21,8 @@ class Reviews:
 
     Args:
         words: the number of words in a review.
-        spoken: the probability that a word praises or blames. Its topic is then dish or film with equal probability.
+        spoken: the probability that a word praises or blames. The topic of such a word is dish or film with equal
+            probability.
         honest: the probability that such a word agrees with the review's judgement of its topic.
         closing: the probability that the last words of a document, `it was great` or `it was terrible`, agree with the
             document's judgement.
@@ -36,7 +37,7 @@ class Reviews:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens there are."""
+        """The number of different tokens."""
         return TERRIBLE + 1 + 4 * self.synonyms + self.silent
 
     @property
@@ -71,8 +72,8 @@ class Reviews:
         return jnp.concatenate([texts, closing(n), jnp.where(said == 1, GREAT, TERRIBLE)[:, None]], axis=1)
 
     def task(self, key: Key[Array, ""], n: int, topic: str = "dish") -> tuple[Int[Array, "n T"], Float[Array, " n"]]:
-        """Draw reviews, half of which are of class 1 (the topic was liked) and half of class -1, with any opinion of
-        the other topic.
+        """Draw reviews with any opinion of the other topic. Half of the reviews are of class 1 (the topic was liked),
+        and half are of class -1.
 
         In the documents, the two judgements agree. In these reviews, the judgements may differ, so a model has to learn
         which words to ignore.

@@ -10,11 +10,11 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 _REFLECTIONS = 4
-_NEVER = (-0.4, 0.0)  # modes that are never learned, in units of the largest
+_NEVER = (-0.4, 0.0)  # eigenvalues of modes that are never learned, in units of the largest eigenvalue
 
 
 class SmallStart(eqx.Module):
-    """Gamma = V diag(gamma) V', a start W of unit size that is multiplied by a scale, and the dimension d of W.
+    """A contrastive matrix Gamma = V diag(gamma) V', and a start W with d rows and entries of size about 1.
 
     Args:
         eigenvalues: gamma, descending, of any sign.
@@ -52,10 +52,11 @@ def rotation(key: Key[Array, ""], m: int) -> Float[Array, "m m"]:
 
 
 class SmallStarts(Population[SmallStart]):
-    """d + 1 positive modes, each 0.35 to 0.6 times the mode before it, then one mode of 0 and one negative mode.
+    """Starts whose Gamma has d + 1 positive eigenvalues, then one that is 0 and a negative one. Each positive
+    eigenvalue is 0.35 to 0.6 times the eigenvalue before it.
 
-    If the spectrum is "paired", the first two modes are equal. This happens for the cosine and the sine of a frequency
-    if data and views look the same after every shift.
+    If the spectrum is "paired", the first two eigenvalues are equal. Such pairs occur for the cosine and the sine of a
+    frequency if shifts do not change the distribution of data and views.
     """
 
     spectrum: str = "apart"

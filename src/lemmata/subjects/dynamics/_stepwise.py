@@ -18,9 +18,9 @@ from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
 class StepwisePrediction(eqx.Module):
     """The course of training of f = W x on the loss |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
-    A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U and
-    V, and each mode follows its own logistic curve. The eigenvalue of the embeddings' cross-correlation W Gamma W'
-    along the mode is
+    Gamma is the contrastive matrix of the data. A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors
+    V of Gamma. Gradient flow then keeps U and V, and each mode follows its own logistic curve. The eigenvalue of the
+    embeddings' cross-correlation W Gamma W' along the mode is
 
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
 
@@ -60,7 +60,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
     While W is small, mode j grows along W v_j. The part of W v_j along the outputs of faster modes is corrected once
     these modes are learned. So s_j is the length of the part of W v_j that is orthogonal to W v_1, ..., W v_{j-1}.
-    This is the j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
+    This length is the j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
 
     Args:
         weights: W.
@@ -108,8 +108,8 @@ def stepwise_times(
     """Predict when a linear or kernel model learns each dimension of its embedding from pairs of views.
 
     For a linear model, Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n). With a kernel, Gamma has the eigenvalues of
-    `contrastive_gram`. The model follows the gradient flow of the loss |C - I|² with rate 1 for all weights, where C
-    is the embeddings' cross-correlation. For a very wide network, use its tangent kernel.
+    `contrastive_gram`. Let C be the cross-correlation of the embeddings. The model follows the gradient flow of the
+    loss |C - I|² with rate 1 for all weights. For a very wide network, use its tangent kernel.
 
     Args:
         x: n points.
@@ -121,8 +121,8 @@ def stepwise_times(
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
-            positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the mode would then
-            be learned before time 0.
+            positive. A start with s_j² gamma_j above 1/2 also raises the error, because the mode would then be learned
+            before time 0.
         ShapeError: if x and views differ in shape, or the weights do not fit x.
         DataError: if an entry is not finite.
         PrecisionError: if float64 is off.

@@ -17,8 +17,8 @@ def terminal_weights(
 ) -> tuple[Float[Array, "d m"], Float[Array, " d"]]:
     """Return W = diag(gamma^(-1/2)) V' and gamma, from the d leading eigenvectors V and eigenvalues gamma of Gamma.
 
-    From a small start, a linear model's training ends at a rotation of W. The loss |W Gamma W' - I|² of W is 0. Of all
-    weights with loss 0, W has the least norm, |W|² = sum_j 1/gamma_j.
+    Gamma is `contrastive_matrix(x, views)`. From a small start, a linear model's training ends at a rotation of W. The
+    loss |W Gamma W' - I|² of W is 0. Of all weights with loss 0, W has the least norm, |W|² = sum_j 1/gamma_j.
 
     Args:
         x: n points.
@@ -68,8 +68,8 @@ def terminal_embedding(
 ) -> TerminalEmbedding:
     """Return the embedding of least norm whose cross-correlation between views is the identity, in closed form.
 
-    Let K be the kernel on all 2n views, P the swap of the two views of every point, and gamma, B the d leading
-    eigenpairs of K^(1/2) P K^(1/2)/(2n). Then
+    Let K be the kernel on all 2n views, and let P swap the two views of every point. Let gamma and B be the d leading
+    eigenvalues and eigenvectors of K^(1/2) P K^(1/2)/(2n). Then
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 

@@ -1,4 +1,4 @@
-"""Points that are seen in two views, each with its own noise, for kernels, linear models and small networks."""
+"""Pairs of views of points, where each view has its own noise, for kernels, linear models and small networks."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from lemmata.subjects.dynamics._small_starts import rotation
 
 
 class ViewPairs(eqx.Module):
-    """Clean points z_1, ..., z_n, the size of the noise in their two views, and new points.
+    """Clean points z_1, ..., z_n, the size of the noise in the two views of a point, and new points.
 
     Args:
         clean: z_i, one in each row.
@@ -35,8 +35,8 @@ class NoisyViews(Population[ViewPairs]):
 
     The noise is largest where the points vary least. In the last coordinate, the variance of the noise is `noise`
     times the largest variance of the points. In the first coordinate, the noise has a tenth of this variance. In
-    between, the variance grows geometrically. With `near`, extra settings keep the number of rows within a quarter of
-    its default.
+    between, the variance grows geometrically. If `near`, the number of rows in extra settings is within a quarter of
+    the default number.
     """
 
     rows: int = 60

@@ -1,5 +1,5 @@
-"""Tell from the width of a transition at several sizes whether the transition comes from the metric, is continuous, or
-is a jump.
+"""Infer from the widths of a transition at several sizes whether the transition comes from the metric, is continuous,
+or is a switch between two states.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class TransitionOrder:
         exponent: the slope of log width against log size.
         interval: a confidence interval of the exponent, of level `level`.
         level: the confidence level.
-        kinds: explanations whose exponent lies in the interval.
+        kinds: explanations whose exponent lies in the interval, or at most 0.02 outside.
         conditions: the conditions for the exponent.
         claims: names of the claims that state the exponents.
     """
@@ -89,10 +89,10 @@ def transition_order(
 ) -> TransitionOrder:
     """Estimate the exponent with which the width of a transition falls with the size of the system.
 
-    The width is the distance between the places where a curve passes the shares `low` and `high` of its rise, found by
-    linear interpolation. The exponent is the least-squares slope of log width against log size, with an interval from
-    Student's t distribution. Exponents of 0, -1/2 and -1 belong to a metric, a continuous transition and a switch
-    between two states.
+    A curve passes the shares `low` and `high` of its rise at two places, which linear interpolation finds. The width is
+    the distance between these places. The exponent is the least-squares slope of log width against log size, with an
+    interval from Student's t distribution. The exponent is 0 for a metric, -1/2 for a continuous transition, and -1 for
+    a switch between two states.
 
     Args:
         curves: for each size (a positive number), a pair of columns: control parameter and measured value.
@@ -168,8 +168,8 @@ def _size(size: Any) -> float:
 
 
 def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, float, float, float, int]:
-    """Return where a curve passes the shares low, 1/2 and high of its rise, the smaller margin to the ends of its
-    range, and the number of points inside the rise.
+    """Return the places at which a curve passes the shares low, 1/2 and high of its rise. Also return the smaller
+    margin to the ends of the curve's range, and the number of points inside the rise.
     """
     if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
         raise DataError(

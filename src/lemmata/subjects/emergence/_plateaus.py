@@ -1,4 +1,4 @@
-"""The plateaus of in-context learning on a Markov chain."""
+"""Compute the losses at which in-context learning on a Markov chain has plateaus."""
 
 import dataclasses
 from typing import Any
@@ -21,8 +21,8 @@ class Plateaus:
 
     Args:
         uniform: log S, the loss of guessing among the S symbols.
-        unigram: the entropy of the stationary distribution, the loss of a predictor that knows how frequent symbols
-            are.
+        unigram: the entropy of the stationary distribution, the loss of a predictor that uses only the frequencies of
+            the symbols.
         bigram: the mean entropy of the rows of the transition matrix, the least loss of any predictor.
         stationary: the stationary distribution.
         conditions: the conditions for the losses.
@@ -37,8 +37,8 @@ class Plateaus:
     claims: tuple[str, ...] = _CLAIMS
 
     def regret(self, length: float | int) -> float:
-        """Return S(S-1)/2 log(T)/T, the mean additional loss per symbol of learning the rows from a context of T
-        symbols, compared with `bigram`.
+        """Return S(S-1)/2 log(T)/T, the mean additional loss per symbol, compared with `bigram`. This loss arises
+        because a predictor learns the rows of the transition matrix from a context of T symbols.
         """
         size, T = len(self.stationary), positive("length", length)
         return size * (size - 1) / 2 * max(float(np.log(T)), 0.0) / T
@@ -131,8 +131,8 @@ def plateaus(transition_matrix: Any) -> Plateaus:
 
 
 def _stationary(rows: Float[np.ndarray, "S S"]) -> Float[np.ndarray, " S"]:
-    """Return the stationary distribution of an irreducible chain, by elimination without subtractions, so that small
-    probabilities keep their digits.
+    """Return the stationary distribution of an irreducible chain. Elimination without subtractions keeps the digits of
+    small probabilities.
     """
     left = rows.copy()
     for last in range(len(left) - 1, 0, -1):

@@ -1,5 +1,5 @@
-"""Tell from accuracies by scale whether a smooth loss explains a jump, and where other benchmarks would show the
-jump.
+"""Check whether a smooth loss explains a jump of accuracies with scale, and predict where other benchmarks would show
+the jump.
 """
 
 import dataclasses
@@ -18,9 +18,9 @@ from ._smooth_law import accuracy_of, error_of_slope, fits_with_top, steepest_wi
 
 _CLAIMS = ("emergence.metrics.exact_match_width", "emergence.metrics.resolution_of_benchmark")
 _DRAWS, _FEWEST = 300, 4
-_GAIN = 3.84  # in deviance, with one degree of freedom: a floor is shown at the level 0.05
-# Quantiles of drawn tables are too narrow: at 0.9, they contained 0.87 to 0.89 of simulated laws. With this share of
-# the omitted part, they held in 0.90 to 0.91.
+_GAIN = 3.84  # gain in deviance (one degree of freedom) from which a floor is significant at the level 0.05
+# Intervals between quantiles of drawn tables are too narrow: at level 0.9, 0.87 to 0.89 of the intervals contained the
+# simulated law. If the omitted tails are multiplied by this factor, 0.90 to 0.91 of the intervals contain the law.
 _NARROWER = 0.7
 _STEEPEST = 1.0  # measured exponents of losses in parameters, data or compute are 0.05 to 0.5
 _TENFOLD = math.log(math.log(10) / math.log(10 / 9))
@@ -28,7 +28,8 @@ _TENFOLD = math.log(math.log(10) / math.log(10 / 9))
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EmergenceReport:
-    """A smooth law that is fitted to accuracies by scale: accuracy = chance + (top - chance) exp(-L c N^-alpha).
+    """A smooth law that is fitted to accuracies by scale: accuracy = chance + (top - chance) exp(-L c N^-alpha). Here c
+    N^-alpha is the loss of a token above its floor.
 
     Args:
         scale: the sizes N, ascending.
@@ -39,19 +40,20 @@ class EmergenceReport:
         half: the scale at which half of the rise from `chance` to `top` is reached.
         half_interval: the interval of `half`, of level `level`.
         onset: the scale from which a benchmark with the largest given number of items shows more than chance.
-        width: by which factor the scale grows between 10 % and 90 % of the rise.
+        width: the factor by which the scale grows between 10 % and 90 % of the rise.
         p_value: the probability that accuracies from the smooth law would favour a law with one jump at least as
             strongly as these accuracies do.
         jump_after: the size after which the jump fits best.
-        jump: by which factor the loss of a token would fall after this size.
+        jump: the factor by which the loss of a token falls after this size, in the best fit with a jump.
         misfit: the p-value of the smooth law, tested against arbitrary accuracies.
-        misfit_with_jump: the p-value of the law with the best jump, tested in the same way.
+        misfit_with_jump: the p-value of the law with the best jump, also tested against arbitrary accuracies.
         length: L, the number of tokens of an answer.
         chance: accuracy of guessing.
-        top: the fitted accuracy of an infinite model. It is 1 unless the loss of a token stays above a positive floor.
+        top: the fitted accuracy of an infinite model. This accuracy is 1 unless the loss of a token stays above a
+            positive floor.
         level: the confidence level of the intervals.
         steepest: if no floor was fitted, the largest exponent of the laws with a floor that are compatible with the
-            accuracies. The intervals need not contain this exponent. If a floor was fitted, this is `alpha`.
+            accuracies. The intervals need not contain this exponent. If a floor was fitted, `steepest` equals `alpha`.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -81,9 +83,9 @@ class EmergenceReport:
 
     @property
     def sharper(self) -> bool:
-        """Whether the jump is significantly sharper than a smooth loss makes it, at the level 0.05.
+        """Whether the jump is significantly sharper than under a smooth loss, at the level 0.05.
 
-        This is False if the law with a jump does not fit either, because the accuracies then vary more than binomial
+        The value is False if the law with a jump does not fit either: the accuracies then vary more than binomial
         counts.
         """
         return self.p_value < 0.05 <= self.misfit_with_jump
@@ -91,7 +93,7 @@ class EmergenceReport:
     def half_at(self, length: float | int) -> tuple[float, tuple[float, float]]:
         """Return the scale at which half of the rise is reached for answers of `length` tokens, and its interval.
 
-        It is the scale for answers of L tokens, times (length/L)^(1/alpha).
+        This scale is `half`, the scale for answers of L tokens, times (length/L)^(1/alpha).
         """
         factor = math.log(positive("length", length) / self.length)
         logs = self._draws[:, 0] + factor / self._draws[:, 1]
@@ -188,8 +190,8 @@ def emergence_report(
     """Fit a smooth law to accuracies by scale, and test whether the jump is sharper than the law predicts.
 
     Let the loss of a token be c N^-alpha above a floor, and let an answer count only if all L tokens are right. The
-    accuracy is then chance + (top - chance) exp(-L c N^-alpha). In log N, this is a jump of width 3.08/alpha, whatever
-    L is.
+    accuracy is then chance + (top - chance) exp(-L c N^-alpha). As a function of log N, this accuracy has a jump of
+    width 3.08/alpha for every L.
 
     The fit is by maximum likelihood for binomial counts. The test compares the smooth law with a law in which the loss
     of a token also jumps down after one of the sizes. The p-value of the test and the intervals come from 300 tables
@@ -205,8 +207,8 @@ def emergence_report(
 
     Raises:
         SettingError: if the length, chance or level is outside its range.
-        DataError, ShapeError: for columns that do not fit, accuracies outside [0, 1], fewer than four different
-            sizes, or accuracies that do not rise above chance.
+        DataError, ShapeError: for columns that do not fit each other, accuracies outside [0, 1], fewer than four
+            different sizes, or accuracies that do not rise above chance or do not determine the exponent.
 
     Example:
         >>> import numpy as np
@@ -224,7 +226,7 @@ def emergence_report(
     successes = share * asked
     _rises(n, successes, asked, guess)
     centre, unit = float(np.mean(np.log(n))), float(np.std(np.log(n)))
-    design = np.stack([np.ones(len(n)), (centre - np.log(n)) / unit], axis=-1)  # in units in which steps are near 1
+    design = np.stack([np.ones(len(n)), (centre - np.log(n)) / unit], axis=-1)  # scaled so that steps are near 1
     fitted, _, tops = fits_with_top(design, successes[None], asked, guess, _GAIN)
     theta, top = fitted[0], float(tops[0])
     if theta[1] <= 0:
@@ -314,8 +316,8 @@ def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: floa
 
 
 def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None:
-    """Raise DataError if the table does not determine the exponent. Examples are a one-step jump, which any steep law
-    explains, and a flat table.
+    """Raise DataError if the table does not determine the exponent. One example is a jump between two sizes, which any
+    steep law explains. Another example is a flat table.
     """
     if error < alpha:
         return
@@ -332,8 +334,8 @@ def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None
 def _jumps(
     design: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float, losses: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return three numbers for each table: by how much the best jump lowers the deviance, the index of the size after
-    which this jump comes, and the logarithm of its factor.
+    """Return three numbers for each table: the decrease of the deviance by the best jump, the index of the size before
+    this jump, and the log factor of the jump.
     """
     m = len(items)
     gains, steps = [], []

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 _STEPS = 60
-_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # remaining errors, as a share of the errors of the best size
+_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # errors of an infinite model, as shares of the best size's
 _LARGEST = 30.0  # limit of |log of the loss of an answer|; beyond it, the accuracy is 0 or 1 to rounding
 
 
@@ -107,7 +107,7 @@ def fits_with_top(
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
     """Fit each table with the best accuracy of an infinite model. Return coefficients, deviance and that accuracy.
 
-    The accuracies that are tried for the infinite model are 1, and accuracies whose error is a share of the error at
+    The fit tries several accuracies for the infinite model: 1, and accuracies whose error is a share of the error at
     the best size. An accuracy below 1 means that the loss has a floor.
 
     Args:
@@ -115,7 +115,7 @@ def fits_with_top(
         successes: solved items at each size, for each table.
         items: number of items at each size.
         chance: accuracy of guessing.
-        gain: the deviance by which a floor must fit better than no floor.
+        gain: the decrease of the deviance that is required for a floor.
     """
     theta, loss, tops = _by_top(designs, successes, items, chance)
     own = np.argmin(loss + gain * (np.arange(len(_FLOORS)) > 0), axis=1)
@@ -140,7 +140,9 @@ def steepest_with_floor(
     chance: float,
     gain: float,
 ) -> float:
-    """Return the largest exponent among floors whose deviance is at most `gain` above the deviance without a floor."""
+    """Return the largest exponent among the fits with a floor whose deviance is at most `gain` above that without a
+    floor.
+    """
     theta, loss, _ = _by_top(design, successes[None], items, chance)
     return float(np.max(theta[0, :, 1][loss[0] <= loss[0, 0] + gain]))
 

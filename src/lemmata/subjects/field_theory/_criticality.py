@@ -16,12 +16,12 @@ from lemmata.errors import SettingError
 
 from ._moments import gaussian_moments, slopes_of
 
-_GRID = np.geomspace(1e-2, 40.0, 64)  # kernels among which a change of sign is looked for
+_GRID = np.geomspace(1e-2, 40.0, 64)  # kernels between which a sign change of E[s s''] is searched
 _FLAT = 1e-11
 
 
 class Universality(enum.StrEnum):
-    """How the kernel of a critically initialised network flows with depth."""
+    """The classes of critically initialised networks, by the change of the kernel with depth."""
 
     SCALE_INVARIANT = "scale invariant"
     ZERO = "K* = 0"
@@ -30,7 +30,7 @@ class Universality(enum.StrEnum):
 
 
 class Criticality(NamedTuple):
-    """A critical point, where both susceptibilities are 1.
+    """A critical initialisation: both susceptibilities, a layer's factors of small changes, are 1 at the kernel K*.
 
     Attributes:
         bias_variance: C_b, the variance of biases; NaN if there is no critical point.
@@ -52,12 +52,12 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
     critical point has g(K*) = K*, and both susceptibilities are 1 there. So E[s s''] = 0, C_W = 1/E[s'²] and C_b =
     K* - C_W E[s²] at K*.
 
-    * An activation that is linear below 0 and linear above 0 has E[s s''] = 0 for every K. It is *scale invariant*:
-      C_b = 0, and every kernel is fixed.
-    * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, then K* = 0 is stable, C_b = 0 and C_W =
-      1/s'(0)².
-    * Otherwise, K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0. It is *half-stable*: g(K) - K
-      does not change its sign at K*. So kernels flow to K* on one side and away from K* on the other.
+    * An activation that is linear below 0 and linear above 0 has E[s s''] = 0 for every K. The class is *scale
+      invariant*: C_b = 0, and every kernel is fixed.
+    * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, then the class is `ZERO`: K* = 0 is stable,
+      C_b = 0 and C_W = 1/s'(0)².
+    * Otherwise, K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0. The class is *half-stable*:
+      g(K) - K does not change its sign at K*. So kernels flow to K* on one side and away from K* on the other.
     * If none of these cases applies (softplus, sigmoid), the class is *none*.
 
     Args:

@@ -19,10 +19,11 @@ class RepresentationFlow(NamedTuple):
     Attributes:
         kernel: K, the variance of a preactivation at infinite width, for each layer.
         vertex: V, to first order in 1/n at width n. Given the previous layer, the preactivations of a layer have a
-            variance G, which is itself random and has the variance V/n. Outputs have the excess kurtosis 3 V / (n K²).
+            variance G. This variance G is itself random, with the variance V/n. Outputs have the excess kurtosis 3 V /
+            (n K²).
         tangent: Theta, the tangent kernel of the input with itself.
-        parallel: chi_parallel of the layer.
-        perpendicular: chi_perpendicular of the layer.
+        parallel: chi_parallel, the factor by which the layer multiplies small changes of the kernel.
+        perpendicular: chi_perpendicular, the factor by which the layer multiplies squared gradients.
     """
 
     kernel: Float[Array, " depth"]
@@ -45,7 +46,7 @@ def representation_flow(
     """Compute kernel K, four-point vertex V and tangent kernel Theta of layers 1 to `depth`, for one input.
 
     Let s = s(z) be the activation, take expectations over z ~ N(0, K), and let biases and weights have variances C_b
-    and C_W / fan-in. Then
+    and C_W / fan-in. Then the next layer has
 
         K'     = C_b + C_W E[s²],
         V'     = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,
@@ -93,7 +94,7 @@ def representation_flow(
     for name, value in (("weight_rate", weight_rate), ("bias_rate", bias_rate)):
         check_real(name, value, "finite, at least 0", lambda found: found >= 0)
     first, weights, biases = (jnp.asarray(value, float) for value in (kernel, weight_variance, bias_variance))
-    # Compiled lengths are powers of 2, so that there are few of them.
+    # Compiled lengths are powers of 2, so that few lengths are compiled.
     length = 1 << (depth - 1).bit_length()
     flow = _flow(activation, length, first, weights, biases, jnp.asarray([weight_rate, bias_rate], float))
     return RepresentationFlow(*(values[:depth] for values in flow))

@@ -18,7 +18,7 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
     * half-stable: nu = C_W² (E[s⁴] - E[s²]²)/K*² at the fixed point, where s is the activation.
 
     Consider residual connections z' = skip z + W s(z), where C_W E[s²] = (1 - skip²) K keeps the kernel fixed. After
-    about 1/(1 - skip) layers, scale invariant activations reach
+    about 1/(1 - skip) layers, nu for scale invariant activations is
 
         (1 - skip²) (nu + (4 - nu) skip² + (16/pi) ((a² - b²)/(a² + b²))² skip (1 + skip)).
 
@@ -63,8 +63,8 @@ def optimal_aspect_ratio(growth: float, outputs: int) -> float:
     """Return the ratio depth/width 4 / ((20 + 3 k) nu), at which a cubic in nu * depth/width has its maximum.
 
     The cubic is the information that two groups among k outputs share, expanded in the relative variance v of their
-    common scale. It is k1 k2/8 (v² - (20 + 3 k) v³/6), where k = k1 + k2 and v is replaced by nu (depth/width). As v
-    is in fact e^(nu depth/width) - 1, the expansion in nu (depth/width) itself has 14 instead of 20. The true
+    common scale. The cubic is k1 k2/8 (v² - (20 + 3 k) v³/6), where k = k1 + k2 and v is replaced by nu (depth/width).
+    As v is in fact e^(nu depth/width) - 1, the expansion in nu (depth/width) itself has 14 instead of 20. The true
     information, `shared_information`, has its maximum at neither ratio (`field_theory.aspect_ratios`).
 
     Args:

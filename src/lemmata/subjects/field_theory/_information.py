@@ -5,7 +5,7 @@ from scipy.special import gammaln, logsumexp
 
 from lemmata.core import check_real, check_whole
 
-_REACH = 8.5  # deviations of log G
+_REACH = 8.5  # end of the integration, in standard deviations of log G
 
 
 def shared_information(log_variance: float, first: int, second: int) -> float:
@@ -44,7 +44,7 @@ def _entropy(m: int, log_variance: float) -> float:
     step = min(deviation / 3.0, 0.5 / np.sqrt(m))
     x = step * np.arange(-np.ceil(_REACH * deviation / step), np.ceil(_REACH * deviation / step) + 1)
     weights, scale = np.exp(-0.5 * x**2 / log_variance), x - log_variance / 2
-    # Below, the density of log |z| falls like |z|^m. At 36/m, it is lost in rounding.
+    # Towards small |z|, the density of log |z| falls like |z|^m. It is lost in rounding 36/m below the least scale.
     low, high = scale[0] / 2.0 - 36.0 / m, scale[-1] / 2.0 + np.log(9.0 + np.sqrt(m))
     lengths, size = np.linspace(low, high, int((high - low) * 8.0 * np.sqrt(m)) + 2, retstep=True)
     inside = np.log(weights / weights.sum()) - 0.5 * m * scale - 0.5 * np.exp(2.0 * lengths[:, None] - scale)

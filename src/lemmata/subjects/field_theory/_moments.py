@@ -34,7 +34,7 @@ class GaussianMoments(NamedTuple):
 
 
 class Susceptibilities(NamedTuple):
-    """By how much a layer multiplies small changes of its input.
+    """The factors by which a layer multiplies small changes of its input.
 
     Attributes:
         parallel: the factor of small changes of the kernel, C_W (E[s'²] + E[s s'']) = C_W E[s² (z² - K)] / (2 K²).
@@ -73,11 +73,11 @@ def gaussian_moments(activation: AbstractLayer, kernel: float | Float[Array, "*b
     """Return E[s²], E[s⁴], E[s'²] and E[s s''] over z ~ N(0, K), where s = s(z) is the activation.
 
     For activations of two lines with slopes a and b, E[s²] = K (a² + b²)/2, E[s⁴] = 3 K² (a⁴ + b⁴)/2, E[s'²] = (a² +
-    b²)/2 and E[s s''] = 0. Any other activation uses the trapezoidal rule in z/sqrt(K) with step 1/16. Its error is
-    exp(-32 pi d) if the function is analytic up to the distance d sqrt(K) from the real line. With N Gauss-Hermite
-    nodes, the error would fall only like the exponential of -sqrt(N), up to a factor in the exponent. Moments are NaN
-    if the step 1/11 changes them by more than one part in a million. This happens if the layer has an undeclared kink,
-    or if the kernel is too large.
+    b²)/2 and E[s s''] = 0. For any other activation, the trapezoidal rule in z/sqrt(K) with step 1/16 gives the
+    moments. The error of this rule is exp(-32 pi d) if the function is analytic up to the distance d sqrt(K) from the
+    real line. With N Gauss-Hermite nodes, the error would fall only like the exponential of -sqrt(N), up to a factor in
+    the exponent. Moments are NaN if the step 1/11 changes them by more than one part in a million. This happens if the
+    layer has an undeclared kink, or if the kernel is too large.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -120,7 +120,7 @@ def _moments(activation: AbstractLayer, kernel: Float[Array, "*batch"]) -> Gauss
     count = len(rules[0][0])
     many = integrands[..., :count] @ jnp.asarray(rules[0][1])
     fewer = integrands[..., count:] @ jnp.asarray(rules[1][1])
-    # The bend may cancel. Its scale is the scale of the slope, to which it is added.
+    # The bend may cancel, so its error is compared with the slope, to which the bend is added.
     scales = many.at[3].set(many[2])
     resolved = jnp.all(jnp.abs(many - fewer) <= _AGREE * scales, axis=0)
     return GaussianMoments(*jnp.where(resolved, many, jnp.nan))

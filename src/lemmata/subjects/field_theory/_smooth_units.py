@@ -1,4 +1,4 @@
-"""Smooth activations as plain functions (odd and gated activations), and networks of them that are followed layer by
+"""Smooth activations as plain functions (odd and gated activations), and networks with such activations, layer by
 layer.
 """
 
@@ -80,7 +80,7 @@ class OddUnit(eqx.Module):
         return OddLayer(self.share, self.sine, self.tangent)
 
     def followed(self, depth: int) -> FollowedUnit:
-        """Follow the unit through `depth` layers at C_b = 0 and C_W = 1, by a Gauss-Hermite rule."""
+        """Compute the statistics of `depth` layers of this unit at C_b = 0 and C_W = 1, by a Gauss-Hermite rule."""
         z, weights = _half_rule()
         k, vertex, found = self.kernel, 0.0, np.empty((depth, 3))
         for layer in range(depth):
@@ -166,8 +166,8 @@ class SmoothNetwork(eqx.Module):
 
     Args:
         kernel: the kernel of the first layer.
-        weights: C_W.
-        biases: C_b.
+        weights: C_W, the variance of weights times the fan-in.
+        biases: C_b, the variance of biases.
         unit: a name of `UNITS`.
         width: n.
         depth: the number of layers of preactivations.
@@ -189,9 +189,9 @@ class SmoothNetwork(eqx.Module):
         """Draw networks. For each network, return the variance of the last preactivations given the layer before, and
         the squared gradient.
 
-        Given a layer, take the next preactivations and their derivatives along a direction of the first
-        preactivations. They are pairs of normal variables that are independent between units. So drawing these pairs
-        is exact and needs no weights. The gradient is computed only for tanh. It is NaN for other units.
+        Given a layer, consider each next preactivation and its derivative along a direction of the first
+        preactivations. These pairs of normal variables are independent between units. So drawing these pairs is exact
+        and needs no weights. The gradient is computed only for tanh. It is NaN for other units.
         """
         fn = UNITS[self.unit]
         z = np.sqrt(self.kernel) * rng.standard_normal((networks, self.width))

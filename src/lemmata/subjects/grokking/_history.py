@@ -95,7 +95,7 @@ def _table(history: Any) -> dict[str, Any]:
     if isinstance(history, str | os.PathLike):
         history = _file(os.fspath(history))
     if callable(getattr(history, "collect_schema", None)) and callable(getattr(history, "collect", None)):
-        history = history.collect()  # of Polars, still to be computed
+        history = history.collect()  # a lazy frame of Polars
     if isinstance(history, Mapping):
         columns = history
     elif hasattr(history, "columns") and hasattr(history, "__getitem__"):
@@ -123,8 +123,8 @@ def _file(path: str) -> Any:
 
 
 def _plain(name: str) -> str:
-    """Return a name in lower case, with underscores between words and without a run's name in front, as in "run 3 -
-    val_loss".
+    """Return a name in lower case, with underscores between words. The name of a run in front is left out, as in "run 3
+    - val_loss".
     """
     name = name.rsplit(" - ", 1)[-1]
     return "_".join("".join(letter if letter.isalnum() else " " for letter in name.lower()).split())

@@ -15,7 +15,7 @@ def _thinned(count: int) -> np.ndarray:
 
 
 def history_chart(report: Any) -> Any:
-    """Plot the curves of each run, with rules at t_train and t_test for the highest threshold that is reached."""
+    """Plot the curves of each run, with lines at t_train and t_test for the highest threshold reached."""
     import altair as alt
 
     charts = []
@@ -53,7 +53,7 @@ def power_chart(power: Float[np.ndarray, " k"], top: tuple[int, ...]) -> Any:
 
 
 def errors_chart(found: Any) -> Any:
-    """Plot both errors against time on logarithmic axes, with rules at the two times."""
+    """Plot both errors against time on logarithmic axes, with lines at `train_time` and `test_time`."""
     import altair as alt
 
     rows, marks = [], []

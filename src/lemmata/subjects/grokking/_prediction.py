@@ -37,13 +37,13 @@ class DelayPrediction:
 
     Args:
         verdict: a key of VERDICTS.
-        train_time: when the training error has fallen to the requested share of the mean square of y. None if this
-            never happens.
-        test_time: without new rows, the time when the start is forgotten. With new rows, the time when the error on the
-            new rows has fallen to the larger of two numbers: twice the final value of this error, and the requested
-            share of the error of predicting 0. None if this never happens.
+        train_time: the time when the training error has fallen to the requested share of the mean square of y. None if
+            this never happens.
+        test_time: without new rows, the time when the initial weights are forgotten, as `predict_delay` describes. With
+            new rows, the time when the error on the new rows has fallen to a threshold. This threshold is the larger of
+            twice the final error and the requested share of the error of predicting 0. None if this never happens.
         delay: test_time / train_time, or None if a time is None.
-        unseen_start: the length of the start in the directions that no row contains.
+        unseen_start: the length of the initial weights in the directions that are orthogonal to all rows.
         unseen_truth: the length of the true weights in these directions, if the truth has no preferred direction.
         rates: the rates at which parts of the training error fall, the largest first.
         weight_decay: lambda.
@@ -51,8 +51,8 @@ class DelayPrediction:
         trivial_error: the error of predicting 0 on the new rows, or None without new rows.
         times: the times at which the errors are given.
         train_errors: training errors at these times.
-        test_errors: errors on the new rows at these times. Without new rows, the squared length of the start in the
-            directions that no row contains.
+        test_errors: errors on the new rows at these times. Without new rows, the squared length of the weights in the
+            directions that are orthogonal to all rows.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -106,17 +106,18 @@ def predict_delay(
     new: Any = None,
     fitted: Any = 0.01,
 ) -> DelayPrediction:
-    """Predict whether and when a linear model on these features will grok, under gradient flow with weight decay.
+    """Predict whether and when a linear model on these features will generalise after it fits the rows (will grok).
 
-    The gradient flow of the loss |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates
-    of the data, which are the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows
-    shrinks at the rate lambda. Pass rows of new data to predict the error on these rows. Without new rows, consider the
-    directions that no row contains. The start counts as forgotten when it is as short in these directions as the truth.
-    For this, the truth is assumed to have no preferred direction.
+    The model is trained by gradient flow on |F w - y|²/(2n) + lambda |w|²/2. This flow is solved exactly. Training
+    errors fall at the rates of the data, which are the eigenvalues of F'F/n. The part of the initial weights that does
+    not affect the outputs on the rows shrinks at the rate lambda. Pass rows of new data to predict the error on these
+    rows. Without new rows, consider the directions that are orthogonal to all rows. The initial weights count as
+    forgotten when they are as short in these directions as the true weights. For this comparison, the true weights are
+    assumed to have no preferred direction.
 
     You can also use a network in the lazy regime, with the parameters w_0 at the start. Then F contains the gradients
-    of the output at w_0, `init` is w_0, and y is the labels minus the outputs at w_0, plus F w_0. Change the labels of
-    new rows in the same way.
+    of the output at w_0, and `init` is w_0. The values y are the labels minus the outputs at w_0, plus F w_0. Change
+    the labels of new rows in the same way.
 
     Args:
         features: F, an array (n, d).
@@ -197,7 +198,7 @@ class _Flow:
         self.begin, solution = self.v @ start, (u.T @ y) / s
         self.end = self.rates * solution / (self.rates + decay)
         self.unseen = start - self.v.T @ self.begin if self.free else np.zeros_like(start)
-        self.unseen -= self.v.T @ (self.v @ self.unseen)  # what rounding has left of the rest of a large start
+        self.unseen -= self.v.T @ (self.v @ self.unseen)  # remove rounding errors along the rows
         self.scales, self.solution = s / math.sqrt(len(x)), solution
         self.residual = float(np.mean((y - u @ (u.T @ y)) ** 2))
         self.left = float(np.linalg.norm(self.unseen))

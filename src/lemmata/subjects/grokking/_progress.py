@@ -27,12 +27,13 @@ class FourierProgress:
         p: the modulus.
         power: the share of each frequency 1, 2, ..., p // 2 in the power. The frequencies k and p - k count together,
             and the mean is left out.
-        gini: the Gini coefficient of the power. It is 0 if all frequencies have equal power, and near 1 if one
-            frequency has all the power.
+        gini: the Gini coefficient of the power. The coefficient is 0 if all frequencies have equal power, and near 1 if
+            one frequency has all the power.
         top: the frequencies of largest power, the largest first.
         share: the share of these frequencies in the power.
         random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is below this number.
-        restricted: the part of the outputs that consists of waves of a + b at the top frequencies, (p, p, p), or None.
+        restricted: the part of the outputs that consists of waves of a + b at the top frequencies, (p, p, p), or None
+            without logits.
         excluded: the other part of the outputs. The two parts add up to the outputs minus their mean over the classes.
         restricted_share: the share of the restricted part in the sum of squares.
         restricted_accuracy: the accuracy of the restricted part alone. This part depends on a + b alone, so it has p
@@ -83,11 +84,11 @@ class FourierProgress:
 
 
 def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> FourierProgress:
-    """Measure how far a network for addition modulo p computes with waves.
+    """Measure to what extent a network for addition modulo p computes with waves.
 
     The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
     enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts. The
-    first part consists of the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top frequencies k, and the
+    first part consists of the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top frequencies k. The
     second part is the rest.
 
     Args:
@@ -123,7 +124,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     single = np.where(2 * np.arange(1, modes + 1) == p, 1.0, 2.0)
     power = power * single
     power = power / power.sum()
-    order = np.argsort(-np.round(power, 12), kind="stable")[:top]  # of equal powers the first
+    order = np.argsort(-np.round(power, 12), kind="stable")[:top]  # of equal powers, the lowest frequency comes first
     random = np.random.default_rng(0).gamma(d * single / 2, size=(_DRAWS, modes))
     shares = np.sort(random / random.sum(axis=1, keepdims=True), axis=1)[:, -top:].sum(axis=1)
     ranks = 2 * np.arange(1, modes + 1) - modes - 1
@@ -143,7 +144,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
 
 
 def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.ndarray, float]:
-    """Subtract the mean along an axis and divide by the largest absolute value, so that squares neither overflow nor
+    """Subtract the mean along an axis and divide by the largest absolute value. Squares then neither overflow nor
     underflow.
     """
     largest = np.abs(values).max()
@@ -169,7 +170,7 @@ def _parts(logits: Any, p: int, chosen: np.ndarray) -> tuple[Any, ...]:
     values, largest = _centred("logits", given.reshape(p, p, p), 2, "outputs that differ between the classes")
     total = np.sum(values**2)
     residues = np.arange(p)
-    by_sum = values[residues[:, None], (residues - residues[:, None]) % p].mean(axis=0)  # of a + b, by a
+    by_sum = values[residues[:, None], (residues - residues[:, None]) % p].mean(axis=0)  # mean for each a + b
     waves = np.fft.fft(by_sum, axis=0)
     waves[~np.isin(np.minimum(residues, p - residues), chosen)] = 0
     place = (residues[:, None] + residues) % p

@@ -1,4 +1,4 @@
-"""Grokking in a training log: when a run fits, when it generalises, and whether one clock or two explain the delay."""
+"""Find in a training log when a run fits, when it generalises, and whether one or two time scales explain the delay."""
 
 import dataclasses
 import math
@@ -30,9 +30,9 @@ class Crossing:
     Args:
         threshold: an accuracy. For a loss, the share by which the first logged loss has fallen.
         train: the first logged step at which the training curve reaches the threshold.
-        train_interval: from the previous logged step to `train`.
+        train_interval: the interval from the previous logged step to `train`.
         test: the first logged step at which the validation curve reaches the threshold.
-        test_interval: from the previous logged step to `test`.
+        test_interval: the interval from the previous logged step to `test`.
         delay: test / train.
         delay_interval: the interval of `delay` that follows from the two other intervals.
     """
@@ -51,11 +51,11 @@ class GrokkingRun:
     """One run of a log.
 
     Args:
-        weight_decay: its weight decay, if the log has a column for it.
+        weight_decay: the weight decay of the run, if the log has a column of weight decays.
         crossings: one `Crossing` for each threshold.
         clocks: a key of CLOCKS.
-        onset: with two clocks, the step at which the test error begins to fall, on the assumption that it then falls
-            exponentially.
+        onset: with two clocks, the step at which the test error begins to fall. The error is assumed to fall
+            exponentially from this step.
         onset_interval: the interval of `onset` that follows from the logged steps.
         last: the last logged step of the validation curve.
         notes: remarks for the reader.
@@ -91,14 +91,14 @@ class GrokkingRun:
 
 @dataclasses.dataclass(frozen=True)
 class DecaySlope:
-    """How the times depend on the weight decay: the slopes of log time against log weight decay.
+    """The dependence of the times on the weight decay: slopes of log time against log weight decay.
 
     Args:
-        threshold: the threshold of the times.
+        threshold: the threshold at which the times are taken.
         test: the slope of log t_test.
         test_interval: the range of this slope over all times in the intervals between logged steps.
         train: the slope of log t_train.
-        train_interval: the range of the slope of log t_train, computed in the same way.
+        train_interval: the range of the slope of log t_train over all times in these intervals.
         decays: the weight decays that were used.
     """
 
@@ -170,13 +170,14 @@ def grokking_report(
     weight_decay: Any = None,
     metric: Any = None,
 ) -> GrokkingReport:
-    """Find when a run fits the training set, when it generalises, and whether one clock or two explain the delay.
+    """Find when a run fits the training set, when it generalises, and whether one clock (time scale) or two explain the
+    delay.
 
-    The time of a threshold is the first logged step at which a curve reaches it. The interval of this time begins at
-    the previous logged step. A loss reaches the threshold 0.9 if it has fallen to a tenth of the first logged loss. The
-    delay is the ratio t_test/t_train. If training and test errors fall exponentially from the start, the delay is the
-    same at all thresholds (one clock). If the delay falls as the threshold rises, the test error begins to fall only
-    after some time (two clocks).
+    The time of a threshold is the first logged step at which a curve reaches this threshold. The interval of this time
+    begins at the previous logged step. A loss reaches the threshold 0.9 if it has fallen to a tenth of the first logged
+    loss. The delay is the ratio t_test/t_train. If training and test errors fall exponentially from the start, the
+    delay is the same at all thresholds (one clock). If the delay falls as the threshold rises, the test error begins to
+    fall only after some time (two clocks).
 
     With a column of weight decays, each value is one run. Then the slopes of log t_train and log t_test against the
     logarithm of the weight decay are computed. These slopes are compared with 0 and -1, the values for a linear model.
@@ -189,7 +190,7 @@ def grokking_report(
         train: the column of the training accuracy or loss.
         test: the column of the validation accuracy or loss.
         weight_decay: the column of the weight decays, if there is one.
-        metric: "accuracy" or "loss". It is needed if the names of the columns do not say it.
+        metric: "accuracy" or "loss". Pass it if the names of the columns contain neither word.
 
     Raises:
         SettingError, UnknownNameError, DataError, ShapeError: if the table has no validation column, or cannot be used
@@ -235,7 +236,7 @@ def _first(curve: Curve, level: float, metric: str) -> tuple[float | None, Inter
 
 
 def _misses(values: np.ndarray, level: float, metric: str, first: float) -> np.ndarray:
-    """Return where values do not reach a threshold. A tolerance allows for rounding, so that a loss of 0.3 is a tenth
+    """Return where values do not reach a threshold. A tolerance allows for rounding. So a loss of 0.3 counts as a tenth
     of 3.
     """
     return values < level * (1 - 1e-12) if metric == "accuracy" else values > (1 - level) * first * (1 + 1e-12)
@@ -276,7 +277,7 @@ def _run(decay: float | None, train: Curve, test: Curve, levels: tuple[float, ..
 
 
 def _clocks(crossings: list[Crossing]) -> str:
-    """Return the key of the clocks. One ratio fits all thresholds if the intervals of the delays have a common
+    """Return the key of `CLOCKS` for a run. One delay fits all thresholds if the intervals of the delays have a common
     point.
     """
     own = [crossing.delay_interval for crossing in crossings if crossing.delay_interval is not None]

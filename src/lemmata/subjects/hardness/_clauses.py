@@ -1,4 +1,4 @@
-"""Clauses of at most k literals over binary columns: all clauses, and those that are left after deletion."""
+"""Clauses of at most k literals over binary columns: all clauses, and the clauses that remain after deletion."""
 
 import math
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from jaxtyping import Bool, Int, UInt
 
 from lemmata.errors import SettingError
 
-MOST = 12_000_000  # clauses that are enumerated
-_CHUNK = 2**22  # words of bits that are held at a time
-_EXHAUSTED = 14  # inputs up to which a formula is compared on all 2^n points
+MOST = 12_000_000  # largest number of clauses that are enumerated
+_CHUNK = 2**22  # largest number of words of bits in memory at a time
+_EXHAUSTED = 14  # largest number of inputs for which a formula is compared on all 2^n points
 
 Clauses = Int[np.ndarray, "_ _"]
 """One clause in each row. Literal j stands for column j of the data, and literal n + j for its negation."""
 
 
 def clause_count(n: int, k: int) -> int:
-    """Return how many clauses of 1 to k literals there are over n columns, if no clause contains a column twice.
+    """Return the number of clauses of 1 to k literals over n columns, if no clause contains a column twice.
 
     >>> clause_count(4, 3)  # 8 C(4, 3) + 4 C(4, 2) + 2 * 4
     64
@@ -39,9 +39,9 @@ def all_clauses(n: int, size: int) -> Clauses:
 
 
 def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Bool[np.ndarray, " m"]]:
-    """Return the clauses that every row satisfies, except a clause that a shorter one of these clauses implies.
+    """Return the clauses that every row satisfies, except the clauses that a shorter clause among them implies.
 
-    The second result says for each row whether this row alone deletes some clause.
+    The second result states for each row whether this row alone deletes some clause.
 
     Deletion begins with all clauses and removes each clause that a row violates. A row deletes a clause alone if no
     other row violates this clause.
@@ -79,7 +79,7 @@ def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Boo
 
 
 def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.ndarray, " m"]:
-    """Return for each row whether it satisfies every clause."""
+    """Return, for each row, whether the row satisfies every clause."""
     false, m = _false_literals(rows), len(rows)
     violated = np.zeros(false.shape[1], np.uint64)
     for group in clauses:

@@ -12,7 +12,9 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class Terms(eqx.Module):
-    """A disjunction of terms: entry (t, i) is 1 if term t requires variable i to be true, and -1 if false."""
+    """A disjunction of terms: entry (t, i) is 1 if term t requires variable i to be true, -1 if the term requires it to
+    be false, and 0 otherwise.
+    """
 
     literals: Int[Array, "terms variables"]
 
@@ -51,7 +53,7 @@ class DisjointTerms(Population[Terms]):
 
 
 class LabelledSample(eqx.Module):
-    """The terms of a target function, and examples, which the target labels."""
+    """The terms of a target function, and examples that the target function labels."""
 
     literals: Int[Array, "terms variables"]
     examples: Bool[Array, "m variables"]
@@ -79,9 +81,9 @@ class LabelledSamples(Population[LabelledSample]):
         return LabelledSample(jnp.asarray(literals), jnp.asarray(rng.random((setting["m"], variables)) < 0.5))
 
     def hypotheses(self, problem: LabelledSample) -> list[Hypothesis]:
-        """Do not check the examples.
+        """Return a hypothesis about the terms, and none about the examples.
 
-        Two statements are about uniform examples, and the other statements about any examples.
+        Two statements are about uniform examples, and the other statements are about any examples.
         """
         return [
             Hypothesis(

@@ -39,7 +39,9 @@ class _Reduction:
             self.scaled[k][i] -= times * self.scaled[j][i]
 
     def swapped(self, k: int) -> bool:
-        """Exchange vectors k - 1 and k if |b*_k|² < (3/4 - mu²) |b*_{k-1}|²; return whether they were exchanged."""
+        """Exchange vectors k - 1 and k if |b*_k|² < (3/4 - mu_{k,k-1}²) |b*_{k-1}|². Return whether they were
+        exchanged.
+        """
         d, scaled, n = self.d, self.scaled, len(self.basis)
         own = scaled[k][k - 1]
         if 4 * (d[k + 1] * d[k - 1] + own**2) >= 3 * d[k] ** 2:
@@ -75,7 +77,8 @@ def reduced(basis: Basis) -> Basis:
 
 
 def shortest(basis: Basis) -> int:
-    """Return |v|² for a shortest nonzero vector v, by trying all vectors that are not longer than the basis vectors.
+    """Return |v|² for a shortest nonzero vector v, by trying all vectors that are not longer than the shortest basis
+    vector.
 
     >>> shortest([[5, 0], [3, 4]])
     20

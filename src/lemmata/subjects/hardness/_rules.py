@@ -1,4 +1,4 @@
-"""Rules for Boolean tables, learned by deletion: a readable formula that can be wrong in one of its answers only."""
+"""Rules for Boolean tables, learned by deletion: a readable formula that can be wrong for only one of two answers."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -30,19 +30,20 @@ class Rule:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
         k: the largest number of literals in a clause or term.
         parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns, these are the few clauses that
-            a greedy choice finds for this formula. With more columns, they are all clauses that no shorter clause
-            implies.
+            a greedy choice finds for this formula. With more columns, `parts` contains all clauses that no shorter
+            clause implies.
         label: the prediction if the formula is true.
         other: the prediction otherwise.
         rows: the number of training rows.
-        unfitted: the number of training rows that the formula gets wrong. If it is not 0, no k-CNF (or k-DNF) fits the
-            table.
+        unfitted: the number of training rows that the formula predicts wrongly. If this number is not 0, no k-CNF (or
+            k-DNF) fits the table.
         guess: the training error of always answering the more frequent label.
         alone: the number of rows that delete a clause or term that no other row deletes.
-        leave_one_out: the share of rows that are predicted wrongly by the rule learned from all other rows. It is
-            (unfitted + alone)/rows.
-        bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error. It is the
-            number of all clauses divided by (the number of rows plus one). It is vacuous if it is at least `guess`.
+        leave_one_out: the share of rows that are predicted wrongly by the rule learned from all other rows. This share
+            is (unfitted + alone)/rows.
+        bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error. The bound
+            is the number of all clauses divided by (the number of rows plus one). The bound is vacuous if it is at
+            least `guess`.
         conditions: the conditions for the results.
         claims: the names of the claims that state these results.
     """
@@ -102,17 +103,17 @@ class Rule:
 class RuleLearner(ClassifierMixin, BaseEstimator):
     """A k-CNF or k-DNF formula of binary columns, learned by deletion (Valiant 1984).
 
-    For a k-CNF, the learner begins with all clauses (ORs) of at most k literals. It deletes the clauses that a positive
-    row violates, and takes the AND of the remaining clauses. If the labels are some k-CNF f of the columns, no clause
-    of f is ever deleted. So the learned formula implies f, and it errs only on positive rows. For a k-DNF, the learner
-    deletes the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
-    some k-DNF, this OR errs only on negative rows.
+    For a k-CNF, the learner begins with all clauses (ORs) of at most k literals. The learner deletes the clauses that a
+    positive row violates, and takes the AND of the remaining clauses. If the labels are some k-CNF f of the columns, no
+    clause of f is ever deleted. So the learned formula implies f, and errs only on positive rows. For a k-DNF, the
+    learner deletes the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the
+    labels are some k-DNF, this OR errs only on negative rows.
 
-    Suppose that a row is left out. The prediction for this row is wrong exactly if the formula learned from all rows is
-    wrong on the row, or if the row alone deletes some clause. Counting the rows with wrong predictions gives the
-    leave-one-out error without fitting again. For one form and fixed thresholds, the leave-one-out error is an unbiased
-    estimate of the error of the rule learned from one row less. (The choice of the better of two forms makes the
-    estimate a little too small.)
+    Suppose that a row is left out. The prediction for this row is wrong in exactly two cases. Either the formula
+    learned from all rows is wrong on the row, or the row alone deletes some clause. Counting the rows with wrong
+    predictions gives the leave-one-out error without fitting again. For one form and fixed thresholds, the
+    leave-one-out error is an unbiased estimate of the error of the rule learned from one row less. (The choice of the
+    better of two forms makes the estimate a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
     printed formula shows this threshold.
@@ -120,12 +121,12 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     Args:
         k: the largest number of literals in a clause or term.
         form: "cnf", "dnf", or "auto" for the form with the smaller leave-one-out error.
-        columns: "median", or "binary", which refuses columns with more than two values.
+        columns: "median", or "binary", which raises an error for columns with more than two values.
 
     Attributes:
-        classes_: both labels; the formula says when the second label is predicted.
+        classes_: the labels, at most two. The second label is predicted if the formula is true.
         rule_: the formula with its errors, a `Rule`.
-        thresholds_: one threshold for each column, which is true above its threshold.
+        thresholds_: one threshold for each column. The column is true above this threshold.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -217,9 +218,9 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return rule, clauses
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that two classes are allowed, and that rules over medians can score poorly.
+        """Set the scikit-learn tags for at most two classes, and for scores that may be poor.
 
-        Their scores are poor on data that is not Boolean.
+        Rules over medians score poorly on data that is not Boolean.
         """
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -254,11 +255,11 @@ def _thresholds(x: np.ndarray, columns: Any, names: Sequence[str]) -> tuple[np.n
     for place, (name, column) in enumerate(zip(names, x.T, strict=True)):
         values = np.unique(column)
         text = _readable(found[place], values)
-        found[place] = float(text)  # what is predicted is what is printed
+        found[place] = float(text)  # predictions use the printed threshold
         two = set(values.tolist()) <= {0.0, 1.0} or set(values.tolist()) <= {-1.0, 1.0}
         true.append(name if two else f"{name} > {text}")
         false.append(f"not {name}" if two else f"{name} <= {text}")
-    # A column of ones alone is true.
+    # A constant column of ones counts as true.
     ones = np.array([len(np.unique(column)) == 1 and column[0] == 1 for column in x.T])
     found[ones] = 0.5
     return found, (true, false)

@@ -10,7 +10,7 @@ from jaxtyping import Array
 from lemmata.core import check_numbers, known, whole
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError
 
-_ROUNDING = 1e-8  # what a variance may be below 0, relative to the largest
+_ROUNDING = 1e-8  # how far below 0 a variance may be, relative to the largest variance
 
 
 def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> None:
@@ -148,7 +148,7 @@ def check_factor(name: str, factor: Array) -> None:
     if values is None:
         return
     pivots, sizes = np.diagonal(values) ** 2, np.sum(values**2, axis=1)
-    if not pivots.min() > np.finfo(values.dtype).eps * sizes.max():  # NaN, too
+    if not pivots.min() > np.finfo(values.dtype).eps * sizes.max():  # also true for NaN
         raise NotPositiveDefiniteError(
             name,
             found="that it has no Cholesky factor, or only a factor made of rounding errors",

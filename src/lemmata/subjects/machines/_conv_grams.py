@@ -1,4 +1,6 @@
-"""The covariances that each layer of a convolutional deep kernel machine gives to the next, without pairs of sites."""
+"""The covariances that each layer of a convolutional deep kernel machine passes to the next layer. Covariances of two
+sites (positions in images) are left out.
+"""
 
 from typing import NamedTuple
 
@@ -14,8 +16,8 @@ from ._checks import check_number, check_variances
 class ConvolutionalGrams(NamedTuple):
     """Covariances of p inducing points, which are not on a grid, and of the sites of n images of size h x w.
 
-    Pairs of two sites are never formed. For n h w sites, all pairs would need (n h w)² numbers instead of p² + n h w (p
-    + 1).
+    Covariances of two sites (positions in images) are never computed. For n h w sites, all pairs would need (n h w)²
+    numbers instead of p² + n h w (p + 1).
 
     Attributes:
         inducing: K_ii, the covariances of inducing points with each other.
@@ -95,7 +97,8 @@ def patch_grams(
 
 
 def windows(values: Float[Array, "n h w *c"], size: int) -> list[tuple[int, int, Float[Array, "n h w *c"]]]:
-    """Return each place (y, x) in a window of odd size, with the values at this place for every site; 0 outside images.
+    """For each place (y, x) in a window of odd size, return y, x and the values at this place for every site. Values
+    outside of images are 0.
 
     Args:
         values: the values of sites.

@@ -100,7 +100,8 @@ def rectify_grams(
 
 
 def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jitter: float = 0.0) -> ConvolutionalGrams:
-    """Replace the Gram matrix of the inducing points by a matrix G, and change the sites accordingly.
+    """Replace the Gram matrix of the inducing points by a matrix G, and change the covariances of the sites
+    accordingly.
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
@@ -170,16 +171,18 @@ def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array,
 
 
 def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> ConvolutionalGrams:
-    """Divide by norms, as batch normalisation divides features: K_ii by a a', K_ti by a b, and k_t by b².
+    """Divide covariances by norms, as batch normalisation divides features. Let a and b be the norms of inducing points
+    and of sites. Then K_ii is divided by a a', K_ti by a b, and k_t by b².
 
     Correlations do not change, since every covariance is divided by the norms of its two points.
 
     Args:
         grams: the covariances that are divided.
-        over: how the squared norms b² of sites and a² of inducing points are computed. "global" is the mean of k_t
-            over all sites. "image" is the mean over the sites of one image. "location" is the mean over all images at
-            a site; a² is then the mean of the diagonal of K_ii. "local" is each point's own variance. With "image" and
-            "local", the result for an image does not depend on the other images of the batch.
+        over: the way to compute the squared norms. With "global", b² is the mean of k_t over all sites. With "image",
+            b² is the mean over the sites of one image. With "location", b² is the mean over all images at a site. In
+            these three cases, a² is the mean of the diagonal of K_ii. With "local", a² and b² are each point's own
+            variance. With "image" and "local", the result for an image does not depend on the other images of the
+            batch.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.

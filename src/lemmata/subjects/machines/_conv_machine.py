@@ -61,7 +61,7 @@ class ConvolutionalMachine(eqx.Module):
         return PooledGrams(*(jnp.exp(self.log_scale) * part for part in found))
 
     def divergence(self) -> Float[Array, ""]:
-        """The divergences of N(0, G) from N(0, K_ii), summed over blocks."""
+        """Return the divergences of N(0, G) from N(0, K_ii), summed over blocks."""
         parts = [
             0.5 * (jnp.sum(jnp.tril(v) ** 2) - len(v)) - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(v)))) for v in self.roots
         ]
@@ -96,14 +96,15 @@ def initial_machine(
 ) -> ConvolutionalMachine:
     """Return a machine with the Gram matrices of the prior, and patches of images as inducing points of all layers.
 
-    A patch of layer l is expressed in the inducing points of layer l - 1. At each place in its window, the weights are
-    K_ti K_ii^-1 for the site t there. So the new inducing point is the part of the patch that the old inducing points
-    explain.
+    A patch of layer l is expressed in the inducing points of layer l - 1. At each place in the window of this patch,
+    the weights are K_ti K_ii^-1 for the site t at this place. So the new inducing point is the part of the patch that
+    the old inducing points explain.
 
     Args:
         key: the source of randomness for the choice of patches.
         images: the images from which patches are taken.
-        inducing: the number of inducing points of the patches and of each block. It is at most the number of sites.
+        inducing: the number of inducing points of the patches and of each block. A number above the number of sites is
+            replaced by the number of sites.
         strides: the stride of each block. `inducing` has one number more, the number for the patches.
 
     Raises:
@@ -248,7 +249,7 @@ def train_machine(
         moves = eqx.tree_at(lambda tree: tree.roots, moves, tuple(False for _ in machine.roots))
     free, fixed = eqx.partition(machine, moves)
     state, values = optax.adam(rate).init(free), []
-    # Fixed Gram matrices are the prior's, whose divergence is 0
+    # If the Gram matrices are fixed, they are those of the prior, whose divergence is 0.
     pull = jnp.asarray(0.0 if np.isinf(stiffness) else stiffness)
     for _ in range(steps):
         free, state, value = _step(free, fixed, state, images, targets, pull, rate)

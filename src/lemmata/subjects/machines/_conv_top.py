@@ -34,11 +34,11 @@ class PooledGrams(NamedTuple):
 def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent", jitter: float = 0.0) -> PooledGrams:
     """Apply global average pooling: an image's feature becomes the mean of the features of its S sites.
 
-    The covariance of this feature with inducing points is the mean m of K_ti over sites. Its variance is the mean
-    covariance over all pairs of sites, which the machine does not store. Inducing points explain the part m K_ii^-1 m'
-    of this variance. Let r be the mean over sites of k_t - K_ti K_ii^-1 K_it. If the residuals of different sites are
-    independent, the unexplained part is r/S ("independent", as in the published code). For residuals that may depend on
-    each other in any way, the unexplained part is at most r ("dependent").
+    The covariance of this feature with inducing points is the mean m of K_ti over sites. The variance of this feature
+    is the mean covariance over all pairs of sites, which the machine does not store. Inducing points explain the part m
+    K_ii^-1 m' of this variance. Let r be the mean over sites of k_t - K_ti K_ii^-1 K_it. If the residuals of different
+    sites are independent, the unexplained part is r/S ("independent", as in the published code). For residuals that may
+    depend on each other in any way, the unexplained part is at most r ("dependent").
 
     Args:
         grams: the covariances of the last layer.
@@ -76,7 +76,7 @@ class InducedPosterior(NamedTuple):
 
     Attributes:
         bound: Titsias's lower bound on the log density of the targets, summed over the columns of the targets.
-        weights: the outputs of a new image t are K_ti weights.
+        weights: the weights w. The outputs at a new image t are K_ti w.
     """
 
     bound: Float[Array, ""]

@@ -18,10 +18,10 @@ from ._checks import check_array, check_number, check_variances
 from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, mapped, triangular
 
 _SHRINK = {"linear": "shrink without end", "relu": "may shrink without end"}
-_FEW = 400  # numbers, of which a Jacobian by differences is cheap
+_FEW = 400  # largest number of unknowns for which a Jacobian by differences is cheap
 _KRYLOV = {"maxiter": 50, "fatol": 1e-9}
 _SAME = 1e-9  # the relative difference of values that rounding explains
-_GRADIENT = 1e-4  # what is left of the gradient, relative to the weights of the terms
+_GRADIENT = 1e-4  # the largest gradient at the end, relative to the weights of the terms
 
 
 class DenseMachine(NamedTuple):
@@ -96,19 +96,20 @@ def deep_kernel_machine(
 
     where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
     the identity. Consider a deep Gaussian process whose layers have N nu_l features and whose labels are seen N times.
-    As N grows, its posterior tends to these matrices (Yang et al., 2023). A larger nu makes the layer stiffer. At nu =
-    infinity, G_l = K(G_{l-1}): these are the Gram matrices of an infinitely wide network. The search uses L-BFGS over
-    triangular factors, from the prior or from a random start. Each layer and step takes time n³ and memory n². The
-    objective of a linear machine has one maximum. The objective of a machine of ReLUs may have several maxima, and the
-    function finds one of these.
+    As N grows, the posterior of this process tends to these matrices (Yang et al., 2023). A larger nu keeps the layer
+    closer to its prior. At nu = infinity, G_l = K(G_{l-1}): these are the Gram matrices of an infinitely wide network.
+    The search uses L-BFGS over triangular factors, from the prior or from a random start. Each layer and step takes
+    time n³ and memory n². The objective of a linear machine has one maximum. The objective of a machine of ReLUs may
+    have several maxima, and the function finds one of these.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
-        y: labels, one column for each output. The labels are not centred, so centre them first if you need this.
+        y: labels, one column for each output. The function does not centre the labels, so pass centred labels if you
+            need this.
         layers: the number of layers L, at least 1.
         nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers, or one for
             each layer.
-        noise: the variance s, above 0; 0 is allowed only if the objective has a maximum, see below.
+        noise: the variance s, above 0; 0 is allowed only if the objective has a maximum (see `SettingError` below).
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.
 
@@ -119,7 +120,7 @@ def deep_kernel_machine(
         ShapeError: if G_0 is not square and symmetric, or does not have as many rows as the labels.
         NotPositiveDefiniteError: if K(G_0) is not positive definite, for example because rows are equal.
         SolverError: if the search did not converge.
-        DataError, PrecisionError: for entries that are not finite; PrecisionError if float64 is off.
+        DataError, PrecisionError: DataError for entries that are not finite, and PrecisionError if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -156,11 +157,12 @@ def deep_kernel_machine(
 
 
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
-    """Return the point at which the gradient is small relative to the weights of the objective.
+    """Return a point at which the gradient is small relative to the weights of the objective.
 
-    The search begins with descent. When the rounding of values stops the descent, root finding follows.
+    The search begins with descent. When rounding errors of the objective stop the descent, a root of the gradient is
+    searched.
 
-    Values of the objective f are exact to eps |f|, so they do not show gradients below sqrt(eps |f| h) along a
+    Values of the objective f are exact only to eps |f|. So they do not show gradients below sqrt(eps |f| h) along a
     direction of curvature h. If a direction collapses, h is 1e6. The gradient is computed with a smaller error, so root
     finding uses the gradient. If the objective at this root differs from the value at which descent ended, the root is
     discarded.
@@ -174,7 +176,7 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
             there = root(lambda other: value(other)[1], x, method=method, options={} if method == "hybr" else _KRYLOV)
             near = abs(value(there.x)[0] - found.fun) <= _SAME * (1 + abs(found.fun))
             x = there.x if near else x
-        except (ValueError, np.linalg.LinAlgError):  # steps to where the gradient is not finite
+        except (ValueError, np.linalg.LinAlgError):  # a step led to a point where the gradient is not finite
             pass
         left = float(np.abs(value(x)[1]).max()) / scale
     if not left <= _GRADIENT:

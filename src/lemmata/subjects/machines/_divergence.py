@@ -16,7 +16,7 @@ def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m 
     The divergence is 0 if G = K and above 0 otherwise, and it is convex in G. For an invertible matrix M, the
     divergence of M G M' from M K M' is the same. The divergence is computed from Cholesky factors R of G and L of K, as
     1/2 |L^-1 R|² - sum log(R_ii / L_ii) - n/2. JAX computes the derivatives of the divergence with respect to both
-    matrices. If a matrix is traced and not positive definite the result is NaN.
+    matrices. If a matrix is traced and not positive definite, the result is NaN.
 
     Args:
         gram: the matrix G, positive definite.
@@ -24,7 +24,7 @@ def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m 
 
     Raises:
         ShapeError: if a matrix is not square and symmetric, or their sizes differ.
-        NotPositiveDefiniteError: if a matrix is not positive definite; the message names it.
+        NotPositiveDefiniteError: if a matrix is not positive definite; the message names the matrix.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.
 

@@ -52,7 +52,7 @@ class ImageGrams(eqx.Module):
         return self.points @ self.points.T
 
     def places(self, number: int) -> list[Float[np.ndarray, "all all"]]:
-        """Return the matrix of each place in a window: a matrix that applies C_d to inducing points, and shifts sites.
+        """Return, for each place d in a window, the matrix A_d that applies C_d to inducing points and shifts sites.
 
         Args:
             number: the index of the mixing.
@@ -73,7 +73,7 @@ class ImageGrams(eqx.Module):
         return found
 
     def convolved(self, joint: Float[np.ndarray, "all all"], number: int) -> Float[np.ndarray, "all all"]:
-        """Return the covariances after a convolution: the mean of A_d M A_d' over places d, each with its matrix A_d.
+        """Return the covariances after a convolution: the mean of A_d M A_d' over places d, with A_d from `places`.
 
         Args:
             joint: the covariances M of inducing points and all sites.

@@ -58,12 +58,12 @@ def learned(prior: Grams, factor: Float[Array, "p p"]) -> Grams:
 
 
 def triangular(raw: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    """Return the lower triangle of free numbers, with exponentials on the diagonal; zeros give the identity."""
+    """Return a triangular matrix from free numbers, with exponentials on the diagonal. Zeros give the identity."""
     return jnp.tril(raw, -1) + jnp.diag(jnp.exp(jnp.diagonal(raw)))
 
 
 def factor_divergence(raw: Float[Array, "p p"]) -> Float[Array, ""]:
-    """`gaussian_divergence` of L A A' L' from L L', for any L and A = `triangular(raw)`."""
+    """Return `gaussian_divergence` of L A A' L' from L L', for any L and A = `triangular(raw)`."""
     return 0.5 * jnp.sum(triangular(raw) ** 2) - jnp.trace(raw) - 0.5 * len(raw)
 
 

@@ -1,4 +1,4 @@
-"""The Gram map of ReLU features: from the Gram matrix of one layer to the covariance of the next."""
+"""The Gram map of ReLU features, from the Gram matrix of one layer to the covariance of the next layer."""
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +19,10 @@ def rectify(
 
         sqrt(left right) [sin theta + (pi - theta) cos theta] / pi,
 
-    the arc-cosine kernel of degree 1 (Cho and Saul, 2009). It is twice the kernel of `lemmata.architectures.Relu`, so
-    variances do not change. Its derivatives are finite everywhere, even at the diagonal, where theta is 0. The
-    derivative with respect to `cross` is (pi - theta)/pi. The derivative with respect to `left` is sqrt(left right)
-    sin(theta) / (2 pi left).
+    the arc-cosine kernel of degree 1 (Cho and Saul, 2009). The result is twice the kernel of
+    `lemmata.architectures.Relu`, so variances do not change. The derivatives of the result are finite everywhere, even
+    at the diagonal, where theta is 0. The derivative with respect to `cross` is (pi - theta)/pi. The derivative with
+    respect to `left` is sqrt(left right) sin(theta) / (2 pi left).
 
     Args:
         cross: the covariances, of any shape that broadcasts with the variances.

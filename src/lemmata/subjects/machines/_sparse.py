@@ -28,7 +28,7 @@ class SparseMachine(eqx.Module):
         points: the inducing points, in the space of the inputs.
         raw: the free numbers of the factors A. If all of them are 0, A is the identity, and the machine is at the
             prior.
-        log_noise: the logarithm of the labels' noise s.
+        log_noise: the logarithm of the variance s of the labels' noise.
         kernel: the map of Gram matrices.
         jitter: the number that is added to the diagonal of K_ii, relative to the mean of this diagonal.
     """
@@ -128,7 +128,7 @@ class SparseMachine(eqx.Module):
         return self.likelihood(x, y) - nu * jnp.sum(self.divergences())
 
     def weights(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, "p C"]:
-        """Compute from training rows the weights by which `predict` multiplies covariances with the inducing points.
+        """Return the weights that `predict` multiplies by covariances with the inducing points, from training rows.
 
         Args:
             x: rows.

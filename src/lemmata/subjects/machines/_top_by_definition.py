@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from lemmata.subjects.machines import ConvolutionalGrams
 
-_STEP = 1e-5  # of differences
+_STEP = 1e-5  # step of the finite differences
 
 
 def rectified_pairs(
@@ -46,7 +46,7 @@ def fit_by_definition(
     mean, count = sites.mean(axis=(1, 2)), own[0].size
     seen = mean @ np.linalg.solve(inducing, mean.T)
     of_sites = np.einsum("...p,pq,...q->...", sites, np.linalg.inv(inducing), sites)
-    rest = (own - of_sites).mean(axis=(1, 2)) / count  # pooled, if the rests of sites are independent
+    rest = (own - of_sites).mean(axis=(1, 2)) / count  # after pooling, if residuals of sites are independent
     law = multivariate_normal(cov=seen + noise * np.eye(len(seen)))  # pyright: ignore[reportArgumentType]
     return float(np.sum(law.logpdf(np.asarray(targets).T)) - targets.shape[1] * rest.sum() / (2 * noise))
 

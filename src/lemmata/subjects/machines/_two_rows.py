@@ -59,8 +59,8 @@ def posterior(
 
     The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. Their
     likelihood enters `copies` times. Coordinates u are defined by G = R T T' R', with R R' = prior and T = [[e^u0, 0],
-    [u1, e^u2]]. In these coordinates, the Gauss-Hermite nodes are placed about the mode. Their spread is given by the
-    second derivatives at the mode.
+    [u1, e^u2]]. In these coordinates, the Gauss-Hermite nodes are placed about the mode. The second derivatives at the
+    mode determine the spread of the nodes.
     """
     root = np.linalg.cholesky(prior)
     seen = y @ y.T

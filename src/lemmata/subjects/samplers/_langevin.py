@@ -40,8 +40,8 @@ def langevin(
 
     The stationary distribution of the chains tends to p only for h -> 0. For a normal p with precision lambda, the
     stationary distribution is normal with variance 1/(lambda (1 - h lambda/2)). This variance is finite for h lambda <
-    2, because x <- (1 - h lambda) x + sqrt(2h) xi is an autoregression. If the gradient grows faster than linearly,
-    chains may diverge to infinity and NaN.
+    2, because the chain x <- (1 - h lambda) x + sqrt(2h) xi is an autoregression. If the gradient grows faster than
+    linearly, chains may diverge to infinity and NaN.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
@@ -81,8 +81,8 @@ def mala(
 
     A proposal is accepted with probability min(1, p(y) q(x|y) / (p(x) q(y|x))), where log q(y|x) = -|y - x - h grad log
     p(x)|²/(4h). Otherwise, the chain stays at x. Then p is the stationary distribution for every h. The step h only
-    changes how fast the chains reach p. In many dimensions, an acceptance near 0.57 is best. A proposal with density 0
-    or NaN is rejected.
+    changes the speed at which the chains reach p. In many dimensions, an acceptance near 0.57 is best. A proposal with
+    density 0 or NaN is rejected.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
@@ -145,7 +145,7 @@ def _run(
 
 
 def _checked_start(start: Any) -> Array:
-    """Return the start in double precision, like the noise."""
+    """Return the start in double precision, which is also the precision of the noise."""
     if not isinstance(start, jax.Array | np.ndarray):
         try:
             start = jnp.asarray(start, float)

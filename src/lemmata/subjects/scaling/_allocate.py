@@ -1,4 +1,4 @@
-"""Give attempts to the problems for which the next attempt helps most."""
+"""Allocate attempts to the problems for which the next attempt helps most."""
 
 import dataclasses
 import heapq
@@ -15,9 +15,9 @@ from ._records import AbstractFinding
 from ._shares import counts
 
 ADAPTIVE = "scaling.attempts.adaptive_attempts"
-_PRIOR = 0.5  # Jeffreys'
+_PRIOR = 0.5  # both parameters of Jeffreys' prior
 _LARGEST = 10**15  # whole numbers up to here are exact in float64
-_STEPS = 20_000  # attempts that are given one by one; the others are given by a price
+_STEPS = 20_000  # attempts that are allocated one by one; the others are allocated by a price
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class AttemptPlan(AbstractFinding):
 
     Args:
         attempts: the number of attempts for each problem.
-        uniform: the expected number of solved problems if every problem gets the same number of attempts, except that
-            the first problems get the remaining attempts, one each.
+        uniform: the expected number of solved problems if every problem gets the same number of attempts. The first
+            problems then also get the remaining attempts, one each.
     """
 
     attempts: Int[np.ndarray, "problems"]
@@ -38,12 +38,12 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
     """Spend a budget of attempts so that the expected number of solved problems is largest.
 
     Attempt j on problem i only matters if the earlier attempts on this problem have failed. So attempt j adds p_i (1 -
-    p_i)^(j-1) to the expected number. For each problem, this gain falls with j. So, for every budget, it is best to
-    make the attempt with the largest gain next. Pass estimated probabilities as counts: if n is given, p contains the
+    p_i)^(j-1) to the expected number. For each problem, this gain falls with j. So, for every budget, the best next
+    attempt is the attempt with the largest gain. Pass estimated probabilities as counts: if n is given, p contains the
     successes among n attempts. The gain of the next attempt is then its posterior mean under Jeffreys' prior. This mean
     falls with every failure. The interval is for the number of solved problems, and not for the mean of this number.
-    The number is below the interval with probability at most (1 - level)/2, and above it with at most the same
-    probability.
+    The number is below the interval with probability at most (1 - level)/2, and above the interval with probability at
+    most (1 - level)/2.
 
     Args:
         p: for each problem, the probability that one attempt succeeds. If n is given, pass the number of successes
@@ -102,7 +102,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
 def _log_gain(
     right: np.ndarray | float, wrong: np.ndarray | float, posterior: bool, attempts: np.ndarray | np.integer
 ) -> np.ndarray | float:
-    """Return the log of the probability that these attempts fail and the next one succeeds. It falls with attempts."""
+    """Return the log of the probability that these attempts fail and the next succeeds. It falls with `attempts`."""
     if posterior:
         return betaln(right + 1, wrong + attempts) - betaln(right, wrong)
     with np.errstate(divide="ignore"):
@@ -110,7 +110,7 @@ def _log_gain(
 
 
 def _by_price(right: np.ndarray, wrong: np.ndarray, posterior: bool, budget: int) -> Int[np.ndarray, "problems"]:
-    """Give every problem the attempts whose gain is above a price, for a price at which most of the budget is spent."""
+    """Allocate to every problem the attempts whose log gain is above a price, at which most of the budget is spent."""
 
     def bought(price: float) -> np.ndarray:
         low, high = np.zeros(len(right), int), np.full(len(right), budget + 1)

@@ -12,7 +12,9 @@ _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """One problem: n attempts are each right with probability p, and pass@k for k attempts is estimated from them."""
+    """A problem with n attempts (`made`), each right with probability p (`success`). Pass@k for k attempts (`asked`) is
+    estimated from these n attempts.
+    """
 
     success: Float[Array, ""]
     made: int = eqx.field(static=True)

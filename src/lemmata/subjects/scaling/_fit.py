@@ -41,7 +41,9 @@ class Fit:
         return self.log_loss - self.design.log_loss(self.theta, self.design.sizes)[0]
 
     def excess(self, theta: Float[np.ndarray, "p"]) -> float:
-        """Return how much worse another law fits, as the square of a t variable."""
+        """Return the excess of another law's objective over that of the fit, in units of `scale`, as a squared t
+        variable.
+        """
         return (_objective(self, theta) - _objective(self, self.theta)) / self.scale
 
     def covariance(self) -> Float[np.ndarray, "p p"]:
@@ -53,7 +55,9 @@ class Fit:
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
 
     def towards(self, theta: Float[np.ndarray, "p"], pull, weight: float) -> Float[np.ndarray, "p"]:
-        """Return the best law with an extra loss weight² (value - wanted)²; pull(theta) = (value - wanted, slope)."""
+        """Return the parameters of the best law with an extra loss weight² (value - wanted)². Here pull(theta) returns
+        value - wanted and its slope.
+        """
         unit = np.sqrt(self.scale)
 
         def residuals(at):
@@ -66,7 +70,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """Return the parameters with a floor of at least some share of the least loss; a floor of 0 has no slope."""
+    """Raise the floor to at least this share of the least loss, because a floor of 0 has no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() - design.unit + np.log(share))
@@ -105,7 +109,7 @@ def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
         powers = np.exp(-np.asarray(exponents) * away)
         columns = np.column_stack([np.ones(len(away)), powers]) if design.floor else powers
         parts, misfit = nnls(columns * np.exp(-own)[:, None], np.ones(len(away)))
-        # a term that is zero has no slope along which to grow
+        # a term that is zero cannot grow, because its slope is 0
         parts = np.log(np.maximum(parts, _SEEN * np.exp(own.min())))
         first = int(design.floor)
         start = np.empty(design.parameters)
@@ -122,7 +126,7 @@ def _best(fit: Fit, starts: list[np.ndarray]) -> Fit:
 
 
 def without_each_scale(fit: Fit) -> list[Fit]:
-    """For every size n that can be left out, return the fit to all points except the points of this size."""
+    """Return, for every size n, the fit to all points except the points of this size."""
     found = []
     for size in np.unique(fit.design.sizes[:, 0]):
         kept = fit.design.sizes[:, 0] != size
@@ -135,8 +139,8 @@ def fit_law(design: Design, log_loss: Float[np.ndarray, "m"], robust: bool = Tru
     """Fit by least squares from a grid's best starts, and then by Huber's loss at 1.345 robust standard deviations.
 
     The unit of `excess` is Huber's: the mean square of the clipped residuals, divided by the share of residuals that
-    are not clipped. This mean is the sum divided by the degrees of freedom, which are the number of points minus the
-    number of parameters. If no residual is clipped, the unit is the usual variance.
+    are not clipped (at least 1/4). This mean is the sum of squares divided by the degrees of freedom, which are the
+    number of points minus the number of parameters. If no residual is clipped, the unit is the usual variance.
     """
     spare = len(log_loss) - design.parameters
     starts = _starts(design, log_loss)

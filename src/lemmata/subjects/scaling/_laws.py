@@ -6,13 +6,14 @@ import numpy as np
 from jaxtyping import Float
 
 _WIDEST = 60.0  # parameters are logarithms; beyond this a term has vanished from every loss
-_NOUGHT = 1e-7  # a floor that the fit has sent to zero
+_NOUGHT = 1e-7  # a floor that is a smaller share of every loss counts as 0
 _STEEPEST = 3.0  # log of the largest exponent that is considered, 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """The measured sizes, centred. So a term's amplitude is its value at the sizes where it is known best.
+    """The measured sizes, with a centre. A term's amplitude is its value at the centre, where the data determine it
+    best.
 
     Args:
         sizes: log n, and log d if d was varied; one row for each run.
@@ -28,7 +29,7 @@ class Design:
 
     @classmethod
     def of(cls, sizes: Float[np.ndarray, "m terms"], floor: bool, log_loss: Float[np.ndarray, "m"]) -> "Design":
-        """Make a design that is centred at the mean of its sizes, with the median loss as its unit."""
+        """Make a design that is centred at the mean of the sizes, with the median loss as the unit."""
         return cls(sizes, floor, sizes.mean(axis=0), float(np.median(log_loss)))
 
     @property

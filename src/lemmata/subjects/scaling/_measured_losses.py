@@ -30,9 +30,9 @@ def fit_scaling_law(
     0.9 were tested on 1800 simulated curves that were not used for tuning. The curves had 6 to 14 sizes over 1.5 to 4
     decades, with noise of 0.1 to 2 %. The noise was normal, or of Student's distribution with 3 degrees of freedom, or
     with one outlier. The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 % of the
-    curves, and the floor and alpha in 91 to 93 %. The leave-one-out intervals contained these numbers in 92 to 96 % of
-    the curves. All of this holds if one law holds at all sizes. `broken` is small if residuals show that no single law
-    holds.
+    curves. They contained the floor and alpha in 91 to 93 % of the curves. The leave-one-out intervals contained these
+    numbers in 92 to 96 % of the curves. All of this holds if one law holds at all sizes. `broken` is small if residuals
+    show that no single law holds.
 
     Args:
         n: the size of each run.
@@ -115,7 +115,7 @@ def extrapolation_interval(
 
 
 def _enough(design: Design) -> None:
-    """Raise DataError for sizes that cannot determine the parameters, whatever the losses are."""
+    """Raise DataError for sizes that cannot determine the parameters for any losses."""
     points, needed = len(design.sizes), design.parameters
     if points <= needed:
         rule = f"at least {needed + 1} points for {needed} parameters, because one more is needed to judge the fit"
@@ -142,7 +142,7 @@ def _enough(design: Design) -> None:
 
 
 def _spare(design: Design) -> bool:
-    """Whether a law can still be fitted when any one size is left out."""
+    """Return whether a law can still be fitted if any one size is left out."""
     _, runs = np.unique(design.sizes[:, 0], return_counts=True)
     return len(runs) > 2 + int(design.floor) and len(design.sizes) - int(runs.max()) >= design.parameters
 

@@ -1,4 +1,6 @@
-"""Compute the logarithms of numbers that a law implies, and their derivatives. Intervals need both."""
+"""Functionals of a scaling law, from which intervals are computed. A functional is a function that maps the parameters
+of a law to the logarithm of a number and its derivatives.
+"""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,21 +12,23 @@ from ._profile import Functional
 _STEP = 1e-6
 _STEEPEST = 100.0  # log of an exponent; an interval's end may pull a law this far if its amplitude is infinite
 _SMALL = 30.0  # e^-30 is lost when added to 1
-_NEAR = 5.0  # e^5 is the log of a ratio of n to its end that few optima exceed
+_NEAR = 5.0  # at few optima, log n is more than e^5 below its largest value
 
 
 def exponent(place: int) -> Functional:
-    """Return a parameter itself: the logarithm of an exponent."""
+    """Return the functional that is a parameter itself: the logarithm of an exponent."""
     return lambda theta: (float(theta[place]), np.eye(len(theta))[place])
 
 
 def log_floor(design: Design) -> Functional:
-    """Return the logarithm of the floor E."""
+    """Return the functional that is the logarithm of the floor E."""
     return lambda theta: (float(theta[0]) + design.unit, np.eye(len(theta))[0])
 
 
 def amplitude(design: Design, term: int) -> Functional:
-    """Return the logarithm of A in A n^-alpha, from the term's value at the centre."""
+    """Return the functional that is the logarithm of A in A n^-alpha. This functional uses the term's value at the
+    centre.
+    """
     place = int(design.floor) + 2 * term
 
     def number(theta):
@@ -37,7 +41,7 @@ def amplitude(design: Design, term: int) -> Functional:
 
 
 def loss_at(design: Design, sizes: Float[np.ndarray, "terms"]) -> Functional:
-    """Return the log loss at one point."""
+    """Return the functional that is the log loss at one point."""
 
     def number(theta):
         value, slope = design.log_loss(theta, sizes[None])
@@ -47,7 +51,7 @@ def loss_at(design: Design, sizes: Float[np.ndarray, "terms"]) -> Functional:
 
 
 def best_size(design: Design, budget: float, cost: float, served: float) -> Functional:
-    """Return the logarithm of the n with the least loss under cost n d + 2 n served = budget."""
+    """Return the functional log n, for the n with the least loss under cost n d + 2 n served = budget."""
 
     def number(theta):
         value = optimum(design, theta, budget, cost, served)[0]
@@ -58,7 +62,7 @@ def best_size(design: Design, budget: float, cost: float, served: float) -> Func
 
 
 def best_data(design: Design, budget: float, cost: float, served: float) -> Functional:
-    """Return the logarithm of the d with the least loss under cost n d + 2 n served = budget."""
+    """Return the functional log d, for the d with the least loss under cost n d + 2 n served = budget."""
 
     def number(theta):
         value = optimum(design, theta, budget, cost, served)[1]
@@ -69,10 +73,10 @@ def best_data(design: Design, budget: float, cost: float, served: float) -> Func
 
 
 def best_loss(design: Design, budget: float, cost: float, served: float) -> Functional:
-    """Return the least log loss under cost n d + 2 n served = budget.
+    """Return the functional that is the least log loss under cost n d + 2 n served = budget.
 
-    The derivatives are those of the law at the optimal n and d, because a small change of n and d does not change the
-    loss there to first order.
+    The derivatives are those of the law at the optimal n and d. The reason is that a small change of n and d does not
+    change the loss at the optimum to first order.
     """
 
     def number(theta):
@@ -85,8 +89,8 @@ def best_loss(design: Design, budget: float, cost: float, served: float) -> Func
 def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, served: float) -> tuple[float, float]:
     """Return log n and log d at which alpha A n^-alpha = beta B d^-beta (1 + 2 served / (cost d)).
 
-    Without served tokens, this is linear in log n. With served tokens, the left side falls in n and the right side
-    rises.
+    Without served tokens, the logarithm of this equation is linear in log n. With served tokens, the left side falls in
+    n and the right side rises.
     """
     first = int(design.floor)
     # the exponents of the laws that an interval tries can be extreme; beyond the law's own limits, they do not matter
@@ -108,9 +112,9 @@ def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, serve
         return returns[0] - steep[0] * at - returns[1] + steep[1] * other - np.logaddexp(0.0, share - other)
 
     low, high = -_SMALL, _NEAR
-    while surplus(low) > 0:  # -inf at -inf
+    while surplus(low) > 0:  # surplus is -inf at gap = -inf
         low *= 2
-    while surplus(high) < 0:  # inf at inf
+    while surplus(high) < 0:  # surplus is inf at gap = inf
         high += _NEAR
     found = place(float(brentq(surplus, low, high, xtol=1e-13)))  # pyright: ignore
     return float(found[0]), float(found[1])

@@ -13,7 +13,8 @@ class AbstractFinding:
 
     Args:
         value: the number.
-        interval: contains the true number with probability `level`; both ends are the value if the value is certain.
+        interval: the interval that contains the true number with probability `level`; both ends are the value if the
+            value is certain.
         level: the confidence of the interval.
         claim: the name of the claim behind the answer; use `lemmata show` to read it.
         hypotheses: the conditions of the answer, with their values.

@@ -5,7 +5,7 @@ import numpy as np
 from ._fit import Fit
 
 _DRAWS = 4000
-_ROUNDING = 1e-9  # relative misfits below this are the arithmetic's
+_ROUNDING = 1e-9  # smaller relative misfits are rounding errors
 
 
 def runs_test(fit: Fit) -> tuple[int, float]:
@@ -14,8 +14,8 @@ def runs_test(fit: Fit) -> tuple[int, float]:
     If the law does not hold at all sizes, residuals have long runs of equal signs. Under independent signs, the number
     of runs has a classical distribution. But the residuals of a fit are not independent, because they are orthogonal
     to the p derivatives of the law. If these p derivatives form a Chebyshev system, the residuals change their sign at
-    least p times, whatever the noise is. The probability is therefore estimated from draws of normal noise, projected
-    in the same way, with a fixed seed.
+    least p times, whatever the noise is. So the probability is estimated from draws of normal noise with a fixed seed.
+    The draws are also projected orthogonally to these derivatives.
     """
     predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)
     if np.abs(fit.residuals).max() < _ROUNDING:

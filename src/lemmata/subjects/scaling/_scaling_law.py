@@ -19,7 +19,7 @@ from ._records import AbstractFinding, stated
 EXTRAPOLATION = "scaling.laws.extrapolation_interval"
 ALLOCATION = "scaling.laws.balanced_allocation"
 INFERENCE = "scaling.laws.inference_aware_allocation"
-_CALIBRATED = 100.0  # how far beyond the largest size the coverage was measured
+_CALIBRATED = 100.0  # largest multiple of the largest size at which the coverage was measured
 _FAR = 1e30
 
 
@@ -28,7 +28,7 @@ class Extrapolation(AbstractFinding):
     """The loss that the law gives at one point, or the size that a loss needs.
 
     Args:
-        leave_one_out: the jackknife's interval over scales. Its ends are infinite if there is no such interval.
+        leave_one_out: the jackknife interval over sizes n. Its ends are NaN if this interval was not computed.
         beyond: the size of this point, divided by the largest size that was fitted.
     """
 
@@ -63,7 +63,8 @@ class ScalingLaw(AbstractFinding):
             constants must be known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
         runs: the number of runs of equal signs in the residuals.
-        broken: the probability of at most this many runs if the law holds. It is small if the law breaks.
+        broken: the probability of at most this many runs if the law holds. A small probability shows that the law
+            breaks.
         largest: the largest n, and the largest d.
     """
 
@@ -94,7 +95,7 @@ class ScalingLaw(AbstractFinding):
         return preformatted(self)
 
     def extrapolate(self, n: float | int, d: float | int | None = None) -> Extrapolation:
-        """Return the loss of the law at n (and d, if the law has d). It is not the loss of one noisy run.
+        """Return the loss of the law at n (and d, if the law has d). One noisy run may have another loss.
 
         Raises:
             SettingError: if n or d is not positive and finite, if d is given for a law without d, or if d is missing.
@@ -106,13 +107,13 @@ class ScalingLaw(AbstractFinding):
         return self._answer(value, interval, jackknife, beyond)
 
     def needed(self, loss: float | int, d: float | int | None = None) -> Extrapolation:
-        """Return the n at which the law reaches a loss; it is infinite if the floor is above this loss.
+        """Return the n at which the law reaches a loss; n is infinite if the floor is above this loss.
 
-        The interval holds every n for which this loss lies in the interval that `extrapolate` gives at n.
+        The interval contains every n for which this loss lies in the interval that `extrapolate` gives at n.
 
         Raises:
-            SettingError: for a loss that is not positive, that is below the interval of the error with unlimited data,
-                or that is above every loss of the law.
+            SettingError: for a loss that is not positive, that is below the interval of the loss at unlimited n, or
+                that is above every loss of the law.
         """
         loss = positive("the loss that is needed", loss)
         top = _FAR * self.largest[0]
@@ -151,7 +152,7 @@ class ScalingLaw(AbstractFinding):
             served: the units of d that the model will process after training, at 2 operations for each unit of n.
 
         Raises:
-            SettingError: for a budget that is not positive, or a law without d.
+            SettingError: for a budget or cost that is not positive, a negative `served`, or a law without d.
         """
         if len(self.largest) == 1:
             rule = "a law with a term in d"

@@ -14,7 +14,8 @@ def lowest_point(
 ) -> Float[Array, ""]:
     """Find the minimum of a unimodal function between two points by golden section search.
 
-    Functions are flat at a minimum. So the error of the point is about the square root of the values' rounding error.
+    Functions are flat at a minimum. So the error of the point is about the square root of the rounding error of the
+    values.
 
     >>> round(float(lowest_point(lambda x: (x - 2.0) ** 2, jnp.zeros(()), jnp.full((), 5.0))), 6)
     2.0

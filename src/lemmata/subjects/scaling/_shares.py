@@ -13,7 +13,7 @@ Share = float | int | tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """A probability with its limits; both limits are the value if it was given as a number."""
+    """A probability with its limits; both limits are the value if the probability was given as a number."""
 
     value: float
     low: float

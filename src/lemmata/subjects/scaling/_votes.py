@@ -1,4 +1,4 @@
-"""The number of votes that a majority needs, and the accuracy that a verifier's mistakes leave to many attempts."""
+"""The number of votes that a majority needs, and the largest accuracy of many attempts if a verifier errs."""
 
 import dataclasses
 import math
@@ -24,8 +24,8 @@ class Votes(AbstractFinding):
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: a number of votes that is enough whatever the other wrong answers are. It comes from a sum over all wrong
-            answers.
+        sure: a number of votes that is enough for all possible probabilities of the other wrong answers. This number
+            comes from a sum over all wrong answers.
     """
 
     exponent: float
@@ -37,7 +37,7 @@ class Ceiling(AbstractFinding):
     """The accuracy that no number of attempts exceeds, with this verifier.
 
     Args:
-        p, tpr, fpr: the arguments.
+        p, tpr, fpr: the arguments of `verifier_ceiling`, as probabilities.
     """
 
     p: float
@@ -73,8 +73,8 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
         ahead: the number of votes that the second answer already has.
 
     Raises:
-        SettingError: for probabilities outside [0, 1] or with a sum above 1, for numbers of votes that are not whole or
-            negative, or for more than 10^7 votes.
+        SettingError: for probabilities outside [0, 1] or with a sum above 1, for numbers of votes that are negative or
+            not whole, or for more than 10^7 votes.
 
     >>> round(plurality_error(0.6, 0.4, 3), 6)
     0.352
@@ -92,13 +92,14 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
 
 
 def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int = 0.9) -> Votes:
-    """Return how many votes a plurality vote needs so that it is wrong with probability at most `error`.
+    """Return the number of votes with which a plurality vote is wrong with probability at most `error`.
 
-    The value is the smallest number of votes from which on a condition holds. The condition is that, with probability
-    at most `error`, the strongest wrong answer gets at least as many votes as the right answer. This probability is
-    computed by exact sums. It falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt
-    p2)²). The number `sure` is enough whatever other wrong answers there are. If p1 and p2 are given as (successes,
-    trials), they have exact limits, which imply the interval of the number of votes.
+    The value is the smallest number such that a condition holds for this and all larger numbers of votes. The condition
+    is that, with probability at most `error`, the strongest wrong answer gets at least as many votes as the right
+    answer. This probability is computed by exact sums. This probability falls as exp(-c K)/sqrt(K) in the number K of
+    votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). The number `sure` is enough for all possible probabilities of other
+    wrong answers. If p1 and p2 are given as (successes, trials), they have exact limits, which imply the interval of
+    the number of votes.
 
     Args:
         p1: the probability of the right answer, or (successes, trials).
@@ -155,8 +156,8 @@ def _smallest(p1: float, p2: float, error: float) -> float:
     """Return the least number of votes from which on the error stays at or below the allowed error.
 
     One more vote can increase the error, because the error falls along odd numbers and along even numbers separately.
-    So the search finds the first good odd number and the first good even number. Let n be the larger of the two. Then
-    all numbers from n - 1 on are good.
+    A number is good if its error is allowed. So the search finds the first good odd number and the first good even
+    number. Let n be the larger of the two. Then all numbers from n - 1 on are good.
     """
 
     def end(parity: int) -> int:
@@ -180,17 +181,17 @@ def _smallest(p1: float, p2: float, error: float) -> float:
 def _enough(p1: float, p2: float, error: float) -> float:
     """Return a number of votes that is enough however the remaining probability is split into answers of at most p2.
 
-    Consider an answer of probability q <= p2, and the event that it has at least one vote and at least as many votes
-    as the right answer. The probability of this event is at most a mean: the mean number of votes for the answer,
-    counted only in this event. This mean is K q times the probability that K - 1 other votes leave the answer at most
-    one vote behind. The latter probability increases with q. The sum over answers replaces q by 1 - p1. The right
-    answer gets no vote with probability (1 - p1)^K.
+    Consider an answer of probability q <= p2. Consider the event that this answer has at least one vote and at least as
+    many votes as the right answer. The probability of this event is at most a mean: the mean number of votes for the
+    answer, counted only in this event. This mean is K q times the probability that K - 1 other votes leave the answer
+    at most one vote behind. The latter probability increases with q. The sum over answers replaces q by 1 - p1. The
+    right answer gets no vote with probability (1 - p1)^K.
     """
 
     def bound(votes: int) -> float:
         return (1 - p1) ** votes + votes * (1 - p1) * plurality_error(p1, p2, votes - 1, ahead=1)
 
-    low = high = math.ceil(1 / _exponent(p1, p2))  # from here on it falls
+    low = high = math.ceil(1 / _exponent(p1, p2))  # from here on, the bound falls
     while bound(high) > error:
         low, high = high, 2 * high
     while high - low > 1:
@@ -200,11 +201,11 @@ def _enough(p1: float, p2: float, error: float) -> float:
 
 
 def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0.9) -> Ceiling:
-    """Return the accuracy to which best-of-K tends if a verifier says yes or no.
+    """Return the accuracy to which best-of-K tends for large K if a verifier accepts or rejects each answer.
 
     Let t and f be the probabilities that the verifier accepts a right and a wrong answer. For any number of attempts,
     an accepted answer is right with probability p t / q, where q = p t + (1 - p) f. More attempts ensure that some
-    answer is accepted, but not that it is right. There is a ceiling below 1 unless f = 0.
+    answer is accepted, but not that it is right. The ceiling is below 1 unless f = 0 or p = 1.
 
     Args:
         p: the probability that one attempt is right.
@@ -233,7 +234,7 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0
             "verifier", found=found, rule="a verifier that accepts some answers, so that p tpr + (1 - p) fpr is above 0"
         )
     value = _share_right(right.value, accepted.value, mistaken.value)
-    # the ceiling rises with p and t and falls with f
+    # the ceiling rises with p and t, and falls with f
     interval = (
         _share_right(right.low, accepted.low, mistaken.high),
         _share_right(right.high, accepted.high, mistaken.low),

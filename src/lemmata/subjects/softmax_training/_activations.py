@@ -1,8 +1,8 @@
 """Two-layer networks with three activations, and the widths and times that training these networks needs.
 
-Each network is trained in the time of its own tangent kernel H, that is, by the flow dF/dt = -H (F - Y). Here F are
-the outputs and Y the targets. The limit of H at infinite width has the smallest eigenvalue lambda. All networks start
-from the symmetric initialisation, at which F = 0.
+Each network is trained in the time of its own tangent kernel H. This means that the flow is dF/dt = -H (F - Y), where F
+are the outputs and Y the targets. The limit of H at infinite width has the smallest eigenvalue lambda. All networks
+start from the symmetric initialisation, at which F = 0.
 """
 
 import functools
@@ -19,11 +19,11 @@ ACTIVATIONS = ("relu", "exp", "softmax")
 
 
 def limit_gram(activation: str, x: Float[Array, "n d"], sigma: float) -> Float[Array, "n n"]:
-    """Return the tangent kernel over W, at infinite width, of an output f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
+    """Return the tangent kernel with respect to W, at infinite width, of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
 
     The kernel is E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, the kernel is <x, y> (pi -
-    angle) / (2 pi). For the exponential, it is <x, y> exp(sigma² |x + y|² / 2). For the softmax network m <a, S(x)>,
-    it is <x, y> exp(sigma² <x, y>).
+    angle) / (2 pi). For the exponential, the kernel is <x, y> exp(sigma² |x + y|² / 2). For the softmax network m <a,
+    S(x)>, the kernel is <x, y> exp(sigma² <x, y>).
 
     Args:
         activation: relu, exp or softmax.
@@ -100,7 +100,7 @@ def time_to_fit(
         horizon: the latest time.
         steps: the largest number of steps.
     """
-    # Time is the time of H. The softmax network's kernel over W is m H, so its weights move m times more slowly.
+    # Times refer to the flow with kernel H. The softmax network's kernel is m H, so W moves m times more slowly.
     scale = 1 / jnp.sqrt(units) if activation == "softmax" else 1.0
     rate = 0.5 / largest_eigenvalue(activation, weight, sign, x, units)
 
@@ -158,7 +158,7 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return the smallest width from which on training always ends in time; if none, twice the last width.
+    """Return the smallest width from which on training always ends in time; if there is none, twice the last width.
 
     Args:
         times: the time to fit at every width.

@@ -21,7 +21,7 @@ _STEPS = 5
 def network_settings(
     rows: int, sigma: float = 0.8, widest: float = 1.0, corners: tuple[float, float] | None = None
 ) -> Space:
-    """Sizes and the standard deviation of the weights.
+    """Return the settings of networks: sizes, and the standard deviation of the weights.
 
     Args:
         rows: the default number of training rows.
@@ -55,7 +55,7 @@ class Initialised(eqx.Module):
 
     @property
     def network(self) -> SoftmaxNetwork:
-        """The network."""
+        """The softmax network with the width and the number of outputs of `sign`."""
         return SoftmaxNetwork(width=self.sign.shape[1], outputs=len(self.sign))
 
     def params(self, weight: Float[Array, "d m"] | None = None) -> dict[str, Array]:
@@ -76,14 +76,14 @@ class Initialised(eqx.Module):
 def initialised(
     normal: Float[Array, "rows columns"], n: int, k: int, width: int, sigma: float | Float[Array, ""]
 ) -> Initialised:
-    """Draw unit inputs and targets, and the symmetric initialisation, from one table of normal numbers.
+    """Make unit inputs and targets, and the symmetric initialisation, from one table of normal numbers.
 
     One draw of random numbers replaces five draws, because compiling a random generator takes longer than everything
     computed here. The first width/2 rows are pairs of units. Then follow n training points, and then test points. The
     last k columns determine signs and targets.
 
     Args:
-        normal: independent standard normal numbers, of d + k columns.
+        normal: independent standard normal numbers, in d + k columns.
         n: the number of training points.
         k: the number of outputs.
         width: the width m, which is even.
@@ -100,7 +100,8 @@ def posed(problem: object) -> Initialised | None:
     """Return a network of width 256 for a regression's first 12 rows and 2 outputs, scaled into the unit ball.
 
     Args:
-        problem: any object; the result is None if it is not a regression.
+        problem: any object. An `Initialised` object is returned unchanged. The result is None for objects of other
+            types that are not regressions.
     """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, Initialised) else None
@@ -131,7 +132,7 @@ def kernel_cause(problem: Initialised) -> str | None:
     Args:
         problem: the network and its training points.
     """
-    # for one output; the kernel of k outputs repeats its cause k times
+    # The kernel of one output is enough, because the kernel of k outputs is singular for the same reasons.
     return zero_rows(problem.x, "training rows") or singular_cause(
         problem.tangent[: len(problem.x), : len(problem.x)], problem.x
     )
@@ -140,7 +141,8 @@ def kernel_cause(problem: Initialised) -> str | None:
 def tangent_matrix(
     network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "q d"], other: Float[Array, "n d"] | None = None
 ) -> Float[Array, "kq kn"]:
-    """Return H, or K_te for other points; the outer index is the output, the inner the point (Definition 3.6).
+    """Return the tangent kernel H, or K_te for other points. The outer index is the output, and the inner index is the
+    point (Definition 3.6).
 
     Args:
         network: the network.
@@ -187,7 +189,7 @@ class InitialisedNetworks(Population[Initialised]):
         return [definite(problem.tangent)]
 
     def culprit(self, problem: Initialised) -> str | None:
-        """Name equal or zero rows as the likely cause."""
+        """Return the likely cause of a singular kernel, such as equal or zero rows, or None."""
         return kernel_cause(problem)
 
 

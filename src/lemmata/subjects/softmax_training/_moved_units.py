@@ -13,7 +13,7 @@ from lemmata.engine.problems.random_units import RandomLayers, RandomUnits, move
 from lemmata.engine.problems.softmax_parameters import Number
 from lemmata.networks import SoftmaxNetwork
 
-_NETWORK = SoftmaxNetwork(width=2)  # its methods follow the shapes of W and a
+_NETWORK = SoftmaxNetwork(width=2)  # the methods of this network follow the shapes of W and a
 
 
 def kernel_change(
@@ -56,7 +56,8 @@ def kernel_moves(
     radius: Number,
     drawn: Float[Array, "d m"],
 ) -> Float[Array, "8 d m"]:
-    """Return `moves` and two adversarial moves: the steepest for one entry of H, and for the norm of H's change.
+    """Return the result of `moves`, a move with a large change of one entry of H, and a move with a large change of all
+    of H.
 
     The entry is the one between the first and the last output at the first input.
 
@@ -155,7 +156,9 @@ class NoisyLayers(Population[NoisyUnits]):
         return NoisyUnits(x, jnp.asarray(setting["sigma"], float), jnp.asarray(setting["rho"], float))
 
     def hypotheses(self, problem: NoisyUnits) -> list[Hypothesis]:
-        """Check that inputs are in the unit ball, and that exponentials of weights average out over the last width."""
+        """Return the hypotheses that inputs are in the unit ball and not all 0, that noise exists, and that sigma² +
+        rho² <= 1/2.
+        """
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         spread = problem.sigma**2 + problem.rho**2
         why = "the bias at finite width was derived for this range"

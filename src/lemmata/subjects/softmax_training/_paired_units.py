@@ -1,4 +1,4 @@
-"""Softmax layers at an initialisation in pairs, whose units may be moved."""
+"""Softmax layers whose units are initialised in pairs and may be moved."""
 
 import equinox as eqx
 import jax
@@ -31,7 +31,7 @@ class PairedUnits(eqx.Module):
 
     @property
     def shares(self) -> Float[Array, "n m"]:
-        """The shares S_ir."""
+        """The shares S_ir of unit r at input i, which are the softmax of the logits."""
         return jax.nn.softmax(self.x @ self.weight, axis=1)
 
     @property
@@ -91,7 +91,7 @@ class PairedLayers(Population[PairedUnits]):
         )
 
     def hypotheses(self, problem: PairedUnits) -> list[Hypothesis]:
-        """Inputs are in the unit ball, outputs are 0, and the radius is in (0, 0.01)."""
+        """Return the hypotheses that inputs are in the unit ball, outputs are 0, and the radius is in (0, 0.01)."""
         output = jnp.abs(problem.sign @ problem.shares.T).max()
         checked = [
             in_unit_ball(problem.x, why="|<v, x>| is bounded by |v|"),

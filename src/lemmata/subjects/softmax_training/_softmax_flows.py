@@ -18,9 +18,9 @@ from lemmata.subjects.softmax_training._initialised_networks import (
     posed,
 )
 
-# The times of the integrator, in units of 1 / (m lambda_max). Steps grow by 4 % each until they are 1.5 long, where the
-# fourth order rule (stable up to 2.78) still damps. When steps become too long for a mode, it has decayed. What remains
-# is below 1e-6 of the outputs. One record every 6 steps, the last after 190 units.
+# The step lengths of the integrator, in units of 1 / (m lambda_max). Steps grow by 4 % each up to a length of 1.5, at
+# which the fourth-order rule (stable up to 2.78) still damps. When steps become too long to resolve a mode, this mode
+# has decayed to below 1e-6 of the outputs. Every 6th step is recorded; the last record is after 190 units.
 _SIZES = np.minimum(0.04 * 1.04 ** np.arange(192), 1.5)
 RECORDS = np.concatenate([[0.0], np.cumsum(_SIZES)[5::6]])
 
@@ -78,7 +78,8 @@ def perturbations(start: Initialised, path: Float[Array, "s d m"]) -> tuple[Floa
 
 @jax.jit
 def trained(start: Initialised) -> Flow:
-    """Follow the gradient flow dW/dt = -Delta W of a network by the classical fourth-order Runge-Kutta method.
+    """Follow the gradient flow dW/dt = -Delta W, where Delta W is the gradient, by the classical fourth-order
+    Runge-Kutta method.
 
     Args:
         start: the network at the symmetric initialisation.
@@ -130,7 +131,7 @@ class Flows(Population[Flow]):
         ]
 
     def culprit(self, problem: Flow) -> str | None:
-        """Name equal or zero rows as the likely cause."""
+        """Return the likely cause of a singular kernel, such as equal or zero rows, or None."""
         return kernel_cause(problem.start)
 
 
@@ -163,8 +164,8 @@ class NearbyInputs(eqx.Module):
 def nearby(start: Initialised, angle: float) -> Initialised:
     """Return the network with two unit inputs at this angle, targets 1 and -1, and a short test point along x_1 - x_2.
 
-    At test points c u, the entries of K_te / c tend to <u, x_j>(1 - F(x_j)²/m²) as c falls. Training hardly changes
-    these limits.
+    Let u be the unit vector along x_1 - x_2. At test points c u, the entries of K_te / c tend to <u, x_j>(1 -
+    F(x_j)²/m²) as c falls. Training hardly changes these limits.
 
     Args:
         start: the network, with two training points that span a plane.
@@ -178,7 +179,7 @@ def nearby(start: Initialised, angle: float) -> Initialised:
 
 
 class NearbyFlows(Population[NearbyInputs]):
-    """Networks of width 256 in 3 dimensions, and pairs of inputs in a random plane at the angles 1 / inverse.
+    """Networks of width 256 in 3 dimensions, and pairs of inputs in a random plane at several angles.
 
     Args:
         inverse_angles: the numbers 1/angle.

@@ -1,4 +1,4 @@
-"""Test problems for the theory's steps of descent: softmax networks before, during and after training."""
+"""Test problems for claims about steps of descent: softmax networks before, during and after training."""
 
 from collections.abc import Callable
 
@@ -82,7 +82,9 @@ def against_smallest_eigenvalue(first: Training, time: Float[Array, ""], steps: 
 
 
 def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Move units by 0.05 so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
+    """Move units by 0.05 so that the smallest eigenvalue of H falls fastest. Set F - Y to the eigenvector at this
+    eigenvalue.
+    """
     later = eqx.tree_at(lambda t: t.moved, first, _FAR * _against(first))
     direction = jnp.linalg.eigh(later.tangent)[1][:, 0].reshape(later.y.T.shape).T
     return eqx.tree_at(lambda t: t.y, later, later.outputs - direction)
@@ -158,15 +160,15 @@ class SoftmaxRuns(Population[Training]):
         return [positive_eigenvalue(problem), in_unit_ball(problem.x)]
 
     def culprit(self, problem: Training) -> str | None:
-        """Name rows that make lambda zero."""
+        """Return a description of the rows that make lambda zero, or None."""
         return small_eigenvalue_cause(problem)
 
 
 class RunsWithinRadius(Population[Training]):
     """Networks so wide, and targets so small, that D < R. So every unit stays in a region where H keeps half of lambda.
 
-    D bounds the movement of the units, and R is the radius of Lemma E.2. Weights are so small that B = 1. Targets are
-    along the eigenvector of the smallest eigenvalue of the limit of H.
+    D bounds the movement of the units, and R is the radius of Lemma E.2. Weights are so small that the bound B on
+    logits is 1. Targets are along the eigenvector of the smallest eigenvalue of the limit of H.
 
     Args:
         steps: the number of coarse descent steps before the tested step.
@@ -207,7 +209,7 @@ class RunsWithinRadius(Population[Training]):
         ]
 
     def culprit(self, problem: Training) -> str | None:
-        """Name rows that make lambda zero."""
+        """Return a description of the rows that make lambda zero, or None."""
         return small_eigenvalue_cause(problem)
 
 
@@ -248,5 +250,5 @@ class PushedUnits(Population[Training]):
         ]
 
     def culprit(self, problem: Training) -> str | None:
-        """Name rows that make lambda zero."""
+        """Return a description of the rows that make lambda zero, or None."""
         return small_eigenvalue_cause(problem)

@@ -1,9 +1,9 @@
 """A softmax network at some time of its training, and one more step of descent, computed without cancellation.
 
-The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) is lost in the rounding of W. So the
-network stores the displacement of W from the initialisation, and closed forms in expm1 give the changes of outputs. Let
-S be the shares softmax(W'x) of an input x, and let S' be the shares after the step. Let u = <w', x> - <w, x> for every
-unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
+The steps of the theory are very short (eta m is about 1e-9). So W(tau + 1) - W(tau) is lost in the rounding of W.
+Therefore the network stores the displacement of W from the initialisation, and closed forms in expm1 give the changes
+of outputs. Let S be the shares softmax(W'x) of an input x, and let S' be the shares after the step. Let u = <w', x> -
+<w, x> for every unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
 """
 
 import math
@@ -142,7 +142,9 @@ def _matrix(network: SoftmaxNetwork, weight: Array, sign: Array, x: Array) -> Fl
 
 
 def vec(outputs: Float[Array, "n k"]) -> Float[Array, " r"]:
-    """Return vec in the order of H: the outer index is the output, and the inner index is the point."""
+    """Return the outputs as a vector in the order of H. The outer index is the output, and the inner index is the
+    point.
+    """
     return outputs.T.reshape(-1)
 
 
@@ -178,11 +180,11 @@ def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""
 def initialise(
     drawn: Float[Array, "_ pairs"], x: Float[Array, "n d"], y: Float[Array, "n k"], sigma: float
 ) -> Training:
-    """Return a network with `pairs` pairs of units at its symmetric initialisation (Definition 3.7), with these data.
+    """Return a network with `pairs` pairs of units, at the symmetric initialisation (Definition 3.7), and its data.
 
     Args:
         drawn: d + k rows of standard normal numbers. The first d rows, times sigma, are the weights. The signs of the
-            other rows are a.
+            other rows are the output weights a.
         x: the inputs.
         y: the targets.
         sigma: the standard deviation of the weights.
@@ -275,6 +277,6 @@ def small_eigenvalue_cause(training: Training) -> str | None:
     zero = np.flatnonzero(~np.asarray(training.x).any(axis=1))
     if len(zero):
         return f"row {zero[0]} of the inputs (counted from 0) is zero, so its row and column of H are zero, too"
-    # the limit of H for one output, in which a repeated row costs one eigenvalue; in H itself, it costs one for each
-    # output
+    # Use the limit of H for one output. In this limit, a repeated row makes one eigenvalue 0; in H itself, a repeated
+    # row makes one eigenvalue 0 for each output.
     return singular_cause(gram(SoftmaxTangent(sigma=training.sigma), training.x), training.x)

@@ -39,8 +39,8 @@ def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
 def horizon(smallest: float | Array, size: int, error: float) -> Array:
     """Return the flow time T m eta = 2 log(n k / error) / lambda after which the loss is at most the error.
 
-    Let |F - Y|² start at n k, and let each step multiply it by 1 - m eta lambda / 2. Then it reaches the error at this
-    time.
+    Suppose that the loss |F - Y|² starts at n k, and that each step multiplies the loss by 1 - m eta lambda / 2. Then
+    the loss reaches the error at this time.
 
     Args:
         smallest: the smallest eigenvalue lambda.
@@ -51,8 +51,8 @@ def horizon(smallest: float | Array, size: int, error: float) -> Array:
 
 
 class SlowTargets(Population[Training]):
-    """Points that repel each other on the sphere. Targets are along the smallest eigenvector of the limit of H, |y_i|
-    <= 1.
+    """Points that repel each other on the sphere. Targets, with |y_i| <= 1, are along the eigenvector of the smallest
+    eigenvalue of the limit of H.
 
     Args:
         outputs: the number k of outputs.
@@ -98,7 +98,7 @@ class SlowTargets(Population[Training]):
         ]
 
     def culprit(self, problem: Training) -> str | None:
-        """Name rows that make lambda zero."""
+        """Return a description of the rows that make lambda zero, or None."""
         return small_eigenvalue_cause(problem)
 
 
@@ -128,7 +128,9 @@ class ThreeActivations(Population[Training]):
         return pose_training(problem, sigma=0.5)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """The inputs are in the unit ball, n > 1, and 0 < lambda < 1 for every activation."""
+        """Return the hypotheses that inputs and targets are in the unit ball, n > 1, and 0 < lambda < 1 for every
+        activation.
+        """
         found = [
             in_unit_ball(problem.x),
             in_unit_ball(problem.y, "targets"),
@@ -141,5 +143,5 @@ class ThreeActivations(Population[Training]):
         return found
 
     def culprit(self, problem: Training) -> str | None:
-        """Name rows that make lambda zero."""
+        """Return a description of the rows that make lambda zero, or None."""
         return small_eigenvalue_cause(problem)

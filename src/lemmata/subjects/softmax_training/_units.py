@@ -20,7 +20,7 @@ def drawn_units(
     x: Float[Array, "n d"], width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "d m"], Float[Array, "6 d m"]]:
     """Draw weights N(0, sigma² I) of `width` units, and their `moves`."""
-    # Compiling is mostly for drawing, so one draw serves both.
+    # Most of the compile time is for the random generator, so one draw serves weights and moves.
     first, second = jax.random.normal(key, (2, x.shape[1], width))
     return sigma * first, moves(x, sigma * first, radius, second)
 
@@ -35,7 +35,8 @@ def exponential_change(
 def share_change(
     x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
 ) -> Float[Array, "n m"]:
-    """Return the change of S_ir, S (e - <S, e>) / (1 + <S, e>) with e = expm1(x @ change), without cancellation.
+    """Return the change S (e - <S, e>) / (1 + <S, e>) of the shares S, with e = expm1(x @ change), without
+    cancellation.
 
     Args:
         x: the inputs.

@@ -1,4 +1,6 @@
-"""How far training moves the tangent kernel of one network, and what linearisation at the start would predict."""
+"""Measure how far training moves the tangent kernel of one network. Compare the loss with the loss of the network that
+is linearised at the start.
+"""
 
 import dataclasses
 import math
@@ -30,8 +32,8 @@ class KernelDrift:
         steps: the numbers of steps of descent after which values are given.
         drift: |K_t - K_0|_F / |K_0|_F, where K_t is the tangent kernel at the rows after t steps.
         alignment: y' K_t y / (|K_t|_F |y|²), which is 1 for the kernel y y'.
-        loss: |f_t - y|²/(2 n).
-        linear: the loss of the network that is linearised at the start, trained in the same way.
+        loss: |f_t - y|²/(2 n), where f_t are the outputs after t steps, and y are the n targets.
+        linear: the loss of the network that is linearised at the start and trained with the same steps.
         rate: the step size for the loss |f - y|²/2.
         conditions: the conditions for the results.
         claims: the names of the claims that state the results.
@@ -69,9 +71,9 @@ def kernel_drift(
 ) -> KernelDrift:
     """Train a network by descent on all rows, and compare its kernel and loss with those of the linearised network.
 
-    The linearised network has the residual (I - rate K_0)^t r_0. If its loss is close to the loss of the network,
-    training is kernel regression with K_0. If the kernel drifts and aligns with the targets, the network learns
-    features.
+    Let K_0 be the tangent kernel and r_0 the residual at the start. After t steps, the linearised network has the
+    residual (I - rate K_0)^t r_0. If the linearised loss is close to the loss of the network, training is kernel
+    regression with K_0. If the kernel drifts and aligns with the targets, the network learns features.
 
     Args:
         network: a function f(params, row) with one output, or an object whose method `apply` is such a function.

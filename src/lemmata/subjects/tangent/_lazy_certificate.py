@@ -1,4 +1,4 @@
-"""Whether the theory of lazy training applies to a network on its rows, and how far training moves the network."""
+"""Check whether the theory of lazy training applies to a network on its rows, and train the network."""
 
 import dataclasses
 import math
@@ -18,14 +18,15 @@ from ._training_paths import Outputs, outputs_of
 
 _CLAIMS = ("tangent.laziness.lazy_bootstrap", "tangent.laziness.scaling_is_laziness")
 _SAMPLES = 24
-_SHOWN = 40  # residuals along the descent
+_SHOWN = 40  # largest number of residuals that are kept along the descent
 _FLOOR = 1e-10  # share of the largest singular value
 _TRIVIAL = 0.9995  # a bound on a share that three digits do not distinguish from 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LazyCertificate:
-    """Whether a network is certified to stay close to its linearisation (lazy) on its rows, and what training did.
+    """A check whether a network is certified to stay close to its linearisation (to be lazy), and the course of
+    training.
 
     Args:
         least: the least singular value s of the Jacobian at the start.
@@ -42,7 +43,7 @@ class LazyCertificate:
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
         course: numbers of steps (first column) and |r_t|/|r_0| after them (second column).
-        vacuous: why the certificate is trivial although the theory applies; empty if it is not trivial.
+        vacuous: the reason why the certificate is trivial although the theory applies; empty if it is not trivial.
         conditions: the conditions for the results.
         claims: the names of the claims that state the results.
     """
@@ -104,13 +105,13 @@ class LazyCertificate:
 def lazy_certificate(
     network: Any, params: Any, x: Any, y: Any, *, lipschitz: float | None = None, steps: int = 200, seed: int = 0
 ) -> LazyCertificate:
-    """Check whether the theory of lazy training applies to a network on its rows. Then train it and report what
-    happened.
+    """Check whether the theory of lazy training applies to a network on its rows. Then train the network, and report
+    its training beside the bounds.
 
-    Let the Jacobian of the outputs have the least singular value s and be L-Lipschitz, let 2 L |r_0| <= s², and let rho
-    = L |r_0|/s². Then gradient flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, and the
-    residual falls at least as exp(-(1 - 2 rho) s² t). The step size of descent is 1/10 of the inverse of the largest
-    eigenvalue of the tangent kernel.
+    Let the Jacobian of the outputs have the least singular value s at the start, and be L-Lipschitz. Let r_0 be the
+    residual at the start, and rho = L |r_0|/s² <= 1/2. Then gradient flow on |f - y|²/2 moves the parameters by at most
+    (1 - sqrt(1 - 2 rho)) s/L. The residual falls at least as exp(-(1 - 2 rho) s² t). The step size of descent is 1/10
+    of the inverse of the largest eigenvalue of the tangent kernel.
 
     Args:
         network: a function f(params, row) with one output, or an object whose method `apply` is such a function.
@@ -118,8 +119,8 @@ def lazy_certificate(
         x: the rows of inputs.
         y: the targets, (n,).
         lipschitz: a bound on L that you have proved. Otherwise, L is the largest difference quotient at 24 random
-            points and on the path (only on the path if s = 0). Such a quotient can be smaller than L, so the result is
-            then not a certificate.
+            points and on the path (only on the path if s = 0). This quotient can be smaller than the true L. So the
+            result is then not a certificate.
         steps: the number of steps of descent.
         seed: the seed of the random points.
 
@@ -228,10 +229,11 @@ def _spectral_norm(matrix: np.ndarray) -> float:
 
 
 def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float]:
-    """Return the largest singular value, and the n-th, where n is the number of rows. The n-th is 0 if full rank is
-    impossible.
+    """Return the largest and the n-th singular value, where n is the number of rows. The n-th singular value is 0 if
+    full rank is impossible.
 
-    LAPACK takes many times as long for a matrix of equal rows, because its iteration meets numbers near 1e-308.
+    The singular value decomposition of LAPACK takes many times as long for equal rows, because numbers near 1e-308
+    occur.
     """
     if not possible:
         return _spectral_norm(jacobian), 0.0
@@ -240,7 +242,9 @@ def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
-    """Return difference quotients at random points of the ball; half of them are 100 times nearer to the centre."""
+    """Return difference quotients at random points of a ball around the start. Half of the points are 100 times nearer
+    to the start.
+    """
     generator, found = np.random.default_rng(seed), []
     for number in range(_SAMPLES):
         direction = generator.normal(size=model.start.shape)

@@ -1,4 +1,6 @@
-"""A network as a function of one vector of parameters, its Jacobian, and its path under small steps of descent."""
+"""A network as a function of one vector of parameters, its Jacobian, and the path of the parameters under small steps
+of descent.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from jaxtyping import Array, Float
 from lemmata.core import check_numbers, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError
 
-_MOST = 2e8  # numbers of a Jacobian
+_MOST = 2e8  # largest number of entries of a Jacobian
 _ROUNDING = 64.0  # rounding errors of an output, in units of eps
 
 
@@ -35,7 +37,7 @@ class Outputs:
     y: Float[Array, " n"]
 
     def misfit(self) -> float:
-        """Return |f - y| at the start, relative to the larger of |f| and |y|, or 0 if it is only a rounding error."""
+        """Return |f - y| at the start, relative to the larger of |f| and |y|. Rounding errors count as 0."""
         outputs = np.asarray(self.of(self.start), float)
         targets = np.asarray(self.y, float)
         size = max(np.linalg.norm(outputs), np.linalg.norm(targets))

@@ -33,8 +33,8 @@ def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
     """Return d / (2 sum_i |x_i|²), which is 1/tr Theta for the limiting tangent kernel Theta of a ReLU network with
     one hidden layer.
 
-    This step is at most 1/(largest eigenvalue). For other activations it is of the order of 1/tr Theta, at every
-    width.
+    This step is at most 1/(largest eigenvalue of Theta). For other activations, this step is of the order of 1/tr
+    Theta, at every width.
     """
     return x.shape[1] / (2 * jnp.sum(x**2))
 

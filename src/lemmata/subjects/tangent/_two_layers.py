@@ -39,7 +39,7 @@ class Units:
     Args:
         activation: the name of the activation phi.
         weights: the rows w_r.
-        readout: the a_r.
+        readout: the output weights a_r.
     """
 
     activation: str
@@ -64,7 +64,8 @@ class Units:
     def descended(
         self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], start: np.ndarray, steps: int, scale: float = 1.0
     ) -> "Units":
-        """Return the units after descent on |scale (f - start) - y|²/(2 scale²), with steps 1/tr of the first kernel.
+        """Return the units after descent on |scale (f - start) - y|²/(2 scale²), with steps 1/(trace of the kernel at
+        the start).
 
         Args:
             x: the points.
