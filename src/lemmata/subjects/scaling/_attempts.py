@@ -19,9 +19,10 @@ UNBIASED = "scaling.attempts.unbiased_pass_at_k"
 TAIL = "scaling.attempts.beta_failures"
 _GRID, _ZOOMS = 61, 4
 _LEAST = 5
-# a difference of log-likelihood that is not noticeable, and a difference of the interval from which it matters
+# Fits that differ by at most _EQUAL in log-likelihood count as equally good. The range of pass@k among them matters if
+# it is above the share _WIDE of the interval.
 _EQUAL, _WIDE = 0.01, 0.25
-_STRETCH = 1.08  # likelihood intervals at 0.9 held 0.868 of 500 true values, of 30 and 100 problems
+_STRETCH = 1.08  # without it, intervals at 0.9 contained 0.868 of 500 true values (30 and 100 problems)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,9 +44,9 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     """Estimate the probability that at least one of k attempts solves a problem, averaged over problems.
 
     Up to n attempts, the estimate is the unbiased 1 - C(n-c, k)/C(n, k) for c successes among n. For a single problem,
-    the interval comes from the Clopper-Pearson limits of its success probability. For several problems, drawn from a
-    larger number, the interval of the mean is binomial. The number of trials of this binomial distribution is chosen to
-    give the spread of the estimates (Korn and Graubard).
+    the interval comes from the Clopper-Pearson limits of its success probability. For several problems, which are
+    regarded as a sample from a larger number, the interval of the mean is binomial. The number of trials of this
+    binomial distribution is chosen to give the spread of the estimates (Korn and Graubard).
 
     Beyond n attempts, there are no observations. Success probabilities are then assumed to follow Beta(a, b) over
     problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The result depends on
@@ -108,7 +109,7 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
     mean, variance = float(each.mean()), float(each.var(ddof=1))
     size = float(len(each))
     if variance > 0:
-        # a yes or no has the largest variance that a number in [0, 1] can have; Student's t for its estimate
+        # a yes or no has the largest variance of all numbers in [0, 1]; the ratio allows for the estimated variance
         ratio = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, size - 1)
         size = max(mean * (1 - mean) / variance * size * float(ratio) ** 2, size * float(ratio) ** 2)
     return share_interval(mean * size, (1 - mean) * size, level)
@@ -117,7 +118,7 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
 def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the log-likelihood of Beta(a, b) for the success probabilities, up to a constant.
 
-    Counts that occur often are evaluated once.
+    Equal counts are evaluated only once.
     """
     pairs, times = np.unique(np.stack([found, trials - found]), axis=1, return_counts=True)
     total = np.zeros_like(a)
@@ -177,7 +178,7 @@ def _beta_pass(a, b, k: int):
 def _beta_region(
     found: np.ndarray, trials: np.ndarray, k: int, level: float
 ) -> tuple[float, float, tuple[float, float], tuple[float, float]]:
-    """Return a, b, and the extremes of pass@k in the likelihood's interval and among equally good fits.
+    """Return a, b, and the extremes of pass@k in the likelihood region and among equally good fits.
 
     The search uses a grid of the mean's logit and the logarithm of a + b, which is refined around the region. If
     equally good fits differ much, a and b belong to the fit nearest to the middle of the extremes.
