@@ -1,4 +1,4 @@
-"""Examples that are drawn from finitely many inputs, so every expectation over the next input is exact."""
+"""Examples that are drawn from finitely many inputs. Expectations over the next input are then exact sums."""
 
 import dataclasses
 import math
@@ -18,8 +18,7 @@ DELTA = 0.1
 
 
 class FinitePopulation(eqx.Module):
-    """Features and a function f on all M inputs, N examples that are drawn from these inputs with replacement, and
-    estimates of the coefficients.
+    """Examples of a function f on a population of M inputs. The N examples are drawn from the inputs with replacement.
 
     Args:
         features: the features phi at each input of the population.
@@ -27,10 +26,10 @@ class FinitePopulation(eqx.Module):
         chosen: the index of the input of each example.
         noise: z, the noise of each example.
         sigma: the standard deviation of the noise.
-        reference: the coefficients rho* that represent f.
+        reference: the coefficients rho* that represent f as a combination of the features.
         penalty: lambda, the penalty of the Lasso.
         cost: C_F, the Barron parameter of the class.
-        estimates: any coefficients, which may depend on the examples.
+        estimates: estimates rho of the coefficients, one in each row. The estimates may depend on the examples.
     """
 
     features: Float[Array, "M p"]
@@ -75,7 +74,7 @@ class FinitePopulation(eqx.Module):
 
     @property
     def excess(self) -> Float[Array, " c"]:
-        """The excess epsilon_opt: the objective at each estimate minus that at rho*, or 0 if this is negative."""
+        """The excess epsilon_opt: the Lasso objective at each estimate minus the objective at rho*, and at least 0."""
         objective = lambda rho: lasso_objective(self.prompt, self.y, self.penalty, rho)
         return jnp.maximum(objective(self.estimates) - objective(self.reference), 0.0)
 
@@ -91,15 +90,16 @@ class FinitePopulation(eqx.Module):
 def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, level: float = 0.1) -> FinitePopulation:
     """Draw a population of inputs in the unit ball of 2 dimensions, examples and five estimates.
 
-    The estimates are: the Lasso by 100 accelerated steps; least squares with a very small penalty, also by 100 steps;
-    rho* moved by 3 along the feature that correlates most with the noise; rho* moved by 100 along the feature whose
-    second moment is estimated worst; and rho* moved by 100 along the largest feature and by -100 along the constant.
+    The first estimate is the Lasso, by 100 accelerated steps. The second is the Lasso with a thousandth of the penalty.
+    The third is rho* moved by 3 along the feature that correlates most with the noise. The fourth is rho* moved by 100
+    along the feature whose second moments over examples and population differ most. The fifth is rho* moved by 100
+    along the feature of largest mean and by -100 along the constant.
 
     Args:
         setting: the settings n, N, family and sigma.
         key: the random key.
         inputs: the number M of inputs.
-        level: the penalty, relative to sigma.
+        level: the penalty, divided by sigma.
     """
     family, n, examples = setting["family"], setting["n"], setting["N"]
     drawn = sampled_prompt(key, family=family, n=n, examples=examples, queries=inputs, sigma=setting["sigma"])
@@ -129,7 +129,7 @@ def deviation(number: int, examples: int, delta: float) -> float:
     Args:
         number: n, the number of features without the constant.
         examples: N, the number of examples.
-        delta: the probability that one of the means deviates by more.
+        delta: the probability that at least one of the empirical means deviates by more.
     """
     return math.sqrt(math.log(((number + 1) * (number + 6) + 4) / delta) / examples)
 
@@ -137,7 +137,7 @@ def deviation(number: int, examples: int, delta: float) -> float:
 def least_penalty(
     misfit: Float[Array, ""] | float, correlation: Float[Array, ""] | float, cost: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """Return 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, the penalty from which on coefficients are short.
+    """Return 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf. At this penalty or more, coefficients are short.
 
     This is condition (87) of li2025incontext, with the constants of (84).
 
@@ -150,7 +150,7 @@ def least_penalty(
 
 
 def sufficient_penalty(problem: FinitePopulation) -> Float[Array, ""]:
-    """Return the least sufficient penalty for the actual misfit and noise of the examples.
+    """Return `least_penalty` at the actual misfit and noise of the examples.
 
     Args:
         problem: examples of a finite population.
@@ -160,7 +160,7 @@ def sufficient_penalty(problem: FinitePopulation) -> Float[Array, ""]:
 
 
 def likely_penalty(problem: FinitePopulation) -> Float[Array, ""]:
-    """Return the least penalty that is sufficient with probability 0.9.
+    """Return `least_penalty` at an upper bound on the misfit and on the noise. The bound holds with probability 0.9.
 
     Args:
         problem: examples of a finite population.
@@ -174,8 +174,8 @@ class FinitePopulations(Population[FinitePopulation]):
     """Examples of a population of 64 inputs, and five estimates that depend on them.
 
     Attributes:
-        least: the function of the problem that gives the penalty and its lower bound. With None, the penalty is
-            sigma/10.
+        least: a function that returns the least penalty of a problem. Problems are drawn with this penalty. With None,
+            the penalty is sigma/10.
     """
 
     free = ("estimates",)
@@ -186,7 +186,7 @@ class FinitePopulations(Population[FinitePopulation]):
         return Space(**sizes, family=FAMILY, sigma=Real(0.3, 0.01, 10.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FinitePopulation:
-        """Draw a function of a random class, examples with replacement, and normal noise."""
+        """Draw a function of a random class. Then draw examples with replacement, and normal noise."""
         drawn = sampled_population(setting, key)
         return drawn if self.least is None else dataclasses.replace(drawn, penalty=self.least(drawn))
 

@@ -21,9 +21,8 @@ class GeneralPositions(Population[GeneralPoints]):
     Args:
         dimension: the default d.
         extra: the default of n - d, where n is the number of points.
-        most: the largest number of points in an extra setting.
-        spread: how far the dimension of an extra setting may be from the default. Use 0 for statements about one
-            dimension.
+        most: the largest number of points in an extra setting (a setting besides the default).
+        spread: the difference between the dimension of an extra setting and the default. If 0, the dimension is fixed.
     """
 
     dimension: int = eqx.field(static=True, default=3)
@@ -55,7 +54,7 @@ class GeneralPositions(Population[GeneralPoints]):
 
 
 class DrawnPositions(Population[GeneralPoints]):
-    """Normal points around a normal centre. Their number and dimension are drawn for each problem."""
+    """Normal points around a normal centre. The number and the dimension of the points are drawn for each problem."""
 
     settings = Space(
         d=Integer(4, 2, 6, "largest dimension", corners=(3, 5)),
@@ -81,7 +80,7 @@ class SineNodes(eqx.Module):
 
 
 class PointsOnLine(eqx.Module):
-    """Positive points on the line, and the largest frequency of a sine that labels them."""
+    """Positive points on the line, and the largest frequency of a sine that labels the points."""
 
     points: Float[Array, " n"]
     frequency: Float[Array, ""]
@@ -96,7 +95,7 @@ class Memorised(eqx.Module):
 
 
 def gap_of_projections(problem: Memorised) -> Hypothesis:
-    """Check that rows differ along the direction."""
+    """Check that all projections of rows on the direction differ."""
     gap = jnp.diff(jnp.sort(problem.x @ problem.direction)).min()
     return Hypothesis(
         "the smallest gap between projections", gap, ">", 1e-12, "rows with equal projections cannot be separated"

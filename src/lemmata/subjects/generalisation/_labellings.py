@@ -15,9 +15,9 @@ def cover_count(points: int, dimension: int) -> int:
 def halfspace_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " labellings"]:
     """Return all labellings of n >= d points in general position by halfspaces through the origin.
 
-    The weights that give one labelling form a cone without lines. Such a cone has a ray along which d - 1 of the
-    points have inner product 0 with the weights. Next to the ray, these points take every combination of signs. So
-    every labelling is found next to some ray.
+    The weights that give one labelling form a cone without lines. Such a cone has a ray along which d - 1 of the points
+    have inner product 0 with the weights. Weights next to the ray give these d - 1 points every combination of signs.
+    So every labelling occurs next to some ray.
     """
     n, d = points.shape
     subsets = np.array(list(itertools.combinations(range(n), d - 1)))
@@ -32,7 +32,7 @@ def halfspace_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " 
 
 
 def shattered_points(labellings: Int[np.ndarray, " labellings"], points: int) -> int:
-    """Return the size of the largest set of points on which every labelling occurs, by trying all sets."""
+    """Return the size of the largest set of points on which every labelling occurs. All sets are tried."""
     for size in range(1, points + 1):
         masks = [sum(1 << i for i in chosen) for chosen in itertools.combinations(range(points), size)]
         if not any(len(np.unique(labellings & mask)) == 2**size for mask in masks):

@@ -1,6 +1,4 @@
-"""Learning from random labels, and deviations of empirical means, for distributions that are small enough for exact
-sums.
-"""
+"""Random labels and deviations of empirical means. The distributions are small, so expectations are exact sums."""
 
 import equinox as eqx
 import jax
@@ -11,14 +9,14 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class PowerDraws(eqx.Module):
-    """A number of rows from the distribution with distribution function x^power on [0, 1]."""
+    """A number of rows, drawn from the distribution on [0, 1] whose distribution function is x^power."""
 
     power: Float[Array, ""]
     rows: int = eqx.field(static=True)
 
 
 class FiniteLaw(eqx.Module):
-    """Three kinds of rows with known probabilities, functions with known values on them, and a number N of rows."""
+    """Three kinds of rows with known probabilities, the values of functions on each kind, and a number N of rows."""
 
     probabilities: Float[Array, "3"]
     values: Float[Array, "functions 3"]
@@ -59,7 +57,7 @@ class SignClass(eqx.Module):
 
 
 class SignClasses(Population[SignClass]):
-    """Classes of random signs in half of the problems, and of thresholds on a line in the other half."""
+    """Classes of classifiers: random signs in half of the problems, and thresholds on a line in the other half."""
 
     settings = Space(rows=Integer(9, 1, 12, "rows", corners=(6, 11)), classifiers=Integer(12, 1, 500, "classifiers"))
 
@@ -80,10 +78,11 @@ class SignClasses(Population[SignClass]):
 
 
 class Lunch(eqx.Module):
-    """A learner that answers with a weighted vote, on 2 m points. It is trained on m draws with replacement.
+    """A learner that predicts labels on 2 m points by a weighted vote. The learner is trained on m draws with
+    replacement.
 
-    At point j, its prediction is the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i
-    was drawn.
+    At point j, the prediction is the sign of sum_i c_i votes_ji y_i + bias_j. Point i has the label y_i and was drawn
+    c_i times.
 
     Args:
         votes: entry (j, i) is the weight of the label of point i in the vote at point j.
@@ -95,13 +94,12 @@ class Lunch(eqx.Module):
 
 
 class Learners(Population[Lunch]):
-    """Learners with random votes. With probability `consistent`, a label that was seen outweighs everything else at
-    its point.
+    """Learners with random votes. With probability `consistent`, the label of a drawn point decides the vote there.
 
     Args:
         half: the default m.
         most: the largest m.
-        consistent: the probability that a seen label outvotes everything else.
+        consistent: the probability that the label of every drawn point decides the vote at this point.
     """
 
     half: int = eqx.field(static=True, default=3)

@@ -8,14 +8,14 @@ from jaxtyping import Array, Complex, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 HEADS = 16
-STEPS = 6  # a recurrence is run for this many times its memory; older inputs have at most the weight exp(-12)
+STEPS = 6  # times the memory, for the length of a run; older inputs have at most exp(-12) of a state's variance
 
 
 class HeadOutputs(eqx.Module):
     """Outputs of attention heads at the last token of each of n sequences.
 
     Args:
-        outputs: A_h(x_i), with one row for each sequence i and head h.
+        outputs: the output A_h(x_i) of each head h at the last token of each sequence x_i.
         radius: B, the bound on the norm of the readout of each head, or of all heads together.
     """
 
@@ -51,8 +51,7 @@ class RandomHeads(Population[HeadOutputs]):
 
 
 class Recurrence(eqx.Module):
-    """The recurrence x(t) = a x(t-1) + b u(t) in each of several complex states. The readout is Re <c, x(T)> with |c|
-    <= B.
+    """The recurrence x(t) = a x(t-1) + b u(t) of several complex states, and its readouts Re <c, x(T)> with |c| <= B.
 
     Args:
         speeds: (1 - |a|) times the memory, at least 1, for each state.
@@ -60,7 +59,8 @@ class Recurrence(eqx.Module):
         inputs: the input weights b.
         radius: B.
         n: the number of sequences of white inputs.
-        memory: 1/(1 - |a|) of the slowest state. Claims with several sizes use other memories instead.
+        memory: 1/(1 - |a|) for speed 1, the slowest possible state. Claims with several sizes use other memories
+            instead.
     """
 
     speeds: Float[Array, " N"]
@@ -75,16 +75,15 @@ class Recurrence(eqx.Module):
         return (1 - self.speeds / memory) * jnp.exp(1j * self.angles)
 
     def suprema(self, key: Key[Array, ""], memories: tuple[int, ...], draws: int) -> Float[Array, "r m"]:
-        """Return the largest correlation (1/n) sum_i s_i f(u_i) of the class with signs s_i, for each draw of signs
-        and inputs u_i.
+        """Return the largest (1/n) sum_i s_i f(u_i) over all readouts f, for each draw of signs s_i and inputs u_i.
 
-        The value is (B/n) |sum_i s_i x_i(T)|. The states x_i are computed by running the recurrence for 6 times the
-        longest memory.
+        The largest value is (B/n) |sum_i s_i x_i(T)|. The states x_i are computed by running the recurrence for 6 times
+        the longest memory.
 
         Args:
             key: the random key.
-            memories: the memories to use instead of the problem's memory. Each memory gives one row of the result. All
-                memories share inputs and signs.
+            memories: the memories to use instead of the problem's memory, one for each row of the result. All memories
+                share the inputs and signs.
             draws: the number of draws.
         """
         sign_key, input_key = jax.random.split(key)
@@ -111,9 +110,7 @@ class StableRecurrences(Population[Recurrence]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Recurrence:
-        """Draw speeds from 1 to 2, any angles, normal input weights and a uniform radius. The recurrence filters real
-        inputs.
-        """
+        """Draw speeds from 1 to 2, angles from 0 to pi, normal input weights and a uniform radius."""
         speed_key, angle_key, input_key, radius_key = jax.random.split(key, 4)
         number = setting["states"]
         speeds = jax.random.uniform(speed_key, (number,), minval=1.0, maxval=2.0)

@@ -1,4 +1,4 @@
-"""Gradient flows, integrated to a stated tolerance, and a minimiser for the convex duals that give their limits."""
+"""Gradient flows, integrated to a stated tolerance, and a minimiser for the dual problems that give their limits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,9 @@ _NEWTON = 60
 
 
 def flow(velocity: Callable, start: Any, times: Float[Array, " s"], tolerance: float = TOLERANCE) -> Any:
-    """Return the states of y' = velocity(y) at increasing times, by steps of order 8 that end at these times.
+    """Return the states of y' = velocity(y) at increasing times, by a Runge-Kutta method of order 8.
+
+    States are NaN from the time on at which the integration fails.
 
     Args:
         velocity: the time derivative, a function of the state.
@@ -41,7 +43,9 @@ def flow(velocity: Callable, start: Any, times: Float[Array, " s"], tolerance: f
 
 
 def lowest(objective: Callable[[Array], Array], start: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Minimise a smooth, strictly convex function of few variables by Newton's method, trying halved steps.
+    """Return the minimiser of a smooth, strictly convex function of few variables, by Newton's method.
+
+    Each iteration tries steps that are halved repeatedly, and takes the step with the lowest value.
 
     Args:
         objective: the function of one vector that is minimised.

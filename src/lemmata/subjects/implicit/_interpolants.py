@@ -1,4 +1,4 @@
-"""The interpolating weights that different optimisers and parameterisations reach on the user's rows."""
+"""The weights with X w = y that different optimisers and parameterisations reach on the user's rows."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class Interpolant:
         w: the weights.
         norms: the l_1, l_2 and l_inf norms of w.
         support: the number of weights whose size is above a thousandth of the largest.
-        residual: largest |X w - y|, relative to the largest |y|.
-        error: mean squared error on the held-out rows, or None without such rows.
+        residual: the largest |X w - y|, divided by the largest |y|.
+        error: the mean squared error on the held-out rows, or None without held-out rows.
     """
 
     name: str
@@ -59,10 +59,10 @@ class Interpolants:
 
     Args:
         found: the interpolants, by name.
-        eta: the largest |x_j'nu| over columns x_j outside the support of the l_1 solution, for the dual solution nu
-            that makes this number least. If eta is below 1, the sparse solution is unique. A diagonal network reaches a
-            larger l_1 norm than the least l_1 norm. The difference falls like alpha^(2 (1 - eta)) if the support of the
-            sparse solution has as many columns as there are rows.
+        eta: the largest |x_j'nu| over columns x_j outside the support of the solution of least l_1 norm. The dual
+            solution nu makes this number least. If eta is below 1, this (sparse) solution is unique. The l_1 norm that
+            a diagonal network reaches is larger than the least l_1 norm. If the support of the sparse solution has as
+            many columns as there are rows, the difference falls like alpha^(2 (1 - eta)).
         conditions: the conditions for the interpolants.
         claims: names of the claims that state these results.
     """
@@ -121,7 +121,7 @@ def interpolants(
     - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. A large alpha gives the least l_2 norm, a
         small alpha the least l_1 norm.
     - `square ALPHA`: gradient flow on w = u² from u = alpha, if a positive solution exists.
-    - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y. In this case these methods stay on one ray.
+    - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y with c > 0. Then w stays on one ray.
     - `least l_1` and `least l_inf`: by linear programs.
 
     Args:
@@ -131,8 +131,8 @@ def interpolants(
         held: the inputs and targets of held-out rows, for the error.
 
     Raises:
-        ShapeError, DataError: for rows of different shapes, for dependent rows, or if there are not fewer rows than
-            columns. SettingError: for a start that is not positive.
+        ShapeError, DataError: for rows of different shapes, for dependent rows, for targets that are all 0, or if there
+            are not fewer rows than columns. SettingError: for a start that is not positive.
 
     Example:
         >>> import numpy as np
@@ -177,7 +177,7 @@ def interpolants(
 
 
 def _learned(found: Any, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray] | None) -> tuple[Condition, ...]:
-    """Check whether some method predicts held-out rows better than a constant does."""
+    """Check whether some method has a smaller error on held-out rows than the constants 0 and the mean target."""
     if new is None:
         return ()
     trivial = min(float(np.mean(new[1] ** 2)), float(np.mean((new[1] - targets.mean()) ** 2)))
@@ -247,7 +247,10 @@ def _scaled(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _diagonal(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
-    """Return the limit 2 alpha² sinh(X'nu); the dual solution nu is followed from a large start down to alpha."""
+    """Return the limit 2 alpha² sinh(X'nu) of the diagonal network, where nu solves the dual problem.
+
+    The dual problem is solved first for a large start, and then for smaller starts down to alpha.
+    """
     nu, least = np.zeros(len(rows)), np.linalg.lstsq(rows, targets, rcond=None)[0]
     first = max(np.sqrt(np.abs(least).max()), alpha)
     for start in np.geomspace(first, alpha, 1 + int(np.ceil(4 * np.log10(first / alpha)))):
@@ -262,14 +265,14 @@ def _diagonal(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray
 
 
 def _square(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
-    """Return the limit alpha² exp(X'nu), where nu solves the dual problem."""
+    """Return the limit alpha² exp(X'nu) of the square network, where nu solves the dual problem."""
     grown = lambda s: (alpha**2 * np.exp(s),) * 3
     nu = dual_solution(rows, targets, np.zeros(len(rows)), grown)
     return None if nu is None else alpha**2 * np.exp(rows.T @ nu)
 
 
 def _ray(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray | None, float]:
-    """Return the solution along sign(X'y), if there is one, and how far X sign(X'y) is from the multiples of y."""
+    """Return the solution along sign(X'y) or None, and the relative distance of X sign(X'y) from the multiples of y."""
     wide, high = np.abs(rows).max(), np.abs(targets).max()
     rows, targets, unit = rows / wide, targets / high, high / wide
     signs = np.sign(rows.T @ targets)

@@ -23,8 +23,8 @@ class LastLayer:
     """The last layer of a model, whose scores are linear in the features.
 
     Args:
-        weights: the weights of the layer, one row for each score; if there is a bias, the last column is the bias.
-        features: the features of the rows; if there is a bias, the last feature is constant.
+        weights: the weights of the layer, one row for each score. If the layer has a bias, the last column is the bias.
+        features: the features of the rows. If the layer has a bias, the last feature is constant.
     """
 
     weights: Float[np.ndarray, "k m"]
@@ -32,12 +32,12 @@ class LastLayer:
 
     @property
     def scores(self) -> Float[np.ndarray, "n k"]:
-        """The outputs."""
+        """The scores, one row for each input row."""
         return self.features @ self.weights.T
 
 
 def weights_of(model: Any) -> list[np.ndarray]:
-    """Return the weight matrices of a model, starting with the first layer, or an empty list."""
+    """Return the weight matrices of a model, starting with the first layer, or an empty list for other objects."""
     if hasattr(model, "coefs_"):
         return [np.asarray(layer, float).T for layer in model.coefs_]
     if hasattr(model, "coef_"):
@@ -133,6 +133,6 @@ def _check(model: Any, inputs: np.ndarray) -> None:
 
 
 def is_torch(model: Any) -> bool:
-    """Whether a model is a PyTorch module."""
+    """Return whether a model is a PyTorch module."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)

@@ -1,4 +1,4 @@
-"""The margins of a trained classifier, and how close its last layer is to the separator of largest margin."""
+"""The margins of a trained classifier, and the distance of its last layer from the separator of largest margin."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _CLAIMS = (
     "implicit.margins_by_norm.sign_descent_margin",
     "implicit.margins_by_norm.adam_margin",
 )
-_MOST = 2e8  # numbers of the program for several classes
+_MOST = 2e8  # the most numbers in the matrix of score differences for several classes
 _NORMS = {
     "sgd": ("l_2", "implicit.margins_by_norm.normalised_descent_margin"),
     "boosting": ("l_1", "implicit.margins_by_norm.coordinate_descent_margin"),
@@ -44,13 +44,12 @@ class Margins:
         normalised: the margins divided by the product of the norms.
         smallest: the smallest margin.
         errors: the share of rows with a margin of at most 0.
-        norm: the norm in which the optimiser maximises a linear classifier's margin; None if no optimiser is named.
-        attained: the margin of the last layer, divided by the largest possible margin on its features, in the l_2
-            norm. None if the last layer is not known, its features cannot be separated, or the margin cannot be
-            computed.
+        norm: the norm in which the optimiser maximises the margin of a linear classifier, or None without an optimiser.
+        attained: the l_2 margin of the last layer, divided by the largest possible l_2 margin on the layer's features.
+            None if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
         cosine: the cosine of the angle between the last layer and the separator of largest margin on the layer's
             features.
-        largest: the largest possible margin on these features.
+        largest: the largest possible l_2 margin on these features.
         conditions: the conditions for the results.
         claims: names of the claims that state these results.
     """
@@ -89,9 +88,9 @@ class Margins:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Return a histogram of the normalised margins; rows with a margin of at most 0 are errors.
+        """Return a histogram of the normalised margins, as an Altair chart.
 
-        An Altair chart.
+        Rows with a margin of at most 0 are errors.
         """
         import altair as alt
 
@@ -116,24 +115,26 @@ class Margins:
 
 
 def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, optimiser: str | Any = None) -> Margins:
-    """Return the normalised margins of a classifier, and how close its last layer is to the largest margin.
+    """Return the normalised margins of a classifier, and the share of the largest margin that its last layer attains.
 
-    Gradient flow on a fitted network raises its normalised margin for ever, but the remaining gap falls only like 1/log
-    t. `attained` shows how far the last layer has come. If `attained` is 1, the last layer is the hard-margin support
-    vector machine on its features. The bias of the last layer counts as the weight of a constant feature.
+    Gradient flow on a network that fits all rows keeps raising its normalised margin. After a time t, the gap to the
+    largest margin is of order 1/log t. The result `attained` is the share of the largest margin. If `attained` is 1,
+    the last layer is the hard-margin support vector machine on its features. The bias of the last layer counts as the
+    weight of a constant feature.
 
     Args:
         model: a linear classifier or an MLPClassifier of scikit-learn, a torch.nn.Module, or a function of x that
             returns scores, (n,) for two classes or (n, classes). The last layer of a module is known if the module is a
             torch.nn.Sequential that ends in torch.nn.Linear.
         x: inputs, (n, ...).
-        y: classes, one for each row. For a function or torch, they are whole numbers from 0, or -1 and 1 for scores
-            (n,).
+        y: classes, one for each row. If the model is a function or a module, the classes are whole numbers from 0, or
+            -1 and 1 for scores of shape (n,).
         layers: the weight matrices, starting with the first layer, if the model is a function.
         optimiser: how the model was trained: "sgd", "adam", "sign" or "boosting".
 
     Raises:
-        ShapeError, DataError: for rows, classes or scores that do not fit each other, or rows of one class.
+        ShapeError, DataError: for rows, classes or scores that do not fit each other, for rows of a single class, or
+            for a layer of zeros.
         SettingError: for a model that is not a classifier, cannot be called or fails, missing layers, or an unknown
             optimiser.
 
@@ -206,8 +207,9 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
 
 
 def _freedom(last: LastLayer | None, separable: bool | None, rows: int) -> tuple[Condition, ...]:
-    """Check that n >= 2p, because most labellings of n < 2p points in general position in p dimensions can be
-    separated.
+    """Check that n rows with p features satisfy n >= 2p.
+
+    Most labellings of n < 2p points in general position in p dimensions can be separated.
 
     Cover, Geometrical and statistical properties of systems of linear inequalities (1965).
     """
@@ -243,7 +245,7 @@ def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
 
 
 def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
-    """Return for each row the column of scores of its class; for scores with one column, return 0 or 1."""
+    """Return for each row the column of scores that belongs to its class. For scores with one column, return 0 or 1."""
     count = 2 if scores.ndim == 1 else scores.shape[1]
     if known is not None:
         places = {label: place for place, label in enumerate(np.asarray(known).tolist())}
@@ -302,7 +304,7 @@ def _listed(layers: Any) -> list[np.ndarray]:
 
 
 def _compared(last: LastLayer, labels: np.ndarray) -> tuple[float | None, float | None, float | None]:
-    """Return the attained share, the cosine and the largest margin, for score differences and l_2 norms of weights."""
+    """Return `attained`, `cosine` and `largest` of `Margins`, computed from differences of scores."""
     features, weights = last.features, last.weights
     if len(weights) == 1:
         rows, flat = features * (2.0 * labels[:, None] - 1), weights[0]

@@ -14,12 +14,12 @@ _NEWTON = 200
 
 
 def least_sum(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> tuple[np.ndarray, float]:
-    """Return the solution w of A w = b with the least l_1 norm, and a number that shows whether w is unique.
+    """Return the solution w of A w = b with the least l_1 norm, and a number that is below 1 if w is unique.
 
     Returns:
         The solution w and a number. Let S be the support of w, and consider all nu with A_S'nu = sign(w_S). The number
-        is the least value of the largest |a'nu| over columns a outside S. If the number is below 1 and the columns of
-        the support are independent, no other solution has a norm as small.
+        is the least value, over these nu, of the largest |a'nu| over columns a outside S. If the number is below 1 and
+        the columns in S are independent, all other solutions have larger l_1 norms.
     """
     n, p = a.shape
     w = _solved(np.ones(2 * p), None, None, np.concatenate([a, -a], axis=1), b, [(0, None)] * (2 * p))
@@ -51,7 +51,7 @@ def least_largest(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> np
 
 
 def nonnegative(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> bool:
-    """Whether A w = b has a solution w >= 0."""
+    """Return whether A w = b has a solution w >= 0."""
     try:
         return bool(nnls(a, b)[1] <= 1e-9 * np.linalg.norm(b))
     except RuntimeError as error:  # too many steps
@@ -65,14 +65,14 @@ def dual_solution(
     start: Float[np.ndarray, " n"],
     primal: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
 ) -> np.ndarray | None:
-    """Return the nu at which the primal solution w(A'nu) solves A w = b, or None if Newton steps do not find it.
+    """Return the nu at which the primal solution w(A'nu) solves A w = b, or None if Newton's method finds no such nu.
 
     Args:
         a: the matrix.
         b: the right-hand side.
         start: the nu at which Newton's method starts.
-        primal: a function that returns three arrays at A'nu: values, their derivatives w, and their second
-            derivatives. The sum of the values minus b'nu is minimised.
+        primal: a function of A'nu that returns three arrays: values, their derivatives w, and their second derivatives.
+            Newton's method minimises the sum of the values minus b'nu.
     """
     nu, size = start, np.linalg.norm(b)
     for _ in range(_NEWTON):
@@ -102,11 +102,10 @@ def dual_solution(
 def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
     """Return the shortest w with <w, z_i> >= 1 for all i, or None if the rows cannot be separated.
 
-    Few rows determine w: the program is solved on a growing set of rows, until all other rows satisfy the condition,
-    too.
+    The quadratic program is solved on a growing set of rows, until all other rows satisfy the condition, too.
 
     Raises:
-        SolverError: if the margin is so small that rounding decides it.
+        SolverError: if the margin is smaller than rounding errors.
     """
     chosen = np.zeros(len(z), bool)
     chosen[: min(len(z), 2 * z.shape[1])] = True
@@ -131,7 +130,7 @@ def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
 
 
 def _separable(z: Float[np.ndarray, "m d"]) -> bool:
-    """Whether some w has <w, z_i> > 0 for all i; each column is first divided by its largest absolute entry."""
+    """Return whether some w has <w, z_i> > 0 for all i. Each column is first divided by its largest absolute entry."""
     scaled = z / np.maximum(np.abs(z).max(axis=0), 1e-300)
     d = z.shape[1]
     upper, bounds = np.concatenate([-scaled, np.ones((len(z), 1))], axis=1), [(-1, 1)] * d + [(0, 1)]

@@ -26,7 +26,7 @@ class SeparableRows(eqx.Module):
 
 
 class SeparableProblems(Population[SeparableRows]):
-    """Normal rows whose class is given by a random linear rule; each row is moved by `gap` away from the boundary."""
+    """Normal rows, classified by a random linear rule. Each row is moved by `gap` away from the boundary."""
 
     settings = Space(
         n=Integer(8, 3, 40, "rows", corners=(6, 12)),
@@ -49,12 +49,12 @@ class SeparableProblems(Population[SeparableRows]):
 
 
 def norm(w: Vector, order: float | int) -> float:
-    """The l_order norm."""
+    """Return the l_p norm of w, where p is `order`."""
     return float(np.linalg.norm(np.asarray(w), order))
 
 
 def margin(z: Table, w: Vector, order: float | int) -> float:
-    """The normalised margin min_i <w, z_i> / |w|."""
+    """Return the normalised margin min_i <w, z_i> / |w|, in the l_p norm with p = `order`."""
     return float(np.min(np.asarray(z) @ np.asarray(w))) / norm(w, order)
 
 
@@ -76,5 +76,5 @@ def separator(z: Table, order: float | int) -> Float[np.ndarray, " d"]:
 
 
 def largest_margin(z: Table, order: float | int) -> float:
-    """Return the largest value of min_i <w, z_i> over all w with |w| <= 1."""
+    """Return the largest value of min_i <w, z_i> over all w whose l_p norm is at most 1, where p is `order`."""
     return 1 / norm(separator(z, order), order)

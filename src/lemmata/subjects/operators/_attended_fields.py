@@ -1,4 +1,4 @@
-"""Smooth fields with several channels on the unit square, integrated by attention, and images with an operator."""
+"""Random smooth fields on the unit square: inputs of Galerkin attention, and images for the operator."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ class Waves(eqx.Module):
 
 
 def _drawn(key: Key[Array, ""], like: Any) -> Any:
-    """Draw standard normal numbers in the shapes of a tree at once, so compilation is needed only once."""
+    """Draw standard normal numbers in the shapes of a tree. One draw for all leaves needs only one compilation."""
     leaves, tree = jax.tree.flatten(like)
     ends = [0]
     for leaf in leaves:
@@ -57,7 +57,7 @@ def _wave_shapes(channels: int) -> dict[str, jax.ShapeDtypeStruct]:
 
 
 class AttendedField(eqx.Module):
-    """A field, layers of Galerkin attention, and the places at which they are applied.
+    """A field, layers of Galerkin attention, and the places at which the layers are applied to the field.
 
     Args:
         field: the field, with as many channels as the attention.
@@ -76,11 +76,11 @@ class AttendedField(eqx.Module):
 
 
 class AttendedFields(Population[AttendedField]):
-    """Random smooth fields, and random attention with scaled and shifted norms.
+    """Random smooth fields, and layers of attention with random maps and random scales and shifts of the layer norms.
 
     Args:
         layers: the number of layers of attention.
-        frequency: the root mean square of the waves' frequency along each axis, in radians per side of the square.
+        frequency: the root mean square of the waves' frequencies along each axis, in radians per side of the square.
     """
 
     layers: int = eqx.field(default=1, static=True)
@@ -92,7 +92,10 @@ class AttendedFields(Population[AttendedField]):
     ).where("there are enough places for the channels", lambda s: s["m"] >= 2 * s["heads"] * s["each"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttendedField:
-        """Draw biases that separate the channels of a head, layer-norm scales near 1, and shifts of size 1/2."""
+        """Draw normal maps and biases, layer-norm scales near 1, and shifts of size 1/2.
+
+        The standard deviation 2 of the biases separates the channels of a head.
+        """
         drawing, placing = jax.random.split(key)
         heads, each = setting["heads"], setting["each"]
         width = heads * each
@@ -113,7 +116,7 @@ def _attention(drawn: dict[str, Array], width: int) -> GalerkinAttention:
 
 
 class ResolvedField(eqx.Module):
-    """Colours as a smooth field, an operator with random weights, and the places at which it is applied.
+    """Colours as a smooth field, an operator with random weights, and the places at which the operator is applied.
 
     Args:
         field: the field of three channels.
@@ -128,7 +131,7 @@ class ResolvedField(eqx.Module):
     side: int = eqx.field(static=True)
 
     def image(self, side: int) -> Float[Array, "side side 3"]:
-        """The field at the centres of pixels, with values mostly between 0 and 1."""
+        """Return the field at the centres of side x side pixels, scaled so that most values are between 0 and 1."""
         return 0.5 + 0.2 * self.field(jnp.asarray(pixel_centres(side, side))).reshape(side, side, 3)
 
 
@@ -136,7 +139,7 @@ class ResolvedFields(Population[ResolvedField]):
     """Random fields of colours, and operators with random weights.
 
     Args:
-        started: if true, the last map of the head is 0, as at the start of training; otherwise it is random.
+        started: whether the last map of the operator is 0, as at the start of training; otherwise this map is random.
     """
 
     started: bool = eqx.field(default=False, static=True)
@@ -148,7 +151,9 @@ class ResolvedFields(Population[ResolvedField]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ResolvedField:
-        """Draw an operator with four encoder channels, heads of four channels, and maps of variance 1/inputs."""
+        """Draw places, and an operator with four encoder channels, heads of four channels, and weights of variance
+        1/inputs.
+        """
         drawing, placing = jax.random.split(key)
         width = setting["width"]
         model = SuperResolutionOperator(

@@ -1,4 +1,4 @@
-"""Galerkin attention: an integral over points of a low-rank kernel, at a cost linear in the number of points."""
+"""Galerkin attention: the integral of a low-rank kernel over points, at a cost linear in the number of points."""
 
 import equinox as eqx
 import jax
@@ -14,10 +14,10 @@ _EPS = 1e-5
 
 
 class GalerkinAttention(eqx.Module):
-    """The parameters of Galerkin attention with h heads of d channels each, so c = h d channels in all.
+    """The parameters of Galerkin attention with h heads of d channels each, which makes c = h d channels.
 
     Args:
-        query, key, value: affine maps of c channels to c channels. Head a has channels a d to (a + 1) d.
+        query, key, value: affine maps of c channels to c channels. Head a has the channels from a d to (a + 1) d - 1.
         key_scale, key_shift, value_scale, value_shift: scales and shifts of the layer norms of keys and of values, for
             each head.
     """
@@ -44,7 +44,7 @@ def galerkin_weights(
         dtype: the type of all parameters.
 
     Raises:
-        SettingError: for heads that do not divide the width, or leave a head with one channel.
+        SettingError: if the number of heads does not divide the width, or if a head would have a single channel.
     """
     check_whole("heads", heads, 1, "heads")
     check_whole("width", width, 2, "channels")
@@ -66,25 +66,26 @@ def galerkin_attention(
     over: Float[Array, "n c"] | None = None,
     normed: bool = True,
 ) -> Float[Array, "m c"]:
-    """Return x plus Q (K'V) / n, head by head. Queries q come from x, and normed keys k and values v come from n
-    points, by default from x.
+    """Return x plus Q (K'V) / n for each head, with queries Q at x, and normalised keys K and values V at n points.
 
-    Each head's term is the mean over the n points of (q(x)·k(y)) v(y). This estimates the integral of a kernel of rank
-    d against v. K'V is d x d, so m points cost m c² operations instead of m². A layer norm is taken over the d channels
-    of a head: (k - mean)/(std + 1e-5) with the unbiased standard deviation, followed by scale and shift. Points have no
-    order: if the rows of x are permuted, the rows of the result are, too. The value at a point depends on all points in
-    the mean. If you pass the points of the mean as `over`, the value does not depend on the other rows of x.
+    By default, the n points y are the rows of x. The rows of Q, K and V at a point are q, k and v. For each head, Q
+    (K'V) / n is the mean over the n points of (q(x)·k(y)) v(y). This mean estimates the integral of a kernel of rank d
+    against v. The matrix K'V is d x d, so m points cost m c² operations, and the cost is not proportional to m². The
+    layer norm of a head is (k - mean)/(std + 1e-5) over its d channels, with the unbiased standard deviation. A scale
+    and a shift follow. If the rows of x are permuted, the rows of the result are permuted in the same way. The value at
+    a point depends on all points in the mean. If you pass the points of the mean as `over`, the value does not depend
+    on the other rows of x.
 
     Source: Wei and Zhang (2023), after Cao (2021).
 
     Args:
-        x: channels at the points where the sum is wanted.
+        x: channels at the m points where the result is wanted.
         params: the parameters of the attention, for c channels.
-        over: channels at the points of the mean.
-        normed: whether keys and values are normalised; if not, the term is a cubic form of the channels.
+        over: channels at the n points of the mean; by default x.
+        normed: whether keys and values are normalised; without normalisation, the added term is cubic in the channels.
 
     Raises:
-        ShapeError: if x or `over` has other channels than the parameters.
+        ShapeError: if x or `over` has a different number of channels than the parameters.
         DataError: for entries that are not finite.
 
     Example:

@@ -1,4 +1,4 @@
-"""Images between their pixels: neighbours of a position, bilinear and cubic interpolation, and error in decibels."""
+"""Interpolation of images between pixels: nearest pixels, bilinear and cubic interpolation, and errors in decibels."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,12 +31,12 @@ def corners(
 ) -> tuple[Int[Array, "m 4 2"], Float[Array, "m 4 2"], Float[Array, "m 4"]]:
     """Return the four pixels around each position, the position relative to each pixel, and the pixels' weights.
 
-    Coordinates are in pixels. The weight of a corner is the area of the rectangle between the position and the
-    opposite corner. Beyond the outermost centres, corners coincide.
+    Relative positions are in pixels. The weight of a corner (a surrounding pixel) is the area of the rectangle between
+    the position and the opposite corner. Beyond the outermost centres of pixels, corners coincide.
     """
     places = positions * jnp.asarray(shape, positions.dtype) - 0.5
-    # When compiled, `places` may be rounded differently for the index and for the share. At the centre of a pixel,
-    # where floor jumps, the two would then use different pixels.
+    # In compiled code, `places` may be rounded differently for the index and for the share. At the centre of a pixel,
+    # where floor jumps, the index and the share would then belong to different pixels. The added term prevents this.
     low = jnp.floor(places + 16 * max(shape) * jnp.finfo(places.dtype).eps)
     offsets = jnp.asarray([[0, 0], [0, 1], [1, 0], [1, 1]])
     fraction = (places - low)[:, None]
@@ -46,7 +46,7 @@ def corners(
 
 
 def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]) -> Float[Array, "m channels"]:
-    """Interpolate bilinearly between centres of pixels; beyond the outermost centres, repeat the outermost pixels.
+    """Interpolate bilinearly between centres of pixels. Beyond the outermost centres, repeat the outermost pixels.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.operators import bilinear
@@ -70,9 +70,9 @@ def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]
 def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> Real[np.ndarray, "h2 w2 channels"]:
     """Resize by cubic interpolation ("bicubic"), with smoothing if the number of pixels becomes smaller.
 
-    The kernel is Keys' kernel with a = -1/2, widened by the ratio if pixels are lost, and normalised at the borders.
-    Results overshoot beside edges in the image. If the values are whole numbers, such as bytes, results are rounded and
-    clipped to this type.
+    The kernel is Keys' kernel with a = -1/2. If the number of pixels becomes smaller, the kernel is widened by the
+    ratio. At the borders, the weights are normalised to sum 1. Results overshoot beside edges in the image. If the
+    values are whole numbers, such as bytes, results are rounded and clipped to the range of their type.
 
     >>> import numpy as np
     >>> from lemmata.subjects.operators import resize
@@ -111,7 +111,7 @@ def weighted(
 
 
 def cubic_weights(old: int, new: int) -> Float[np.ndarray, "new old"]:
-    """Return how much each of `old` pixels in a line contributes to each of `new` pixels (see `resize`)."""
+    """Return the weight of each of `old` pixels in a line for each of `new` pixels (see `resize`)."""
     widening = max(old / new, 1.0)
     places = (np.arange(new) + 0.5) * old / new - 0.5
     t = np.abs(places[:, None] - np.arange(old)) / widening
@@ -138,12 +138,12 @@ def peak_signal_to_noise(
     Args:
         image: the image that is compared with the reference.
         reference: the correct image.
-        border: the number of pixels at each edge that do not count.
+        border: the number of pixels at each edge that are left out of the mean.
 
     Raises:
         ShapeError: if the two shapes differ, or if the border leaves no pixels.
         SettingError: for a border that is not a whole number of at least 0.
-        DataError: for entries that are not finite, and for a reference whose values are not in [0, 1].
+        DataError: for entries that are not finite, and for a reference of whole numbers or with values outside [-1, 2].
     """
     check_numbers("image", image)
     check_colours("reference", reference)
@@ -157,7 +157,7 @@ def peak_signal_to_noise(
 
 
 def check_image(name: str, image: Real[np.ndarray | Array, "..."], channels: int | None = 3) -> None:
-    """Raise an error if a value is not an image, an array of rows, columns and channels."""
+    """Raise an error if a value is not an image (an array with axes for rows, columns and channels)."""
     check_numbers(name, image)
     if np.ndim(image) != 3 or channels not in (None, np.shape(image)[2]):
         rule = "(rows, columns, channels)" if channels is None else f"(rows, columns, {channels})"
@@ -165,7 +165,7 @@ def check_image(name: str, image: Real[np.ndarray | Array, "..."], channels: int
 
 
 def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
-    """Raise an error for whole numbers and values far from [0, 1]; interpolation may overshoot a little."""
+    """Raise an error for whole numbers and for values outside [-1, 2], because interpolation may overshoot [0, 1]."""
     check_numbers(name, image)
     values, rule, remedy = known(image), "numbers in [0, 1]", "image / 255 for bytes"
     if not jnp.issubdtype(jnp.result_type(image), jnp.floating):
@@ -179,7 +179,7 @@ def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
 def check_positions(name: str, positions: Float[np.ndarray | Array, "..."]) -> None:
     """Raise an error if values are not rows of two coordinates in the unit square.
 
-    For traced values, only the shape is checked.
+    For values traced by JAX, only the shape is checked.
     """
     check_numbers(name, positions)
     if np.ndim(positions) != 2 or np.shape(positions)[1] != 2:

@@ -1,4 +1,4 @@
-"""The operator from an image to colours at any coordinates: an encoder, kernel integrals and a bilinear skip."""
+"""A neural operator from an image to colours at any coordinates. Its output is added to bilinear interpolation."""
 
 import equinox as eqx
 import jax
@@ -15,10 +15,10 @@ from ._interpolation import bilinear, check_colours, check_image, check_position
 
 
 class KernelBlock(eqx.Module):
-    """The map x -> x + W2 gelu(W1 a), where a is Galerkin attention at the points x with its residual.
+    """The map x -> x + W2 gelu(W1 a), where a is x plus Galerkin attention at x, as `galerkin_attention` returns.
 
     Args:
-        attention: the attention of the kernel integral. If it is None, a is x, and points do not interact.
+        attention: the parameters of the attention. If `attention` is None, a is x, and points do not interact.
         inner, outer: W1 and W2 with their biases.
     """
 
@@ -27,7 +27,7 @@ class KernelBlock(eqx.Module):
     outer: Affine
 
     def __call__(self, x: Float[Array, "m c"], over: Float[Array, "n c"] | None = None) -> Float[Array, "m c"]:
-        """Apply the block at the points x; its integral is over these points, or over the points `over`."""
+        """Apply the block at the points x. The mean in the attention is over x, or over the points `over`."""
         seen = x if self.attention is None else galerkin_attention(x, self.attention, over=over)
         return self.outer(jax.nn.gelu(self.inner(seen))) + x
 
@@ -36,16 +36,15 @@ class SuperResolutionOperator(eqx.Module):
     """A super-resolution neural operator: bilinear interpolation plus a learned term, at any coordinates of an image.
 
     Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position consist of
-    three parts: the features of each of the four surrounding pixels times its bilinear weight, the coordinates
-    relative to these pixels, and the size of an output pixel. Coordinates and size are in pixels of the image. An
-    affine map takes these 4 (channels + 2) + 2 numbers to `width` channels. Then come blocks of Galerkin attention
-    over the positions, and a head whose colours are added to bilinear interpolation. The head starts at 0, so at first
-    the operator is bilinear interpolation at any scale.
+    three parts: the features of each of the four surrounding pixels times its bilinear weight, the coordinates relative
+    to these pixels, and the size of an output pixel. Coordinates and size are in pixels of the image. An affine map
+    takes these 4 (channels + 2) + 2 numbers to `width` channels. Blocks of Galerkin attention over the positions
+    follow. Two affine maps, the head, then produce colours, which are added to bilinear interpolation. The head's last
+    map starts at 0. So the operator before training is bilinear interpolation at any scale.
 
     The mean in the attention is over all positions of a call. So colours at a position depend on the other positions of
-    the call. If the positions are drawn at random, the colours vary by the order of the inverse square root of the
-    number of positions. If you pass `over`, the mean is over the positions in `over`, and colours do not depend on the
-    other positions.
+    the call. If n positions are drawn at random, the colours vary by the order of 1/sqrt(n). If you pass `over`, the
+    mean is over the positions in `over`, and colours do not depend on the other positions.
 
     Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256
     and 16 heads.
@@ -56,12 +55,13 @@ class SuperResolutionOperator(eqx.Module):
         width: the number of channels of the blocks.
         heads: the number of attention heads in each block.
         blocks: the number of blocks.
-        attention: whether attention is used; without it, a position's colours depend only on its own features, as in
-            LIIF.
+        attention: whether attention is used. Without attention, colours at a position depend only on the features at
+            this position, as in LIIF (local implicit image functions).
         dtype: the type of all parameters; single precision trains faster.
 
     Raises:
-        SettingError: for heads that do not divide the width, or counts below 1.
+        SettingError: if the number of heads does not divide the width or leaves one channel per head, or for counts
+            below 1.
 
     Example:
         >>> import jax
@@ -125,13 +125,13 @@ class SuperResolutionOperator(eqx.Module):
             image: the image, with values in [0, 1].
             positions: positions in the unit square, as (row, column).
             cell: the height and width of an output pixel, in pixels of the image; for a scale s, both are 1/s.
-            over: the positions in the mean of the kernel integral; by default, the requested positions.
+            over: the positions in the mean of the attention; by default, the requested positions.
 
         Raises:
             ShapeError: if an array has another shape.
             SettingError: for a cell that is not two numbers above 0.
-            DataError: for entries that are not finite, for values of the image that are not in [0, 1], and for
-                positions outside the unit square.
+            DataError: for entries that are not finite, for an image of whole numbers or with values outside [-1, 2],
+                and for positions outside the unit square.
         """
         check_image("image", image)
         check_colours("image", image)
@@ -159,19 +159,19 @@ class SuperResolutionOperator(eqx.Module):
 def super_resolve(
     model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
 ) -> Float[np.ndarray, "rows columns 3"]:
-    """Return an image with `scale` times as many rows and columns, rounded.
+    """Return an image with `scale` times as many rows and columns. These numbers are rounded.
 
-    The operator's means are over all pixels of this image.
+    The mean in each attention of the operator is over all pixels of the new image.
 
     Args:
         model: the operator.
         image: the image, with values in [0, 1].
-        scale: the scale, at least 1; it need not be a whole number or a scale used in training.
+        scale: the scale, at least 1. Scales that are not whole numbers or were not used in training are allowed.
 
     Raises:
         SettingError: for a scale below 1.
         ShapeError: if the image is not valid.
-        DataError: for entries that are not finite, and for values that are not in [0, 1].
+        DataError: for entries that are not finite, for whole numbers, and for values outside [-1, 2].
     """
     if not 1 <= scale < np.inf:
         raise SettingError(

@@ -14,7 +14,8 @@ _NAMES = ("china", "flower")
 def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     """Return scikit-learn's photographs "china" and "flower", 427 by 640 pixels with float32 values in [0, 1].
 
-    scikit-learn reads its files with Pillow, which the extra `photographs` installs. Nothing is downloaded.
+    scikit-learn reads the files with Pillow, which `pip install 'lemmata[photographs]'` installs. Nothing is
+    downloaded.
 
     Raises:
         DataError: if Pillow or a file is missing.

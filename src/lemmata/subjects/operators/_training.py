@@ -1,4 +1,4 @@
-"""Training of the operator on patches of images at random scales."""
+"""Training of the super-resolution operator on patches of images at random scales."""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ def train_super_resolution(
     learning_rate: float = 2e-3,
     seed: int = 0,
 ) -> tuple[SuperResolutionOperator, Float[np.ndarray, " steps"]]:
-    """Train the operator by Adam on the mean absolute error of colours, with a cosine schedule for the rate.
+    """Train the operator by Adam on the mean absolute error of colours, with a cosine decay of the learning rate.
 
     For each patch, a scale s is drawn uniformly. A square of round(s side) pixels per side is cut from an image, turned
     by one of the eight symmetries of the square, and resized to side x side. The targets are `points` pixels of the
@@ -37,7 +37,7 @@ def train_super_resolution(
 
     Args:
         model: the operator at the start.
-        images: images with values in [0, 1]; one array if all have one size.
+        images: images with values in [0, 1]. If all images have the same size, one array may hold all of them.
         steps: the number of steps of Adam.
         side: the side of the patches that the operator takes as input, in pixels.
         batch: the number of patches in each step.
@@ -47,13 +47,13 @@ def train_super_resolution(
         seed: the seed of the random draws.
 
     Returns:
-        The trained operator, and the error before each step.
+        The trained operator, and the mean absolute error of each step's patches before the step.
 
     Raises:
         SettingError: for scales that are not 1 <= low <= high, counts below 1, a rate that is not above 0, or a seed
             that is not a whole number of at least 0.
-        ShapeError: without images, or for images smaller than the largest patch.
-        DataError: for entries that are not finite, and for values that are not in [0, 1].
+        ShapeError: without images, or for images smaller than the largest square, round(s side) at the largest scale s.
+        DataError: for entries that are not finite, for whole numbers, and for values outside [-1, 2].
     """
     for name, count in (("steps", steps), ("side", side), ("batch", batch), ("points", points)):
         check_whole(name, count, 1, name)
@@ -119,7 +119,7 @@ def _draws(
     scales: tuple[float | int, float | int],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """Draw a small patch, positions in it, the size of an output pixel, and the colours at the positions."""
-    weights = functools.cache(lambda size: cubic_weights(size, side))  # of the few sizes that are drawn
+    weights = functools.cache(lambda size: cubic_weights(size, side))  # cached, because few sizes are drawn
     while True:
         image = images[int(rng.integers(len(images)))]
         size = round(side * rng.uniform(*scales))

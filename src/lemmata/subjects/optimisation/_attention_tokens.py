@@ -12,11 +12,11 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 
 class AttentionTokens(eqx.Module):
-    """Sequences of tokens, and how an attention layer scales its logits and turns them into weights.
+    """Sequences of tokens, and two choices of an attention layer: the scale of its logits, and the map to weights.
 
     Args:
         x: the tokens, with axes for sequences, positions and channels.
-        mechanism: how logits become weights: softmax, relu or identity.
+        mechanism: the map from logits to weights: softmax, relu or identity.
         scaling: the factor of the logits, where d is the width of a head.
     """
 
@@ -30,12 +30,12 @@ class AttentionTokens(eqx.Module):
         return Serial([Dense(width), attention, GlobalAveragePool(), Dense(1)])
 
     def channels_attended(self) -> Serial:
-        """Return the network without the dense layer on tokens, so no layer is nonlinear in the channels."""
+        """Return a network without the dense layer on tokens: attention, the mean over positions, and a readout."""
         return Serial([Attention(8, 2, self.mechanism, scaling=self.scaling), GlobalAveragePool(), Dense(1)])
 
 
 class AttentionSequences(Population[AttentionTokens]):
-    """Normal tokens around a common normal mean, so that sequences are positively correlated.
+    """Normal tokens around a normal mean that all sequences share, so sequences are positively correlated.
 
     Attributes:
         sequences, channels: the default numbers of sequences and channels.

@@ -1,10 +1,10 @@
-"""Gradient descent on least squares: the iteration, and the number of iterations until rows are fitted."""
+"""Gradient descent on least squares: its iterations, and the number of iterations until the residual is small."""
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-_DOUBLINGS = 40  # counts up to 2^40; for larger counts, the rounding of 1 - 1/kappa would be a part in 10^4 of 1/kappa
+_DOUBLINGS = 40  # counts up to 2^40; for larger counts, 1 - 1/kappa is rounded by more than 1e-4 of 1/kappa
 
 
 def gradient_descent(
@@ -30,9 +30,9 @@ def iterations_to_fit(
 ) -> Float[Array, ""]:
     """Return the least t with |(I - step K)^t r| <= accuracy |r|, or infinity if 2^40 steps are not enough.
 
-    The step must be at least 0 and at most 1 / lambda_max, so residuals never grow. The map of one step is composed
-    with itself 40 times, and t is found bit by bit. This runs the iteration itself and does not use eigenvalues. The
-    cost hardly depends on the number of steps.
+    The step must be at least 0 and at most 1 / lambda_max of K. Then residuals never grow. The matrix I - step K of one
+    step is squared repeatedly, and the bits of t are found from the highest to the lowest. No eigenvalues are used. The
+    cost does not depend on the number of steps.
 
     Args:
         matrix: the Gram matrix K.
@@ -58,7 +58,7 @@ def iterations_to_fit(
 def shift_to_condition_number(eigenvalues: Float[Array, " n"], kappa: float | Float[Array, ""]) -> Float[Array, ""]:
     """Return the s for which K + s I has condition number kappa, (lambda_max - kappa lambda_min) / (kappa - 1).
 
-    If the condition number of K is below kappa, s is negative, and K + s I is still positive definite.
+    If the condition number of K is below kappa, s is negative. The matrix K + s I is still positive definite.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.optimisation._descent import shift_to_condition_number

@@ -1,4 +1,4 @@
-"""Least squares by gradient descent: the problem, features of kernels, and random problems."""
+"""Least squares by gradient descent: the problem, features computed from a kernel, and random problems."""
 
 import equinox as eqx
 import jax
@@ -27,7 +27,7 @@ class LeastSquares(eqx.Module):
         step: the step size eta.
         steps: the number of steps.
         accuracy: the fraction eps of the first residual that counts as fitted.
-        inputs: the training rows that the features belong to, if these are known. They are used to name equal rows.
+        inputs: the training rows that the features belong to, if known. Error messages use them to name equal rows.
     """
 
     features: Float[Array, "n p"]
@@ -40,18 +40,18 @@ class LeastSquares(eqx.Module):
 
 
 def kernel_features(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Return features U sqrt(a) from the eigensystem of a Gram matrix; negative rounding errors in a become 0."""
+    """Return features U sqrt(a) from the eigenvectors U and eigenvalues a of a Gram matrix. Negative a count as 0."""
     values, vectors = jnp.linalg.eigh(matrix)
     return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
 
 
 def stable_step(features: Float[Array, "n p"]) -> Float[Array, ""]:
-    """Return 1 / lambda_max of the Gram matrix, computed from the largest singular value of the features."""
+    """Return 1 / lambda_max, where lambda_max is the square of the largest singular value of the features."""
     return 1 / jnp.linalg.norm(features, ord=2) ** 2
 
 
 def kernel_least_squares(problem: Regression, steps: int = 100) -> LeastSquares:
-    """Return least squares on the kernel's features of the training rows, from zero with the step 1 / lambda_max."""
+    """Return least squares on kernel features of the training rows, with start 0 and the step 1 / lambda_max."""
     features = kernel_features(problem.gram)
     step = stable_step(features)
     return LeastSquares(features, problem.y, jnp.zeros_like(problem.y), step, steps, inputs=problem.x)
@@ -76,7 +76,7 @@ class KernelDescents(Population[LeastSquares]):
         return LeastSquares(features, rows.y, jnp.zeros_like(rows.y), step, setting["steps"])
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """Use the kernel's features on the training rows, with 100 steps of size 1 / lambda_max."""
+        """Return least squares on kernel features of the training rows, with 100 steps of size 1 / lambda_max."""
         return kernel_least_squares(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
@@ -103,9 +103,9 @@ class DefiniteDescents(Population[LeastSquares]):
         return kernel_least_squares(sampled_regression(key, n=n, t=1, d=5, kernel=setting["kernel"], noise=noise))
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """Use the kernel's features on the training rows.
+        """Return least squares on kernel features of the training rows.
 
-        Rows count as fitted if the residual is a thousandth of the first residual.
+        Rows count as fitted if the residual is at most a thousandth of the first residual.
         """
         return kernel_least_squares(problem) if isinstance(problem, Regression) else None
 
@@ -120,7 +120,7 @@ class DefiniteDescents(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Return why the Gram matrix is singular, if it is singular."""
+        """Return the reason for a singular Gram matrix, or None."""
         return singular_cause(problem.features @ problem.features.T, problem.inputs)
 
 
@@ -138,10 +138,10 @@ class Interpolations(Population[LeastSquares]):
         return LeastSquares(features, y, start, stable_step(features), steps=4000)
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """Fit the kernel's features of up to 64 training and 64 held-out rows to the targets of the training rows.
+        """Return least squares on kernel features of up to 64 training rows.
 
-        Only the first output is used, with a random start. The number of steps is the number that the condition number
-        requires, at most 20,000.
+        The features come from the Gram matrix of up to 64 training and 64 held-out rows. Only the first output is used,
+        with a random start. The number of steps follows from the condition number and is at most 20,000.
         """
         if not isinstance(problem, Regression):
             return None
@@ -178,8 +178,8 @@ class Interpolations(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Return the reason if the training rows' Gram matrix is singular.
+        """Return the reason for a singular Gram matrix of the training rows, or None.
 
-        The number of steps is too small for a singular matrix.
+        If the Gram matrix is singular, no number of steps is enough.
         """
         return singular_cause(problem.features @ problem.features.T, problem.inputs)

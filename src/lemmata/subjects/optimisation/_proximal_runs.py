@@ -1,4 +1,4 @@
-"""Random problems for proximal gradient on a prompt: thresholding, single steps, and runs with errors."""
+"""Random problems for proximal gradient on the examples of a prompt: thresholding, single steps, and inexact runs."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from lemmata.solvers import accelerated_proximal_gradient, proximal_gradient, so
 
 
 class Point(eqx.Module):
-    """A vector z and the level of soft thresholding."""
+    """A vector z and the level of its soft thresholding."""
 
     z: Float[Array, " p"]
     level: Float[Array, ""]
@@ -43,13 +43,13 @@ class Step(eqx.Module):
         return self.features.shape[1] - 1
 
     def exact(self, step: float) -> Float[Array, " p"]:
-        """Return the exact step ST_{step lambda}(rho_t + (2 step/N) Phi^T (y - Phi rho_t))."""
+        """Return ST_{step lambda}(rho_t + (2 step/N) Phi^T (y - Phi rho_t)), where ST_a is soft thresholding at a."""
         residual = self.y - self.features @ self.start
         return soft_threshold(self.start + 2 * step / len(self.y) * (residual @ self.features), step * self.penalty)
 
 
 class Run(eqx.Module):
-    """r runs of proximal gradient from 0 with step 1/(2(n+1)), with errors added after each step.
+    """r runs of proximal gradient from 0 with step 1/(2(n+1)) and n + 1 features. An error is added after each step.
 
     Args:
         features: the features Phi.
@@ -74,7 +74,7 @@ class Run(eqx.Module):
 
     @property
     def iterations(self) -> int:
-        """T."""
+        """The number T of steps."""
         return self.errors.shape[1]
 
     @property
@@ -84,7 +84,9 @@ class Run(eqx.Module):
 
 
 def saturated(prompt: Prompt) -> Prompt:
-    """Return the prompt with all thresholds in [-2, -1 - 1/(2 tau)], where each feature is 1 on the whole ball.
+    """Return the prompt with all thresholds in [-2, -1 - 1/(2 tau)], where tau is the sharpness of the features.
+
+    Each feature is then 1 on the whole unit ball.
 
     Args:
         prompt: any prompt.
@@ -100,15 +102,15 @@ def sampled_step(
 ) -> Step:
     """Draw a step that starts near the representing coefficients rho* of a function of the class.
 
-    The start is rho* shifted by a constant. If all features are 1, the mean residual at rho* is then `ratio` times the
-    mean residual at the start. The penalty is a hundredth of the mean residual.
+    The start is rho* with a constant added to all entries. If all features are 1, the mean residual at rho* is `ratio`
+    times the mean residual at the start. The penalty is a hundredth of the absolute mean residual at rho*.
 
     Args:
         key: the source of randomness.
         family: the class of functions.
         n: the number of features.
         examples: the number of examples N.
-        saturate: whether all features are 1.
+        saturate: whether thresholds are moved until all features are 1.
         ratio: the ratio of the mean residuals at rho* and at the start.
     """
     prompt = sampled_prompt(key, family=family, n=n, examples=examples)
@@ -126,7 +128,7 @@ def run_of(
     reference: Float[Array, " p"],
     errors: Float[Array, "r T p"],
 ) -> Run:
-    """Return the runs with the given errors.
+    """Return the runs of proximal gradient from 0 with the given errors.
 
     Args:
         features: the features Phi.
@@ -143,7 +145,9 @@ def run_of(
 def prompt_with_errors(
     key: Key[Array, ""], *, family: str, n: int, examples: int, iterations: int
 ) -> tuple[Prompt, Float[Array, "r T p"]]:
-    """Draw a prompt, and errors of l_1 norm 1: random errors, and errors that raise the constant's coefficient.
+    """Draw a prompt, and errors of l_1 norm 1 for two runs.
+
+    The errors of the first run are random. The errors of the second run raise the coefficient of the constant.
 
     Args:
         key: the source of randomness.
@@ -160,7 +164,7 @@ def prompt_with_errors(
 
 
 class NormalPoints(Population[Point]):
-    """Standard normal vectors; the level is half the absolute value of a normal number."""
+    """Standard normal vectors. The level is half the absolute value of a standard normal number."""
 
     settings = Space(p=Integer(16, 1, 1000, "entries"))
 
@@ -173,13 +177,13 @@ class NormalPoints(Population[Point]):
 
 
 class SaturatedSteps(Population[Step]):
-    """Steps from points near rho*, on features that are all 1, which have the largest curvature."""
+    """Steps from points near rho*. All features are 1, which gives the objective the largest curvature."""
 
     free = ("start",)
     settings = Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Step:
-        """Draw features whose thresholds are all below the ball."""
+        """Draw features whose thresholds are all so low that the features are 1 on the unit ball."""
         return sampled_step(key, family=setting["family"], n=setting["n"], examples=setting["N"])
 
     def hypotheses(self, problem: Step) -> list[Hypothesis]:
@@ -193,7 +197,7 @@ def _run_space(steps: int, size: float) -> Space:
 
 
 class InexactRuns(Population[Run]):
-    """Runs with random errors, and runs whose errors all point the same way; rho* is the Lasso minimiser.
+    """Runs with random errors, and runs whose errors all have the same direction. Here rho* is the Lasso minimiser.
 
     Attributes:
         steps: the number of steps T.
@@ -207,7 +211,7 @@ class InexactRuns(Population[Run]):
         return _run_space(self.steps, self.size)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Run:
-        """Draw a prompt and errors of the set size; 300 accelerated steps find the minimum."""
+        """Draw a prompt and errors of the set size, and find the minimiser by 300 accelerated steps."""
         sizes = {"n": setting["n"], "examples": setting["N"], "iterations": setting["T"]}
         prompt, errors = prompt_with_errors(key, family=setting["family"], **sizes)
         features, penalty = prompt.prompt, prompt.model.penalty
@@ -223,8 +227,8 @@ class Penalised(eqx.Module):
     """A run, and the least penalty at which its coefficients stay short.
 
     Args:
-        run: proximal gradient with errors; rho* are the representing coefficients of the function f.
-        least: the penalty 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, where z is the noise.
+        run: proximal gradient with errors. Its rho* are the coefficients that represent the function f.
+        least: the penalty 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, with the features phi and the noise z.
         cost: the Barron parameter C_F of the class.
     """
 
@@ -234,9 +238,9 @@ class Penalised(eqx.Module):
 
 
 class PenalisedRuns(Population[Penalised]):
-    """Runs with errors at the smallest allowed penalty; rho* represents the function."""
+    """Runs with errors at the least penalty of `Penalised`. Here rho* represents the function."""
 
-    # Sizes, the class, and the size of the errors.
+    # The settings are n, N, T, the class of functions, and the size of the errors.
     settings = _run_space(48, 1.0)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Penalised:

@@ -1,4 +1,4 @@
-"""Training problems of small linear recurrences: impulse responses, a frequency, and a readout of fixed states."""
+"""Training problems for small linear recurrences: fits of an impulse response, of a frequency, and of a readout."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,9 @@ from lemmata.engine.problems.drawn import Drawn, uniform
 
 
 class ImpulseFit(eqx.Module):
-    """The squared error of c a^k b relative to beta alpha^k at the lags k = 0, ..., n-1, as a function of a, b and c.
+    """Half the squared error of c a^k b as an estimate of beta alpha^k, summed over the lags k = 0, ..., n-1.
+
+    The error is minimised over a, b and c.
 
     Args:
         start: the value of a at the start, where b and c are 0.
@@ -25,7 +27,7 @@ class ImpulseFit(eqx.Module):
     lags: int = eqx.field(static=True)
 
     def response(self, parameters: Float[Array, " 3"]) -> Float[Array, " n"]:
-        """Return c a^k b, by running the recurrence h <- a h from h = b."""
+        """Return c a^k b at all lags k, by running the recurrence h <- a h from h = b."""
         a, b, c = parameters
         one = lambda state, _: (a * state, c * state)
         return jax.lax.scan(one, b, None, length=self.lags)[1]
@@ -37,7 +39,7 @@ class ImpulseFit(eqx.Module):
 
     @property
     def first(self) -> Float[Array, " 3"]:
-        """(a, 0, 0)."""
+        """The parameters (a, 0, 0) at the start."""
         return jnp.stack([self.start, 0.0 * self.start, 0.0 * self.start])
 
 
@@ -58,7 +60,7 @@ class FrequencyFit(eqx.Module):
 
     Args:
         frequency: the target frequency w*.
-        decay: the decay rho; lags are weighted by rho^(2k).
+        decay: the decay rho. Claims weight lag k by rho^(2k) in a sum over all lags; `loss` uses equal weights.
         lags: the number of lags n.
     """
 
@@ -94,10 +96,10 @@ class ReadoutFit(eqx.Module):
 
     Args:
         states: the states h_t of a recurrence with random inputs, one row per time t.
-        seen: 1 at times whose output enters the loss, and 0 at other times.
+        seen: 1 at each time whose output enters the loss, and 0 at other times.
         best: a readout C* that fits all outputs.
         start: the first readout.
-        bend: the size above which residuals enter linearly instead of as squares (Huber's loss).
+        bend: the size above which residuals enter the loss linearly, and not as squares (Huber's loss).
         steps: the number of steps of gradient descent.
     """
 
@@ -109,22 +111,22 @@ class ReadoutFit(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def loss(self, readout: Float[Array, " n"]) -> Float[Array, ""]:
-        """Return Huber's loss of the residuals r = <C - C*, h_t>, summed over the times that are seen."""
+        """Return Huber's loss of the residuals <C - C*, h_t> of a readout C, summed over times where `seen` is 1."""
         size = jnp.abs(self.states @ (readout - self.best))
         return self.seen @ jnp.where(size <= self.bend, size**2 / 2, self.bend * (size - self.bend / 2))
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """The largest curvature of the loss: the top eigenvalue of sum h_t h_t' over the times that are seen."""
+        """The largest curvature of the loss: the top eigenvalue of the sum of h_t h_t' over times where `seen` is 1."""
         return jnp.linalg.norm(self.seen[:, None] * self.states, 2) ** 2
 
 
 class ReadoutFits(Population[ReadoutFit]):
     """States that rotate and contract, with normal inputs.
 
-    In half of the problems, the loss is quadratic and uses every output. In the other problems, the loss uses only the
-    last output, and the start is along the last state h. In these other problems, the loss is linear for residuals
-    above |C_0 - C*| |h| / (2 steps + 1). This value makes descent slowest.
+    In half of the problems, the loss is quadratic and uses every output. In the other half, the loss uses only the last
+    output, and C_0 - C* is a multiple of the last state h, where C_0 is the start. There the loss is linear for
+    residuals above |C_0 - C*| |h| / (2 steps + 1). This value makes descent slowest.
     """
 
     free = ("states", "best", "start")
@@ -147,7 +149,7 @@ class ReadoutFits(Population[ReadoutFit]):
         away = jnp.where(single, states[-1] * jnp.linalg.norm(away) / jnp.linalg.norm(states[-1]), away)
         slowest = jnp.linalg.norm(away) * jnp.linalg.norm(states[-1]) / (2 * steps + 1)
         seen = jnp.where(single, last, True).astype(float)
-        # no residual exceeds the product of these norms, so that the loss is quadratic
+        # no residual exceeds the product of these norms, so the loss is quadratic
         bend = jnp.where(single, slowest, jnp.linalg.norm(away) * jnp.linalg.norm(states))
         return ReadoutFit(states, seen, best, best + away, bend, steps)
 

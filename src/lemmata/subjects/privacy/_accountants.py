@@ -1,4 +1,4 @@
-"""Accountants for training steps on sampled rows: those of the package dp-accounting, and the central limit."""
+"""Privacy accountants for training steps on sampled rows: the package dp-accounting, and a central limit theorem."""
 
 import contextlib
 import logging
@@ -10,14 +10,14 @@ from lemmata.errors import SettingError
 
 from ._gaussian import budget
 
-FINE = 3.0  # the largest budget at which losses have the finest grid; above it, the grid is coarser in proportion
-_GRID, _COARSEST = 1e-4, 50.0  # e^step has to be a number
+FINE = 3.0  # the largest eps with the finest grid of losses; for larger eps, the grid is coarser in proportion
+_GRID, _COARSEST = 1e-4, 50.0  # above 50, e^(grid step) could overflow
 _SMALL_ORDERS = (*(1 + tenth / 10 for tenth in range(1, 100)), *range(11, 64))
 _LARGE_ORDERS = tuple(2**power for power in range(6, 14))
 
 
 def budgets(noise: float, rate: float, steps: int, deltas: Sequence[float]) -> list[float]:
-    """Return the eps of `privacy_spent` at several deltas.
+    """Return for each delta the eps that `privacy_spent` reports.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.
@@ -35,7 +35,7 @@ def budgets(noise: float, rate: float, steps: int, deltas: Sequence[float]) -> l
 
 
 def central_ratio(noise: float, rate: float, steps: int) -> float:
-    """Return mu = rate sqrt(steps (e^(1/noise²) - 1)) of the normal limit of the total privacy loss.
+    """Return mu = rate sqrt(steps (e^(1/noise²) - 1)), the parameter of the normal limit of the total privacy loss.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.
@@ -47,7 +47,7 @@ def central_ratio(noise: float, rate: float, steps: int) -> float:
 
 
 def accountable(noise: float) -> bool:
-    """Return whether dp-accounting can compute with this noise, whose square it uses.
+    """Return whether dp-accounting can compute with this noise. The square of the noise must not over- or underflow.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.
@@ -56,7 +56,7 @@ def accountable(noise: float) -> bool:
 
 
 def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
-    """Return the steps as an event of dp-accounting.
+    """Return the steps as a `DpEvent` of dp-accounting.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.
@@ -65,7 +65,7 @@ def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
         package: the module dp_accounting.
 
     Raises:
-        SettingError: for a noise whose square is not a number of double precision.
+        SettingError: for a noise whose square overflows or underflows in double precision.
     """
     if not accountable(noise):
         raise SettingError(
@@ -78,7 +78,7 @@ def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
 
 
 def by_divergences(event: Any, delta: float, package: Any) -> float:
-    """Return eps by Rényi divergences, at the best order from 1.1 to 8192.
+    """Return eps from Rényi divergences, at the best order found from 1.1 to 8192.
 
     Args:
         event: the steps.
@@ -90,7 +90,7 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
         found, best = spent([*_SMALL_ORDERS, *_LARGE_ORDERS])
         low, high = best / 2, min(2 * best, _LARGE_ORDERS[-1])
         while best > _SMALL_ORDERS[-1] and high - low > max(2, best / 64):
-            # every order gives a bound; the least eps is searched between the powers of 2 around the best one
+            # every order gives a bound; search for the least eps near the best order so far
             orders = sorted({round(low + (high - low) * part / 6) for part in range(7)} | {best})
             eps, best = spent(orders)
             found, place = min(found, eps), orders.index(best)
@@ -99,7 +99,9 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
 
 
 def by_losses(event: Any, package: Any, scale: float) -> Any:
-    """Return the privacy loss distribution, rounded up, on a grid that coarsens with `scale`; None if it is too coarse.
+    """Return the privacy loss distribution on a grid, with losses rounded up, or None.
+
+    The grid is coarser for a larger `scale`. The result is None if the grid would be too coarse.
 
     Args:
         event: the steps.
@@ -111,7 +113,7 @@ def by_losses(event: Any, package: Any, scale: float) -> Any:
 
 
 def eps_of(losses: Any, delta: float) -> float:
-    """Return eps from the privacy loss distribution; infinite if there is none.
+    """Return eps from the privacy loss distribution, or infinity if `losses` is None.
 
     Args:
         losses: the result of `by_losses`.
@@ -124,7 +126,7 @@ def eps_of(losses: Any, delta: float) -> float:
 def _quiet() -> Iterator[None]:
     """Suppress warnings about Rényi orders whose series do not converge.
 
-    dp-accounting leaves these orders out; the other orders give the bound.
+    dp-accounting leaves these orders out. The other orders give the bound.
     """
     log = logging.getLogger("absl")
     level = log.level
@@ -136,7 +138,7 @@ def _quiet() -> Iterator[None]:
 
 
 def accountants(needed: bool) -> Any:
-    """Return the package dp_accounting, or None if it is not installed and not needed.
+    """Return the package dp_accounting, or None if the package is not installed and not needed.
 
     Args:
         needed: whether to raise SettingError if the package is not installed.

@@ -1,4 +1,4 @@
-"""A threshold attack: what the scores of a canary show about the privacy of trainings."""
+"""A threshold attack: a lower bound on eps from scores of a canary in training runs with it and without it."""
 
 import dataclasses
 import math
@@ -15,20 +15,20 @@ from lemmata.errors import DataError, ShapeError
 
 @dataclasses.dataclass(frozen=True)
 class ThresholdAttack:
-    """The best threshold of the scores, and the lower bound on eps that its error rates give.
+    """A threshold of the scores, and the lower bound on eps that its error rates give.
 
     Args:
         eps: the lower bound: with confidence 1 - alpha, the training is not (e, delta)-private for any e below it.
         ceiling: the largest lower bound on eps that this number of held-out scores can give.
-        threshold: the threshold, chosen on the first half of the scores.
-        above: True if the event is a score above the threshold, and False if it is a score at or below it.
+        threshold: the threshold with the best bound on the first half of the scores.
+        above: True if the event is a score above the threshold, and False if the event is a score at or below it.
         member: whether the event is more likely with the canary than without it.
         hits, trials: how often the event happened in held-out runs of the more likely kind, and the number of these
             runs.
         false_hits, false_trials: how often the event happened in the other runs, and the number of these runs.
         likelier: the lower confidence limit of the event's probability in the runs of the more likely kind.
         rarer: the upper confidence limit of the event's probability in the other runs.
-        delta, alpha: the requested values.
+        delta, alpha: the delta and the alpha that were passed to `threshold_attack`.
     """
 
     eps: float
@@ -57,10 +57,11 @@ class ThresholdAttack:
 def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha: float = 0.05) -> ThresholdAttack:
     """Bound eps from below, from independent scores of a canary (a test row) in training runs with it and without it.
 
-    (eps, delta)-privacy requires P(E) <= e^eps Q(E) + delta for every event E. Here P and Q are the distributions with
-    and without the canary, in either order. The event E is a score beyond a threshold. This threshold is chosen on the
-    first half of the scores. On the other half, let p be the lower exact (Clopper-Pearson) confidence limit of P(E),
-    and let q be the upper limit of Q(E), each at alpha/2. Then, with confidence 1 - alpha,
+    (eps, delta)-privacy requires P(E) <= e^eps Q(E) + delta for every event E. Here P and Q are the distributions of
+    the score with and without the canary, in either order. The event E is a score above a threshold, or a score at or
+    below it. The threshold is chosen on the first half of the scores. On the second half, let p be the lower exact
+    (Clopper-Pearson) confidence limit of P(E) at level alpha/2. Let q be the upper limit of Q(E) at level alpha/2.
+    Then, with confidence 1 - alpha,
 
         eps >= log((p - delta)/q).
 
@@ -71,7 +72,7 @@ def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha:
         alpha: the largest allowed probability that the bound is above the true eps.
 
     Raises:
-        ShapeError: for fewer than 4 scores.
+        ShapeError: for fewer than 4 scores of either kind.
         DataError: for scores that are not finite.
         SettingError: for a delta or alpha outside (0, 1).
 
@@ -123,7 +124,7 @@ def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha:
 def _limits(
     hits: np.ndarray, trials: int, others: np.ndarray, size: int, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Limits at alpha/2 for each count: a lower limit of the first probability, and an upper limit of the second."""
+    """Return a lower limit of the first probability and an upper limit of the second, at alpha/2 and for each count."""
     low = np.where(hits > 0, stats.beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
     high = np.where(others < size, stats.beta.isf(alpha / 2, others + 1, np.maximum(size - others, 1)), 1.0)
     return low, high

@@ -1,4 +1,4 @@
-"""Audit the privacy of a training algorithm by many runs with and without a canary (a test row)."""
+"""An audit of the privacy of a training algorithm, by many runs with and without a canary (a test row)."""
 
 import dataclasses
 import math
@@ -23,16 +23,17 @@ _DELTAS = (1e-4, 1e-3, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyAudit:
-    """The eps that runs with and without a canary show, compared with the eps that an accountant promises.
+    """A lower bound on eps from runs with and without a canary, and the eps that an accountant promises.
 
     Args:
         lower: the lower bound: with confidence 1 - alpha, the training is not (e, delta)-private for any e below it.
         upper: the eps of the accountant; None if no noise was given.
-        broken: whether the lower bound contradicts the accountant at some delta. If so, the training differs from its
-            description.
-        contradicted: a delta at which the lower bound contradicts the accountant, the lower bound at this delta, and
-            the accountant's eps at this delta; None if `broken` is false.
-        attack: the threshold attack, with its event, counts, and the largest lower bound that they could have given.
+        broken: whether the lower bound is above the accountant's eps at some delta. If True, the training differs from
+            its description. None if no noise was given.
+        contradicted: the delta at which the lower bound most exceeds the accountant's eps, the lower bound at this
+            delta, and the accountant's eps at this delta. None if `broken` is not True.
+        attack: the threshold attack, with its event, its counts, and the largest lower bound that so many runs can
+            give.
         spent: the result of `privacy_spent`; None if no noise was given.
         trainings: the number of training runs.
         conditions: the conditions for the results.
@@ -85,11 +86,12 @@ def privacy_audit(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> PrivacyAudit:
-    """Train many times with and without a canary, and bound eps from below by how well a score distinguishes the two.
+    """Train many times with and without a canary, and compare a lower bound on eps with an accountant's eps.
 
-    Each run draws one of the canaries; half of the runs append it to the data. A few runs show little at a delta of
-    1e-5. So the lower bound and the accountant's eps are compared at many deltas. This is valid because the
-    accountant's eps must hold at every delta, and the confidence limits of one event hold for all deltas together. A
+    The bound follows from the rates at which a score distinguishes the runs with a canary from the runs without. Each
+    run draws one of the canaries. Half of the runs append this canary to the data. A few runs show little at a delta of
+    1e-5, so the lower bound and the accountant's eps are compared at many deltas. The accountant's eps must hold at
+    every delta, and the confidence limits of one event hold for all deltas together. So this comparison is valid. A
     lower bound above the accountant's eps shows that the implementation is wrong. A lower bound of 0 does not show
     privacy, because the attack may be weak.
 
@@ -99,11 +101,11 @@ def privacy_audit(
         y: the targets of the rows; None if there are none.
         canaries: rows (k, ...) and their targets (k, ...), or None for the targets. By default, the canary is the row
             with the largest norm, combined with the target that differs most from the row's own target.
-        score: score(model, row, target) measures how well a model fits a row, for example minus the loss. By default,
-            the score is model(row, target).
+        score: a function score(model, row, target) that measures the fit of a model to a row, for example minus the
+            loss. By default, the score is model(row, target).
         trainings: the number of training runs in all, at least 8.
-        noise: the noise of `privacy_spent`, if the training is meant to be private; `rate` and `steps` describe the
-            training then.
+        noise: the noise of `privacy_spent`, if the training is meant to be private. With a noise, `rate` and `steps`
+            describe the training, too.
         rate: the probability with which a row takes part in a step.
         steps: the number of steps.
         delta: the delta of (eps, delta)-privacy, inside (0, 1).
@@ -164,7 +166,7 @@ def privacy_audit(
 
 
 def _contradiction(attack: ThresholdAttack, spent: PrivacySpent) -> tuple[float, float, float] | None:
-    """Return the delta at which the bound most exceeds the accountant's eps, the bound, and this eps; None if none."""
+    """Return the delta at which the bound most exceeds the accountant's eps, the bound and the eps, or None."""
     deltas = sorted({spent.delta, *_DELTAS})
     promised = budgets(spent.noise, spent.rate, spent.steps, deltas)
     found = [(delta, attack.at(delta), eps) for delta, eps in zip(deltas, promised, strict=True)]

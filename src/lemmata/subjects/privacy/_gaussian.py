@@ -11,9 +11,9 @@ from lemmata.answers import inside, not_negative, positive
 from lemmata.errors import SettingError
 
 _ROOT_TWO, _ROOT_TWO_PI = math.sqrt(2), math.sqrt(2 * math.pi)
-_FAR = 39.0  # exp(-39²/2) is 0
+_FAR = 39.0  # exp(-39²/2) is 0 in double precision
 _NEAR = 1e-3
-_UNIT = 8 * sys.float_info.epsilon  # what a term of the curve may be off by, relative to its size
+_UNIT = 8 * sys.float_info.epsilon  # the largest relative error of a term of the curve
 _TINY = 1e-300
 _LEAST = 5e-324
 
@@ -26,10 +26,10 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
         delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
 
     which is exact for one release. T releases with the same noise are equivalent to one release with sqrt(T) times the
-    sensitivity. The two terms are computed together, as one density times a difference of Mills ratios. So nothing
-    overflows or cancels for a delta above 1e-300. The answer is rounded up by a bound on its relative rounding error,
-    which is below 1e-9, and below 1e-11 for mu above 0.01. A smaller delta is rounded up to 1e-300, or to the smallest
-    positive number, 5e-324, so the answer is never 0.
+    sensitivity. The two terms are computed together, as one density times a difference of Mills ratios (1 - Phi)/phi,
+    where phi is the normal density. So nothing overflows or cancels for a delta above 1e-300. The answer is rounded up
+    by a bound on its relative rounding error, which is below 1e-9, and below 1e-11 for mu above 0.01. A delta below
+    1e-300 is rounded up to 1e-300 or to 5e-324, the smallest positive number. So the answer is never 0.
 
     Args:
         eps: the eps of (eps, delta)-privacy, at least 0.
@@ -50,7 +50,7 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
 
 
 def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
-    """Return the least eps for which noise N(0, sigma² I) is (eps, delta)-private; it inverts `gaussian_delta`.
+    """Return the least eps for which noise N(0, sigma² I) is (eps, delta)-private, the inverse of `gaussian_delta`.
 
     The result is 0 if delta is at least the total variation 2 Phi(mu/2) - 1, where mu = sensitivity/sigma and Phi is
     the normal distribution function. Otherwise the result is rounded up, so the release is (eps, delta)-private at the
@@ -73,7 +73,7 @@ def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the least sigma that makes the release (eps, delta)-private, rounded up; inverts `gaussian_delta`.
+    """Return the least sigma of noise N(0, sigma² I) that makes a release (eps, delta)-private, rounded up.
 
     Args:
         eps: the eps of (eps, delta)-privacy, at least 0.
@@ -82,7 +82,7 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
 
     Raises:
         SettingError: for a delta outside (0, 1), an eps that is not a finite number of at least 0, and a sensitivity
-            that is not a finite number above 0; also if no sigma of double precision is enough.
+            that is not a finite number above 0. Also if no sigma of double precision is enough.
 
     Example:
         >>> round(gaussian_sigma(1.0, 1e-5), 4), round(gaussian_sigma(100.0, 1e-5), 4)
@@ -110,9 +110,9 @@ def _ratio(sensitivity: float, sigma: float) -> float:
 
 
 def _start(eps: float, ratio: float) -> float:
-    """Return eps/mu - mu/2 with only one rounding, because the density multiplies the rounding error by this number."""
+    """Return s = eps/mu - mu/2, rounded only once, because a rounding error of s is multiplied by s in the density."""
     near = eps / ratio
-    if not near < 1e9 or near < 1e-9:  # far beyond where the density is 0, or without a part in the difference
+    if not near < 1e9 or near < 1e-9:  # the density is 0, or eps/mu does not matter
         return near - ratio / 2
     return float(Fraction(eps) / Fraction(ratio) - Fraction(ratio) / 2)
 
@@ -122,7 +122,7 @@ def curve(eps: float, ratio: float) -> float:
 
     Args:
         eps: the eps of (eps, delta)-privacy.
-        ratio: mu = sensitivity/sigma; 0 and infinity give the limits of the curve.
+        ratio: mu = sensitivity/sigma. For 0 and infinity, the result is the limit of the curve.
     """
     if ratio == 0 or math.isinf(ratio):
         return float(ratio > 0)
@@ -132,8 +132,8 @@ def curve(eps: float, ratio: float) -> float:
     # e^eps Phi(-mu/2 - eps/mu) = phi(start) M(start + mu) with M = (1 - Phi)/phi
     density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
     if ratio < _NEAR:
-        # M(s) - M(s + mu) = -mu M_1(t) - mu³ M_3(t)/24 for t = s + mu/2 and derivatives M_1 = t M - 1 and M_3: the
-        # difference itself cancels
+        # M(s) - M(s + mu) = -mu M_1(t) - mu³ M_3(t)/24 for t = s + mu/2, with the derivatives M_1 = t M - 1 and M_3 of
+        # M. This series avoids the cancellation in the difference.
         middle = eps / ratio
         slope = middle * _mills(middle) - 1
         third = (2 + middle * middle) * slope + middle * _mills(middle)
@@ -154,9 +154,9 @@ def curve_above(eps: float, ratio: float) -> float:
         return value
     near, start = eps / ratio, _start(eps, ratio)
     if start > _FAR:
-        return _LEAST  # the value is below phi(39), which is below the smallest positive number
-    # `start` has a relative error of half an eps, which the density multiplies by |start|; its square has a similar
-    # error
+        return _LEAST  # the value is below phi(39), so below the smallest positive number
+    # `start` has a relative error of half the machine epsilon, and its square has a similar error. Both errors change
+    # the density by a share of up to start² times the machine epsilon.
     density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
     if ratio < _NEAR:
         terms = density * ratio * (1 + near * _mills(near))
@@ -165,7 +165,7 @@ def curve_above(eps: float, ratio: float) -> float:
             float(special.ndtr(-start)) if start < 0 else density * _mills(start)
         )
     slack = _UNIT * (terms + value) + sys.float_info.epsilon * start * start * value
-    rest = ratio**4 * value if ratio < _NEAR else 0.0  # the next term of the difference of Mills ratios is a 16th of it
+    rest = ratio**4 * value if ratio < _NEAR else 0.0  # 16 times the next term of the series of the difference
     return min(1.0, value + slack + rest + _TINY)
 
 
@@ -176,13 +176,13 @@ def budget(delta: float, ratio: float) -> float:
         delta: the delta of (eps, delta)-privacy.
         ratio: mu = sensitivity/sigma.
 
-    The result is infinite if it is above all numbers of double precision.
+    The result is infinite if the least eps is above all numbers of double precision.
     """
     if curve_above(0.0, ratio) <= delta:
         return 0.0
     if math.isinf(ratio):
         return math.inf
-    # delta(eps) is at most the probability that the loss exceeds eps, which is delta at this eps
+    # delta(eps) is at most the probability that the privacy loss exceeds eps, and this probability is delta at `most`
     most = ratio * (ratio / 2 - float(special.ndtri(delta))) * (1 + 1e-9)
     if math.isinf(most):
         return math.inf
@@ -197,10 +197,10 @@ def ratio_for(eps: float, delta: float) -> float:
         delta: the delta of (eps, delta)-privacy, inside (0, 1).
     """
     quantile = -float(special.ndtri(delta))
-    # the root of mu/2 - eps/mu = -quantile, where the loss exceeds eps with probability delta
+    # the mu with mu/2 - eps/mu = -quantile, for which the privacy loss exceeds eps with probability delta
     root = math.hypot(quantile, _ROOT_TWO * math.sqrt(eps))
     low = max(eps / ((root + quantile) / 2) if quantile > 0 else root - quantile, 4 * _LEAST)
-    while curve_above(eps, low) > delta:  # a delta below the rounding errors of the curve
+    while curve_above(eps, low) > delta:  # for a delta below the rounding errors of the curve
         low /= 2
     if low == 0:
         raise SettingError(
@@ -216,13 +216,13 @@ def ratio_for(eps: float, delta: float) -> float:
 
 
 def _settled(excess: Callable[[float], float], low: float, high: float, sense: float) -> float:
-    """Return a root of `excess` between two ends, moved up (sense 1) or down (-1) until `excess` is at most 0."""
+    """Return a root of `excess` between two ends, moved up (sense 1) or down (-1) until `excess` there is at most 0."""
     while sense > 0 and excess(high) > 0:
         high *= 2
     if math.isinf(high):
         return math.inf
     found, report = optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14, full_output=True, disp=False)  # pyright: ignore
-    if not report.converged:  # ends that are hundreds of decades apart
+    if not report.converged:  # because the ends are hundreds of decades apart
         found = _bisected(excess, low, high, sense)
     step = 1e-14
     while excess(found) > 0:
@@ -232,7 +232,7 @@ def _settled(excess: Callable[[float], float], low: float, high: float, sense: f
 
 
 def _bisected(excess: Callable[[float], float], low: float, high: float, sense: float) -> float:
-    """Return a point next to the root, on the side where `excess` is at most 0, by bisection of the logarithm."""
+    """Return a point next to the root where `excess` is at most 0, by bisection of the logarithm of the point."""
     low = max(low, _LEAST)
     for _ in range(70):
         middle = math.sqrt(low) * math.sqrt(high)
@@ -244,5 +244,5 @@ def _bisected(excess: Callable[[float], float], low: float, high: float, sense: 
 
 
 def _mills(t: float) -> float:
-    """(1 - Phi(t))/phi(t)."""
+    """Return the Mills ratio (1 - Phi(t))/phi(t)."""
     return _ROOT_TWO_PI / 2 * float(special.erfcx(t / _ROOT_TWO))

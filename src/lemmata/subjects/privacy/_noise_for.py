@@ -1,4 +1,4 @@
-"""Find the least noise that keeps a privacy budget."""
+"""The least noise with which training steps stay within a privacy budget."""
 
 import dataclasses
 import math
@@ -15,18 +15,18 @@ from ._gaussian import ratio_for
 from ._spent import CLAIMS, PrivacySpent, checked, privacy_spent
 
 _TOLERANCE, _LARGEST = 1e-3, 1e5
-_SEARCH = 4.0  # steps of the grid are so many times larger in a search
+_SEARCH = 4.0  # a search uses a grid whose steps are this many times larger
 
 
 @dataclasses.dataclass(frozen=True)
 class NoiseFor:
-    """The noise that keeps a privacy budget eps.
+    """The noise with which training steps stay within a privacy budget eps.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm. With this noise, `spent` is within the
             budget.
         eps: the budget.
-        too_little: a smaller noise that exceeds the budget. Below rate 1, a slightly coarser accounting shows this.
+        too_little: a smaller noise that exceeds the budget. Below rate 1, this was found with a coarser grid of losses.
         spent: the result of `privacy_spent` for `noise`.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -49,9 +49,9 @@ class NoiseFor:
 def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
     """Return the least noise, rounded up by at most a thousandth, for which DP-SGD steps stay within a budget.
 
-    At rate 1, the noise is sqrt(steps)/mu, where mu comes from the exact Gaussian curve. Below rate 1, solve for the
-    noise at which `privacy_spent` returns the eps of the budget. Then raise this noise until `privacy_spent` returns at
-    most this eps.
+    At rate 1, the noise is sqrt(steps)/mu, where mu comes from the exact Gaussian curve. Below rate 1, the noise is
+    found by a search with a coarser grid of losses. The noise is then raised until `privacy_spent` returns at most the
+    budget.
 
     Args:
         eps: the budget, above 0.
@@ -88,10 +88,10 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
 
     def enough(log_noise: float) -> float:
         rdp = renyi(log_noise)
-        # a coarser grid rounds further up
+        # a coarser grid rounds the losses up further
         return eps - min(rdp, eps_of(by_losses(event(log_noise), package, _SEARCH * max(rdp, FINE)), delta))
 
-    # what is enough for the cheaper accountant is enough; the least noise is a little below
+    # a noise that is enough for the cheaper Rényi accountant is enough; the least noise is a little smaller
     start = math.log(_central_noise(eps, rate, steps, delta))
     high = _climb(lambda log_noise: eps - renyi(log_noise), start, 0.05)
     low, high = _least(enough, _climb(lambda log_noise: renyi(log_noise) - eps, high, -0.02), high)
@@ -101,7 +101,7 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
 
 
 def _climb(wanted: Callable[[float], float], start: float, step: float) -> float:
-    """Return the first of start, start + step, start + 3 step, ... (doubling steps) where `wanted` is at least 0."""
+    """Return the first of start, start + step, start + 3 step, ... (the step doubles) where `wanted` is at least 0."""
     place = start
     while wanted(place) < 0:
         place, step = place + step, 2 * step
@@ -116,7 +116,7 @@ def _climb(wanted: Callable[[float], float], start: float, step: float) -> float
 
 
 def _least(enough: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Return two close points. At the first point the noise is too small, and at the second it is enough."""
+    """Return two close values of log noise. The noise is too small at the first value, and enough at the second."""
     step = 0.02
     while enough(low) >= 0:
         low, high, step = low - step, low, 2 * step

@@ -1,4 +1,4 @@
-"""Compute the privacy budget spent by noisy gradient steps, by several accountants."""
+"""The privacy budget that noisy gradient steps spend, computed by several accountants."""
 
 import dataclasses
 import math
@@ -20,17 +20,18 @@ CLAIMS = (
 
 @dataclasses.dataclass(frozen=True)
 class PrivacySpent:
-    """The eps, at a given delta, that steps with clipped, sampled and noisy gradients have spent.
+    """The eps that steps with clipped, sampled and noisy gradients spend at a given delta.
 
     Args:
-        eps: an upper bound that is certain up to rounding: `exact` if it is given, and otherwise the smaller of `pld`
-            and `rdp`.
-        delta, noise, rate, steps: the arguments.
+        eps: an upper bound that is certain up to rounding: `exact` if `exact` is not None, and otherwise the smaller of
+            `pld` and `rdp`.
+        delta, noise, rate, steps: the arguments of `privacy_spent`.
         exact: the eps of the exact Gaussian curve; None if rows are sampled.
-        pld: the eps by the privacy loss distribution, rounded up; None at rate 1 if dp-accounting is not installed, or
+        pld: the eps from the privacy loss distribution, rounded up. None at rate 1 if dp-accounting is not installed or
             cannot compute with this noise.
-        rdp: the eps by Rényi divergences; None in the same cases.
-        central_limit: the eps if the total privacy loss were normal. It is not a bound; usually it is too small.
+        rdp: the eps from Rényi divergences. None in the same cases as `pld`.
+        central_limit: the eps for a normal total privacy loss. This eps is not a bound and is usually too small. At
+            rate 1, this eps is exact.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -49,9 +50,9 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """The most that one row can change the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+        """The most by which one row can change the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
 
-        It is 1 if eps is infinite or delta is 1.
+        This value is 1 if eps is infinite or delta is 1.
         """
         return 1 - 2 * (1 - self.delta) * math.exp(-self.eps) / (1 + math.exp(-self.eps))
 
@@ -78,16 +79,17 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
     """Compute the eps of DP-SGD steps, which add normal noise to sums of clipped gradients of sampled rows.
 
     Neighbouring data sets differ by one added or removed row. In each step, every row takes part independently with
-    probability `rate`. Its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
-    rate 1, the steps are equivalent to one Gaussian release with mu = sqrt(steps)/noise. So the exact curve of this
-    release is used, and no optional package is needed. Below rate 1, the accountants of dp-accounting are used.
+    probability `rate`. The gradient of each row is clipped to a norm C. Normal noise of standard deviation noise C is
+    added to the sum of gradients. At rate 1, the steps are equivalent to one Gaussian release with mu =
+    sqrt(steps)/noise. The exact curve of this release is used, and no optional package is needed. Below rate 1, the
+    accountants of dp-accounting are used.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.
         rate: the probability with which a row takes part in a step, in (0, 1].
         steps: the number of steps, at least 1.
-        delta: the delta of (eps, delta)-privacy, inside (0, 1). It should be below one over the number of rows,
-            because otherwise publishing a random row counts as private.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1). Choose delta below one over the number of rows, because
+            otherwise publishing a random row counts as private.
 
     Raises:
         SettingError: for settings outside their range, and for a rate below 1 without the optional dependency

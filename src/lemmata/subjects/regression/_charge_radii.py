@@ -1,4 +1,4 @@
-"""Test problems with charge radii: a base model, its errors on measured radii, and the nuclei that are left out."""
+"""Test problems with charge radii of nuclei: a base model, its errors on measured radii, and the left-out nuclei."""
 
 import dataclasses
 import functools
@@ -49,8 +49,8 @@ class MeasuredRadii:
 def measured_radii(least: int = 8) -> MeasuredRadii:
     """Return the table of Angeli and Marinova (2013) from the installed package nucleardatapy, without downloads.
 
-    The package is not imported, because this would import its plots. Only its table is read. Its licence is CC
-    BY-NC-ND 4.0, so lemmata does not contain a copy.
+    The package is not imported, because its import would load its plots. Only the file of the table is read. The
+    licence is CC BY-NC-ND 4.0, so lemmata does not contain a copy.
 
     >>> nuclei = measured_radii()
     >>> len(nuclei.radius), float(nuclei.radius[(nuclei.z == 82) & (nuclei.n == 126)][0])
@@ -70,7 +70,7 @@ def measured_radii(least: int = 8) -> MeasuredRadii:
 
 
 def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
-    """Return the charge radii of a microscopic model in fm, or NaN for a nucleus that is not in its table.
+    """Return the charge radii of a microscopic model in fm, or NaN for a nucleus that the model's table lacks.
 
     >>> radii = model_radii("BSkG4", measured_radii())
     >>> int(np.isnan(radii).sum()), bool(np.nanmax(abs(radii - measured_radii().radius)) < 0.2)
@@ -91,7 +91,7 @@ def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei
 
 
 def isospin_radii(nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
-    """Return R (1 - b (N - Z)/A) A^(1/3), where A = N + Z, with R and b fitted to these nuclei by least squares.
+    """Return the radii R (1 - b (N - Z)/A) A^(1/3), A = N + Z, with R and b fitted to these nuclei by least squares.
 
     >>> nuclei = measured_radii()
     >>> round(float(np.sqrt(np.mean((nuclei.radius - isospin_radii(nuclei)) ** 2))), 4)
@@ -154,13 +154,13 @@ class RadiiTable:
 
     @functools.cached_property
     def place(self) -> dict[tuple[int, int], int]:
-        """The row of a nucleus."""
+        """The row of each nucleus (Z, N)."""
         return {(int(z), int(n)): row for row, (z, n) in enumerate(self.points)}
 
 
 @functools.cache
 def radii_table(base: str) -> RadiiTable:
-    """Return measured nuclei, from oxygen on, with a radius of the base model. BSkG1 to BSkG4 lack neon-17.
+    """Return the measured nuclei, from oxygen on, for which the base model has a radius. BSkG1 to BSkG4 lack neon-17.
 
     Args:
         base: one of `BASES`: the isospin formula fitted to all nuclei, or a model of the optional package.
@@ -175,8 +175,7 @@ class RadiiHalf(eqx.Module):
     """A table of radii in two parts.
 
     Args:
-        choose: the nuclei whose errors are used to choose the hyper-parameters. Only the errors at the other nuclei are
-            reported.
+        choose: the nuclei whose errors choose the hyper-parameters. Only the errors at the other nuclei are reported.
         table: the table of radii.
     """
 
@@ -185,7 +184,7 @@ class RadiiHalf(eqx.Module):
 
 
 class RadiiHalves(Population[RadiiHalf]):
-    """Random halves of the measured nuclei, and a base model.
+    """Random parts of the measured nuclei, by default halves, and a base model.
 
     Args:
         bases: the base models that the claim is about.
@@ -194,7 +193,7 @@ class RadiiHalves(Population[RadiiHalf]):
     bases: tuple[str, ...] = eqx.field(default=BASES, static=True)
 
     def settings(self) -> Space:
-        """The base model, and the share of nuclei whose errors are used to choose the hyper-parameters."""
+        """Return the base model, and the share of nuclei whose errors are used to choose the hyper-parameters."""
         others = tuple(name for name in ("isospin", "BSkG4") if name in self.bases)
         return Space(
             base=Choice("isospin", self.bases, "base model", corners=others),
@@ -221,7 +220,7 @@ class HiddenRadii(eqx.Module):
 
 
 class HiddenShares(Population[HiddenRadii]):
-    """The measured nuclei with the isospin formula as base model. A tenth of the nuclei is hidden."""
+    """The measured nuclei, with the isospin formula as base model. By default, about a tenth of them are hidden."""
 
     settings = Space(share=Real(0.1, 0.0, 0.5, "share of nuclei that are hidden", corners=(0.05, 0.15)))
 
@@ -239,14 +238,15 @@ class HiddenShares(Population[HiddenRadii]):
 
 
 LAST = 4
-_LONG = 9  # isotopes of an element whose last four are hidden
+_LONG = 9  # the least number of isotopes of an element whose last four may be hidden
 
 
 class HiddenEnds(eqx.Module):
     """A table of radii in which the last four isotopes of some elements are hidden.
 
     Args:
-        step: 1 to 4 for a hidden isotope, counted from the last known isotope, and 0 for a known isotope.
+        step: 0 for a known isotope, and 1 to 4 for a hidden isotope, counted from the last known isotope of the
+            element.
         table: the table of radii.
     """
 
@@ -255,12 +255,14 @@ class HiddenEnds(eqx.Module):
 
 
 class HiddenEndsOfChains(Population[HiddenEnds]):
-    """Measured nuclei with the isospin formula; half of the elements with nine or more isotopes lose the last four."""
+    """Measured nuclei with the isospin formula. The last four isotopes of some elements are hidden, by default half of
+    the elements with nine or more isotopes.
+    """
 
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenEnds:
-        """Draw a random set of elements whose size is `share` of the number of long chains."""
+        """Draw a share `share` of the elements with at least nine isotopes. Hide the last four isotopes of each."""
         table = radii_table("isospin")
         chain, steps, count = _ends(table)
         rank = jax.random.permutation(key, count)
@@ -274,7 +276,10 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """Return the long chain of each nucleus, its step among the last four isotopes or 0, and the number of chains."""
+    """Return the chain of each nucleus, its step among the chain's last four isotopes or 0, and the number of chains.
+
+    A chain is an element with at least nine isotopes. Nuclei outside all chains have the chain 0 and the step 0.
+    """
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

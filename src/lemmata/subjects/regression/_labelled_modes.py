@@ -1,4 +1,4 @@
-"""Labels +-1 on grids with known modes: the kernel min(x, x') on an interval, and a tangent kernel on a circle."""
+"""Labels +-1 for kernels with known eigenvectors: min(x, x') on an interval, and a tangent kernel on a circle."""
 
 import functools
 
@@ -10,16 +10,16 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 DECAY = 2.0
-"""The decay beta of both kernels. The eigenvalues of K/n fall like i^-beta."""
-_MOST, _REFERENCE = 0.9, 1024  # the largest |2 eta - 1|, and the grid on which it is taken
+"""The decay beta of both kernels: the eigenvalues of K/n, in descending order i, fall like i^-beta."""
+_MOST, _REFERENCE = 0.9, 1024  # the largest |2 eta - 1| on a grid, and the number of points of this grid
 
 
 @functools.lru_cache(maxsize=8)
 def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
     """Return eigenvalues and eigenvectors of min(x_j, x_k)/n at x_j = j / (n + 1/2), in closed form.
 
-    The inverse of the matrix is the second difference with a free right end. So the eigenvectors are sin((i - 1/2) pi
-    x_j), and the eigenvalues are 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
+    The inverse of the matrix is the second-difference matrix with a free right end. So the eigenvectors are sin((i -
+    1/2) pi x_j), and the eigenvalues are 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
     """
     index, x = np.arange(1, n + 1) - 0.5, np.arange(1, n + 1) / (n + 0.5)
     values = 1 / (4 * n * (n + 0.5) * np.sin(index * np.pi / (2 * n + 1)) ** 2)
@@ -27,7 +27,7 @@ def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 
 class LabelledModes(eqx.Module):
-    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on n points; P(label +1) = eta.
+    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on n points, with eta = P(label +1) and modes e_i.
 
     Args:
         signs: the signs of the modes, as many as the largest grid has.
@@ -42,7 +42,7 @@ class LabelledModes(eqx.Module):
     depth: int = eqx.field(static=True, default=1)
 
     def at_size(self, n: int) -> Float[np.ndarray, " n"]:
-        """Return the target on n points of the interval, scaled so that its largest size on 1024 points is 0.9."""
+        """Return the target on n points of the interval. On 1024 points, its largest absolute value would be 0.9."""
         return _MOST * self._series(n) / np.abs(self._series(_REFERENCE)).max()
 
     def _series(self, n: int) -> Float[np.ndarray, " n"]:
@@ -56,7 +56,7 @@ def labels_of(f: Float[np.ndarray, "*shape n"], rng: np.random.Generator) -> Flo
 
 
 class IntervalTargets(Population[LabelledModes]):
-    """Targets with random signs of all modes, and smoothness from 1/2 to 1."""
+    """Targets with random signs of all modes, and smoothness from 0.5 to 1.2."""
 
     n: int = 2400
 
@@ -76,7 +76,7 @@ class IntervalTargets(Population[LabelledModes]):
 
 
 class CosineLabels(eqx.Module):
-    """The target cos 2 pi x on the grid of n points of the interval; its smoothness s is 1/2 for min(x, x')."""
+    """The target cos 2 pi x on the grid of n points of the interval. For min(x, x'), its smoothness s is 1/2."""
 
     n: int = eqx.field(static=True)
 
@@ -87,7 +87,7 @@ class CosineLabels(eqx.Module):
 
 
 class CosineTargets(Population[CosineLabels]):
-    """One fixed target, from which labels are drawn."""
+    """The one target `CosineLabels`, from which labels are drawn."""
 
     settings = Space(n=Integer(5000, 5000, 5000, "number of points, as in the source"))
 
@@ -115,15 +115,16 @@ class CircleTargets(Population[LabelledModes]):
 
 
 class Bumps(eqx.Module):
-    """Targets +-h on m equal pieces of [0, 1], with signs drawn from a seed. h is a bump of the order r, so s = 1 and
-    beta = 2 r.
+    """Targets +-h on equal pieces of [0, 1], with signs drawn from a seed.
+
+    The function h is a bump of order r, so s = 1 and beta = 2 r.
     """
 
     seed: Float[np.ndarray, " two"]
     r: int = eqx.field(static=True)
 
     def height(self, n: int) -> float:
-        """n^(-r / (2r + 1)): with n^(1/(2r+1)) pieces, the norm in H^r stays bounded."""
+        """Return n^(-r / (2r + 1)). With n^(1/(2r+1)) pieces, the norm in H^r stays bounded."""
         return float(n) ** (-self.r / (2 * self.r + 1))
 
     def shape(self, t: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
@@ -132,7 +133,7 @@ class Bumps(eqx.Module):
 
 
 class BumpTargets(Population[Bumps]):
-    """Bumps with random signs that n labels cannot determine with certainty."""
+    """Bumps with random signs. The bumps are so low that n labels cannot determine the signs with certainty."""
 
     settings = Space(r=Integer(1, 1, 3, "Sobolev order", corners=(1, 3)))
 
@@ -140,7 +141,7 @@ class BumpTargets(Population[Bumps]):
         return Bumps(np.asarray(jax.random.key_data(key), float), setting["r"])
 
     def hypotheses(self, problem: Bumps) -> list[Hypothesis]:
-        """The order r is so large that all functions in H^r are continuous."""
+        """Check that r is at least 1. All functions in H^r are then continuous."""
         return [
             Hypothesis(
                 "r is at least 1", problem.r, ">=", 1, "for r > 1/2, H^r on the line is the function space of a kernel"

@@ -1,8 +1,8 @@
-"""Fit the errors of base models of charge radii by five kinds of kernels, and compute the errors at left-out nuclei.
+"""Kernel fits of the errors of base models of charge radii, and the errors of these fits at left-out nuclei.
 
 Let K be the Gram matrix of all nuclei, let Q = (K + ridge I)^-1, and let y be the targets. Fit all nuclei except the
-nuclei of a set S. The errors of this fit at S are Q_SS^-1 (Q y)_S. For the nuclei outside S alone, the inverse is
-their block of Q - Q_S Q_SS^-1 Q_S'. So the inverse for all nuclei is enough for every set S.
+nuclei of a set S. The errors of this fit at S are Q_SS^-1 (Q y)_S. The inverse for the nuclei outside S is their block
+of Q - Q_S Q_SS^-1 Q_S'. So the inverse for all nuclei is enough for every set S.
 """
 
 import functools
@@ -18,20 +18,20 @@ from lemmata.kernels import RBF, OddEvenKernel, gram
 from lemmata.subjects.regression._charge_radii import BASES, RadiiTable, radii_table
 
 _RIDGES = (0.0005, 0.0016, 0.005, 0.016)
-# Length scales in steps of about 3/2, weights and ridges of about 3. The odd-even kernel has four hyper-parameters, the
-# Gaussian with separate length scales for Z and N three, the Gaussian two. With the parity of N, the odd-even kernel
-# has six.
+# Neighbouring length scales differ by a factor of about 3/2, and neighbouring weights and ridges by about 3. The last
+# number is the ridge. The Gaussian ("smooth") has two hyper-parameters, and the Gaussian with separate length scales
+# for Z and N has three. The odd-even kernel has four, and with the parity of N six.
 GRIDS = {
     "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
     "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     "two scales": list(itertools.product((0.67, 1.0, 1.5), (4.5, 7.0), _RIDGES[1:])),
-    # the odd-even kernel that uses only the parity of Z; it has as many hyper-parameters, but no pairing of neutrons
+    # the odd-even kernel with the parity of Z only: the same hyper-parameters, without the parity of the neutron number
     "parity of Z": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
-    # two length scales, and the parity of N with two of its own
+    # two length scales for Z and N, and two further length scales for the parity of N
     "parity of N": list(itertools.product((1.0,), (7.0,), (0.67, 1.0), (1.5,), (0.03, 0.1), (0.0016, 0.005))),
 }
 
-# The setting of each grid with the least leave-one-out error over all nuclei, for the isospin formula.
+# For the isospin formula, the setting of each grid with the least leave-one-out error over all nuclei.
 CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two scales": (1.0, 7.0, 0.016)}
 
 
@@ -59,7 +59,7 @@ def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray,
 
 
 def _inverses(kind: str, points: Float[np.ndarray, "n 2"]) -> Iterator[Float[np.ndarray, "n n"]]:
-    """Yield (K + ridge I)^-1 of the nuclei for every setting of the grid."""
+    """Yield (K + ridge I)^-1 of all nuclei, for one setting of the grid after the other."""
     for lengths, settings in itertools.groupby(GRIDS[kind], key=lambda setting: setting[:-1]):
         kernel = matrix(kind, (*lengths, 0.0), points)
         for setting in settings:
@@ -73,7 +73,10 @@ def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], 
 
 @functools.cache
 def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
-    """Return left-out errors by base model. Base models with the same number of nuclei have the same nuclei."""
+    """Return the leave-one-out errors for each base model with `count` nuclei.
+
+    Base models with the same number of nuclei have the same nuclei.
+    """
     tables = [table for table in map(radii_table, BASES) if len(table.radius) == count]
     rests = np.stack([table.rest for table in tables], axis=1)
     errors = np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind, tables[0].points)])
@@ -86,7 +89,10 @@ def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
 
 
 def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -> float:
-    """Choose the setting by left-out errors at `choose`; return the root mean square error at the other nuclei."""
+    """Return the root mean square of leave-one-out errors at the nuclei outside `choose`.
+
+    The setting of the kernel has the least leave-one-out errors at the nuclei `choose`.
+    """
     errors = left_out(table, kind)
     setting = np.argmin(np.mean(errors[:, choose] ** 2, axis=1))
     return float(np.sqrt(np.mean(errors[setting, ~choose] ** 2)))
@@ -94,12 +100,12 @@ def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -
 
 @functools.cache
 def _best_inverse(table: RadiiTable, kind: str) -> Float[np.ndarray, "n n"]:
-    """Return (K + ridge I)^-1 of all nuclei, with the hyper-parameters that are best for the isospin formula."""
+    """Return (K + ridge I)^-1 of all nuclei, with the hyper-parameters in `CHOSEN`."""
     return inverse(matrix(kind, CHOSEN[kind], table.points), CHOSEN[kind][-1])
 
 
 def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
-    """Return the errors at hidden nuclei of a fit to the other nuclei."""
+    """Return the errors at the hidden nuclei of a fit to all other nuclei."""
     own = _best_inverse(table, kind)
     return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
 
@@ -109,7 +115,7 @@ def chosen_on_known(
 ) -> tuple[tuple[float, ...], Float[np.ndarray, " hidden"]]:
     """Fit the nuclei that are not hidden. Return the setting, and the errors of the fit at the hidden nuclei.
 
-    The setting is the one on the grid with the least leave-one-out error over the nuclei that are not hidden.
+    This setting of the grid has the least leave-one-out error over the nuclei that are not hidden.
     """
     found = []
     for (own, fitted), setting in zip(_kept(table, kind), GRIDS[kind], strict=True):

@@ -1,4 +1,4 @@
-"""Test problems with noisy values at scattered points, and other points at which the function is evaluated."""
+"""Test problems with noisy values at scattered points, and other points at which fits are evaluated."""
 
 import equinox as eqx
 import jax
@@ -9,18 +9,21 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 def squared_gaps(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """Return |x_i - z_j|², computed from differences."""
+    """Return |x_i - z_j|² for all pairs of points, computed from the differences x_i - z_j."""
     return np.sum((x[:, None] - z[None]) ** 2, axis=2)
 
 
 def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """Return r² ln r for all pairs of points."""
+    """Return r² ln r for all pairs of points, where r is the distance."""
     squares = squared_gaps(x, z)
     return squares * np.log(np.where(squares > 0, squares, 1.0)) / 2
 
 
 def power(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"], exponent: float) -> Float[np.ndarray, "n m"]:
-    """Return -r^e for e below 2, and r^e for e between 2 and 4; both are positive definite with an affine drift."""
+    """Return -r^e for e below 2 and r^e otherwise. For e below 4, both are conditionally positive definite.
+
+    They are positive definite on weights that annihilate affine functions.
+    """
     return (-1.0 if exponent < 2 else 1.0) * squared_gaps(x, z) ** (exponent / 2)
 
 
@@ -30,19 +33,19 @@ def affine_columns(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n p"]:
 
 
 def complement(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
-    """Return orthonormal columns. They span the weights that annihilate affine functions of the points."""
+    """Return orthonormal columns, which span the weights that annihilate affine functions of the points."""
     return np.linalg.qr(affine_columns(x), mode="complete")[0][:, x.shape[1] + 1 :]
 
 
 class ScatteredValues(eqx.Module):
-    """Values y_i at points x_i with noise of variance v_i, other points z, a rotation, a shift and a magnification.
+    """Values y_i at points x_i with noise of variance v_i, other points z, a rotation, a magnification and a shift.
 
     Args:
         x: the points x_i.
         y: the values y_i.
         noise: the noise variances v_i.
         z: the other points.
-        turn: an orthogonal matrix.
+        turn: the orthogonal matrix of the rotation.
         shift: the shift of the points.
         magnification: the factor s.
         exponent: the exponent e of a covariance r^e, in (0.5, 1.5) or (2.5, 3.5).
@@ -62,7 +65,11 @@ class ScatteredValues(eqx.Module):
         return self.magnification * points @ self.turn.T + self.shift
 
     def conditioning(self, K: Float[np.ndarray, "n n"]) -> float:
-        """The condition number of K + noise with an affine drift, times the condition number of the drift."""
+        """Return the product of two condition numbers: of K + noise on the span of `complement`, and of the affine
+        drift.
+
+        The second factor is the condition number of the Gram matrix of the affine columns.
+        """
         basis = complement(self.x)
         values = np.abs(np.linalg.eigvalsh(basis.T @ (K + np.diag(self.noise)) @ basis))
         return float(values.max() / values.min() * np.linalg.cond(affine_columns(self.x)) ** 2)
@@ -78,7 +85,7 @@ class ScatteredSamples(Population[ScatteredValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredValues:
-        """Draw points, values and noise; magnifications from 1/3 to 3, and shifts as large as the ball."""
+        """Draw points, values and noise, a magnification from 1/3 to 3, and a standard normal shift."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d = setting["n"], setting["d"]
         points = rng.normal(size=(n + 5, d))
@@ -106,7 +113,7 @@ class ScatteredSamples(Population[ScatteredValues]):
 
 
 class DiscPoints(eqx.Module):
-    """Points in a disc of the plane of radius R, and the parameter b of a covariance r² (ln r - b) + c."""
+    """Points in a disc of radius R in the plane, and the parameter b of a covariance r² (ln r - b) + c."""
 
     x: Float[np.ndarray, "n 2"]
     radius: float
@@ -119,9 +126,7 @@ class FilledDiscs(Population[DiscPoints]):
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DiscPoints:
-        """R varies over a factor of 9, and b - ln R is between 1 and 3. Each ring is turned at random and made smaller
-        by up to 3 %.
-        """
+        """Draw R from 1/3 to 3, and b - ln R from 1 to 3. Turn each ring at random, and shrink it by up to 3 %."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         rings = setting["rings"]
         radius = 3 ** rng.uniform(-1, 1)

@@ -1,4 +1,6 @@
-"""Test problems: splines with the covariance r²(ln r - b) + c at points of a ball or a hyperoctahedron."""
+"""Test problems: splines with the covariance r²(ln r - b) + c of the distance r, at points of a ball or
+hyperoctahedron.
+"""
 
 import equinox as eqx
 import jax
@@ -10,7 +12,7 @@ from lemmata.subjects.splines import Hyperoctahedron, SplineCovariance
 
 
 def level_for(slope: Float[Array, ""]) -> Float[Array, ""]:
-    """Return c = 16 b², eleven times the least c for hyperoctahedra; b = 5 gives 400, as in the public code."""
+    """Return c = 16 b², eleven times the least c for hyperoctahedra. For b = 5, c is 400, as in the public code."""
     return 16 * slope**2
 
 
@@ -20,7 +22,7 @@ def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
 
 
 class SplineValues(eqx.Module):
-    """Values at points, the places at which the splines through these values are evaluated, and a cotangent.
+    """Values at points, the places at which splines through these values are evaluated, and a cotangent of the results.
 
     Args:
         points: the points t.
@@ -54,7 +56,7 @@ class SplineValues(eqx.Module):
 
 
 class SplinePackages(Population[SplineValues]):
-    """Points in the unit ball or of a hyperoctahedron; values, places of evaluation and cotangents are normal.
+    """Points in the unit ball or of a hyperoctahedron, with normal values, places of evaluation and cotangents.
 
     Args:
         octahedron: whether the points are the points of the hyperoctahedron.
@@ -69,7 +71,7 @@ class SplinePackages(Population[SplineValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
-        """Draw scattered points uniformly from the ball, normal values, and b from 2.5 to 8."""
+        """Draw scattered points uniformly from the ball, normal values, places and cotangents, and b from 2.5 to 8."""
         keys = jax.random.split(key, 6)
         p, nodes = setting["p"], setting["nodes"]
         direction = jax.random.normal(keys[0], (nodes, p))
@@ -93,7 +95,7 @@ class SplinePackages(Population[SplineValues]):
 
 
 class ScatteredPoints(eqx.Module):
-    """N points t of R^p, places z around which splines are evaluated, and one step h for each place."""
+    """N points t of R^p, places z around which splines are evaluated, and one step h away from each place."""
 
     points: Float[Array, "N p"]
     z: Float[Array, "n p"]
@@ -103,19 +105,22 @@ class ScatteredPoints(eqx.Module):
 class GenericPoints(Population[ScatteredPoints]):
     """Points, places of evaluation and steps from normal distributions. There are two places for each point."""
 
-    # More points than inputs, and at most as many.
+    # One extra setting has more points than inputs, and the other has as many points as inputs.
     settings = Space(
         p=Integer(8, 1, 40, "inputs", corners=(4, 24)), nodes=Integer(16, 3, 60, "points", corners=(8, 24))
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredPoints:
-        """Draw everything from normal distributions, scaled so that distances are of the order of 1."""
+        """Draw points, places and steps from normal distributions, scaled so that distances are of the order of 1."""
         p, nodes = setting["p"], setting["nodes"]
         drawn = jax.random.normal(key, (5 * nodes, p)) / p**0.5
         return ScatteredPoints(drawn[:nodes], drawn[nodes : 3 * nodes], drawn[3 * nodes :])
 
     def hypotheses(self, problem: ScatteredPoints) -> list[Hypothesis]:
-        """The points are in general position: no point is an affine combination of fewer than p + 1 others."""
+        """Check that the points span min(N, p + 1) affine dimensions, as points in general position do.
+
+        In general position, no point is an affine combination of fewer than p + 1 others.
+        """
         n, p = problem.points.shape
         affine = jnp.concatenate([jnp.ones((n, 1)), problem.points], axis=1)
         least = jnp.linalg.svd(affine, compute_uv=False)[-1]
@@ -124,7 +129,7 @@ class GenericPoints(Population[ScatteredPoints]):
 
 
 class IdentityStack(eqx.Module):
-    """A chain of packages that have the values gamma t at the points t of a hyperoctahedron, a start and a readout.
+    """A chain of packages (sets of splines) with the values gamma t at the points t of a hyperoctahedron.
 
     Args:
         start: the start z, in R^p.
@@ -148,15 +153,15 @@ class IdentityStacks(Population[IdentityStack]):
     """Starts in a random direction with a norm from 0.4 to 1.2.
 
     Args:
-        most: the number of inputs of the widest package. A claim may use the first p of these inputs, scaled to the
-            same norm.
+        most: the number of inputs of the widest package. A claim may use only the first p coordinates of the start,
+            scaled to the same norm.
         low, high: the range of gamma.
     """
 
     most: int = eqx.field(static=True, default=64)
     low: float = eqx.field(static=True, default=1.0)
     high: float = eqx.field(static=True, default=1.0)
-    # Nothing to vary: b, norm and scale are drawn.
+    # There is nothing to set, because b, the norm and the scale are drawn.
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IdentityStack:

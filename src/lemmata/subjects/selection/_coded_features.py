@@ -1,4 +1,4 @@
-"""Test problems for coding rates: random feature vectors, some with equal second moments in all directions."""
+"""Test problems for coding rates: random feature vectors. Some have equal second moments in all directions."""
 
 import equinox as eqx
 import jax
@@ -9,13 +9,14 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class CodedFeatures(eqx.Module):
-    """A set of n feature vectors, the number of labelled vectors, a distortion, and each row's entropy of classes.
+    """A set of n feature vectors with a distortion, the entropy of the classes at each vector, and the labelled
+    vectors.
 
     Args:
         features: the matrix Z, one row for each vector.
         eps: the distortion.
         entropies: the entropy of the classes at each row, between 0 and 1.
-        labelled: the number of first rows whose labels are known.
+        labelled: the number m of labelled rows; these are the first m rows.
         count: the number of rows to choose.
     """
 
@@ -32,18 +33,22 @@ class CodedFeatures(eqx.Module):
 
     @property
     def noise(self) -> Float[Array, ""]:
-        """The number n eps² / d, with which the coding rate is 1/2 log det(I + Z Z' / noise)."""
+        """The noise n eps² / d, for which the coding rate is 1/2 log det(I + Z Z' / noise)."""
         n, d = self.features.shape
         return n * self.eps**2 / d
 
     @property
     def unsure(self) -> Float[Array, " n"]:
-        """Noise for each row, which is larger if the row's entropy is larger."""
+        """The noise of each row, which is larger if the entropy of the row is larger."""
         return self.noise * (1 + self.entropies)
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """The condition number n (n + tr K / noise): an error of n eps |I + K/noise|, and an inverse of at most 1."""
+        """A bound n (n + tr K / noise) on the amplification of rounding errors, where K is the Gram matrix.
+
+        Rounding errors of I + K/noise are at most n |I + K/noise| times the machine epsilon, and the inverse has a norm
+        of at most 1.
+        """
         n = len(self.features)
         return n * (n + jnp.trace(self.gram) / self.noise)
 
@@ -56,8 +61,8 @@ class FeatureClouds(Population[CodedFeatures]):
     """Normal vectors with unequal spreads. In half of the problems, they are transformed to equal second moments.
 
     Args:
-        trap: whether the half of the problems with equal second moments is replaced. The replaced problems have as many
-            unit axes as chosen rows, and a longer vector along the sum of the axes. If the distortion is small, the
+        trap: whether the half of the problems with equal second moments is replaced. The replacements contain as many
+            unit vectors along axes as chosen rows, and a longer vector along their sum. If the distortion is small, the
             best set does not contain this longer vector.
         even: whether second moments are equal in all problems.
     """
@@ -76,7 +81,7 @@ class FeatureClouds(Population[CodedFeatures]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CodedFeatures:
-        """Draw spreads from 1/4 to 1, and a distortion from a tenth of the largest distortion to the largest."""
+        """Draw spreads from 1/4 to 1, and a distortion from 0.1 to 1, or from 0.01 to 0.1 with `trap`."""
         keys = jax.random.split(key, 4)
         n, d = setting["n"], setting["d"]
         drawn = jax.random.normal(keys[0], (n, d))

@@ -1,4 +1,4 @@
-"""Coding rates: how many nats are needed to describe features, or points with a kernel, up to a distortion."""
+"""Coding rates: the number of nats that describe features, or points with a kernel, up to a distortion."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,12 +11,13 @@ _ROUNDING = 16.0  # the multiple of n eps |K| by which an eigenvalue may be belo
 
 
 def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) -> Float[Array, ""]:
-    """Return R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) in nats, for the n rows of Z, of dimension d.
+    """Return R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) in nats, for an n x d matrix Z of features.
 
     Take a normal vector with the second moments Z'Z/n of the rows, and add normal noise of variance eps²/d to each
-    coordinate. R is the mutual information of the vectors before and after. So R is at least the smallest number of
-    nats that describe the normal vector up to the squared error that the noise leaves. The two numbers are equal if all
-    eigenvalues of Z'Z are equal. By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
+    coordinate. R is the mutual information of the vectors before and after the noise is added. Consider the least
+    squared error of an estimate of the vector before from the vector after. R is at least the smallest number of nats
+    that describe the normal vector up to this error. R equals this smallest number if all eigenvalues of Z'Z are equal.
+    By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
 
     Args:
         features: the matrix Z.
@@ -48,20 +49,20 @@ def kernel_coding_rate(
     """Return R(K, eps) = 1/2 log det(I + d / (n eps²) K) in nats, for n points with Gram matrix K.
 
     The rate uses only inner products of features. So a kernel can replace these products, for example the tangent
-    kernel of a proxy network. If d / (n eps²) = 1 / noise, R is the information that values at the points with this
-    noise variance give about a Gaussian process with covariance K.
+    kernel of a proxy network (see `proxy_tangent_gram`). Let the noise variance be n eps² / d. Then R is the
+    information that noisy values at the points give about a Gaussian process with covariance K.
 
     Args:
         gram: the Gram matrix K, positive semidefinite.
         eps: the distortion, above 0.
-        dimension: the dimension d of the features. For a kernel with infinitely many features, use 1; then the noise
+        dimension: the dimension d of the features. For a kernel with infinitely many features, use 1. Then the noise
             variance is n eps².
 
     Raises:
         SettingError: for an eps or a dimension that is not positive.
         ShapeError: if K is empty or not square and symmetric up to rounding.
-        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding. A traced K is not
-            checked.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding errors. A K that JAX
+            traces is not checked.
         DataError: for entries that are not finite.
 
     Example:

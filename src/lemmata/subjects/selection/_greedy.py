@@ -1,4 +1,4 @@
-"""Choose points greedily for a large determinant of their Gram matrix, by a Cholesky factorisation with pivots."""
+"""A greedy choice of points for a large determinant of their Gram matrix, by a Cholesky factorisation with pivots."""
 
 from functools import partial
 
@@ -17,14 +17,14 @@ def greedy_log_determinant(
     *,
     allowed: Bool[Array, " points"] | None = None,
 ) -> tuple[Int[Array, " count"], Float[Array, " count"]]:
-    """Choose points one by one. Each adds most to log det(K_S + D_S), where D is the diagonal noise matrix.
+    """Choose points one by one. Each new point of the set S adds most to log det(K_S + D_S), with diagonal noise D.
 
-    Take the Cholesky factorisation of K + D at the chosen points, and let l_i be row i of the factor. Point i adds the
-    logarithm of its pivot k_ii + d_i - |l_i|². The pivot is the variance of a noisy value at the point, given noisy
-    values at the chosen points. Each pivot updates the rows of all candidates, so choosing c of n points takes n c²
-    operations. With one noise for all points, the sum of log(pivot / noise) = log det(I + K_S / noise) is a monotone
-    submodular function of the set. So the greedy choice reaches at least 1 - 1/e of the maximum of this sum (Nemhauser,
-    Wolsey and Fisher, 1978). Of tied candidates, the first is chosen.
+    Extend the Cholesky factor of K + D at the chosen points to all candidates, and let l_i be the row of candidate i. A
+    chosen candidate i adds the logarithm of its pivot k_ii + d_i - |l_i|². The pivot is the variance of a noisy value
+    at the point, given noisy values at the chosen points. After each choice, the rows of all candidates are updated, so
+    choosing c of n points takes n c² operations. With one noise for all points, the sum of log(pivot / noise) = log
+    det(I + K_S / noise) is a monotone submodular function of the set. So the greedy choice reaches at least 1 - 1/e of
+    the maximum of this sum (Nemhauser, Wolsey and Fisher, 1978). Of tied candidates, the first is chosen.
 
     Args:
         gram: the Gram matrix K of all candidates, positive semidefinite.
@@ -36,10 +36,10 @@ def greedy_log_determinant(
         The chosen rows in their order, and the pivot of each.
 
     Raises:
-        ShapeError: if K is not square and symmetric, or noise or `allowed` have another length.
+        ShapeError: if K is not square and symmetric, or `noise` or `allowed` has another length.
         SettingError: for a count outside 1..m, where m is the number of allowed candidates, or a noise that is not
             positive.
-        NotPositiveDefiniteError: if a pivot is not above 0. Traced pivots are not checked.
+        NotPositiveDefiniteError: if a pivot is not above 0. Pivots that JAX traces are not checked.
         DataError: for entries that are not finite.
 
     Example:

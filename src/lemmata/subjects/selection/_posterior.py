@@ -22,8 +22,8 @@ def posterior_gram(
     """Return K - K_L (K_LL + noise I)^-1 K_L', the covariance at all points given noisy values at labelled points.
 
     Here L is the set of labelled points, and the prior is the Gaussian process with covariance K. The result is the
-    Schur complement of K_LL + noise I. It is positive semidefinite if K is. Points near labelled points have a small
-    posterior variance. So a choice by this variance prefers points that are far from labelled points.
+    Schur complement of K_LL + noise I. If K is positive semidefinite, so is the result. Points near labelled points
+    have a small posterior variance. So a choice by this variance prefers points that are far from labelled points.
 
     Args:
         gram: the Gram matrix K of all points, including the labelled points.
@@ -64,15 +64,16 @@ def proxy_tangent_gram(
     steps: int = 10,
     rate: float = 0.02,
 ) -> Float[Array, "n n"]:
-    """Train a small network for a few steps to predict a model's outputs from its features; return the tangent kernel.
+    """Return the tangent kernel of a proxy, a small network that is trained to predict a model's outputs from its
+    features.
 
-    A dense network with SiLU between its layers is trained by a few full steps of Adam on the squared error to the
-    outputs. The kernel is a mean over outputs of a sum over layers. Each layer adds the entrywise product of two Gram
-    matrices: the Gram matrix of the layer's inputs, and the Gram matrix of the derivatives with respect to the layer's
-    outputs. So Jacobians are never formed.
+    The proxy is a dense network with SiLU between its layers. It is trained by a few full-batch steps of Adam on the
+    squared error to the outputs. The kernel is a mean over the proxy's outputs of a sum over layers. Each layer adds
+    the entrywise product of two Gram matrices: of the layer's inputs, and of the derivatives with respect to the
+    layer's outputs. So Jacobians are never formed.
 
     Args:
-        features: the standardised features of a model, which may be too large to be differentiated.
+        features: the standardised features of a model. The model itself is not differentiated, so it may be large.
         outputs: the outputs of this model, one row for each point.
         key: the random key of the initial weights.
         widths: the widths of the hidden layers.

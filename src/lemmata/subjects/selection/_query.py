@@ -1,4 +1,4 @@
-"""Choose the rows of a pool to label next for a fitted model of scikit-learn."""
+"""The choice of the rows of a pool to label next, for a fitted model of scikit-learn."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ def query(
     entropy_weight: float = 0.0,
     seed: int = 0,
 ) -> Int[np.ndarray, " count"]:
-    """Return the rows of a pool to label next, in the order of the choice; see `select` for the rules.
+    """Return the indices of the rows of a pool to label next, in the order of the choice. See `select` for the rules.
 
     Rows are standardised by the mean and standard deviation of pool and labelled rows together. By default, the kernel
     is the tangent kernel of a ReLU network with one hidden layer. "coding rate" does not use the model unless
@@ -41,8 +41,8 @@ def query(
         labelled: the rows that have labels, which the choice should not repeat.
         rule: one of `RULES`.
         kernel: the kernel of standardised rows.
-        noise: the noise variance of a label, as a share of the kernel's mean diagonal.
-        entropy_weight: the weight of the classes' entropy on the diagonal.
+        noise: the noise variance of a label, as a share of the mean diagonal entry of the kernel matrix.
+        entropy_weight: the weight of the entropy of the class probabilities on the diagonal of the kernel matrix.
         seed: the random seed of rules that draw rows.
 
     Raises:
@@ -66,7 +66,7 @@ def query(
         raise ShapeError("pool and labelled rows", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
     rows = np.concatenate([pool, known])
     check_numbers("pool and labelled rows", rows)
-    # Columns in units of a power of 2 near their largest entry. This does not round, and squares do not overflow.
+    # Divide each column by a power of 2 near its largest entry. This does not round, and squares then do not overflow.
     rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=0))[1])
     spread = rows.std(axis=0)
     rows = jnp.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0) / math.sqrt(rows.shape[1]))
@@ -78,5 +78,5 @@ def query(
 
 
 def _probabilities(model: Any, rows: np.ndarray) -> np.ndarray | None:
-    """Return the model's class probabilities of rows, or None if the model does not have them."""
+    """Return the model's class probabilities of rows, or None if the model has no `predict_proba`."""
     return np.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None

@@ -1,4 +1,4 @@
-"""Rules that choose the rows to label next. Coding rates and the rival rules all use the same Gram matrix."""
+"""Rules that choose the rows to label next. The rules that use distances or variances use the same Gram matrix."""
 
 import dataclasses
 from typing import Any, Literal, get_args
@@ -29,7 +29,7 @@ class Candidates:
     Args:
         gram: the Gram matrix K of all rows.
         labelled: whether each row has a label.
-        probabilities: the class probabilities of all rows by the current model; None if there are none.
+        probabilities: the class probabilities of all rows by the current model, or None.
 
     Raises:
         ShapeError: if the three arrays have different numbers of rows.
@@ -64,7 +64,7 @@ class Candidates:
 
 
 def entropy(probabilities: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """Return -sum p log p of each row, in nats.
+    """Return the entropy -sum p log p of each row of probabilities p, in nats.
 
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6).tolist()
     [0.0, 0.693147]
@@ -83,23 +83,24 @@ def select(
 ) -> Int[np.ndarray, " count"]:
     """Return the unlabelled rows to label next, in the order in which the rule chooses them.
 
-    "coding rate": greedily maximise the log det of the posterior kernel given the labelled rows. Noise, and
-    `entropy_weight` times each row's entropy, are added to the diagonal of this kernel (Luo et al., 2023). The entropy
-    is not added to the objective. On the diagonal, entropy acts as additional noise at rows of which the model is
-    unsure. "random": draw rows with equal probabilities. "entropy": choose the rows with the largest entropy.
-    "k-centre": choose, each time, the row that is farthest from all labelled and chosen rows in the kernel's distance.
-    "gradients": compute the gradient (p - e) x features of each row. Then draw rows as k-means++ draws its centres, by
-    the squared distance of a row's gradient from the gradients of the rows chosen before. Here p is the vector of class
-    probabilities and e the indicator of the class that the model predicts (as in BADGE; Ash et al., 2020). The kernel
-    of the gradients is K times the Gram matrix of p - e.
+    "coding rate": greedily maximise the log det of the posterior kernel matrix given the labelled rows. Noise, and
+    `entropy_weight` times the entropy of each row, are added to the diagonal of this matrix (Luo et al., 2023). The
+    entropy is not a separate term of the objective. On the diagonal, entropy acts as additional noise at rows where the
+    model is unsure. "random": draw rows with equal probabilities. "entropy": choose the rows with the largest entropy.
+    "k-centre": in each step, choose the row that is farthest from its nearest labelled or chosen row, in the kernel's
+    distance. "gradients": compute the outer product of p - e and the features for each row (as in BADGE; Ash et al.,
+    2020). Here p is the vector of class probabilities, and e is the indicator of the predicted class. This product is
+    the gradient of the loss. Then draw rows as k-means++ draws centres. The probability of a row is proportional to the
+    squared distance of its gradient from the nearest gradient of the chosen rows. The kernel of the gradients is K
+    times the Gram matrix of p - e.
 
     Args:
-        candidates: the rows, by their Gram matrix, labels and probabilities.
+        candidates: the Gram matrix, labels and class probabilities of the rows.
         count: the number of rows to choose.
         rule: one of `RULES`.
         seed: the random seed of "random" and "gradients".
         noise: the noise variance of a label, as a share of the mean of the diagonal of K.
-        entropy_weight: the weight of the entropy on the diagonal, as a share of the same mean.
+        entropy_weight: the weight of the entropy on the diagonal, as a share of the mean of the diagonal of K.
 
     Raises:
         SettingError: for an unknown rule, a count above the number of rows without labels, a noise that is not
@@ -149,12 +150,12 @@ def select(
 
 
 def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | float, noise: float) -> np.ndarray:
-    """Choose rows by coding rate; noise and entropy are added to the diagonal as shares of the mean diagonal."""
+    """Choose rows by coding rate. Add `shares`, times the mean diagonal of K, to the diagonal of the posterior."""
     gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
     level = np.diagonal(gram).mean()
     on_diagonal = np.broadcast_to(level * shares, len(gram))
     if len(labelled):
-        # the same as posterior_gram, but not compiled again for each number of labels
+        # the same result as `posterior_gram`, which would be compiled again for each number of labels
         own = gram[np.ix_(labelled, labelled)] + noise * level * np.eye(len(labelled))
         half = scipy.linalg.solve_triangular(np.linalg.cholesky(own), gram[labelled], lower=True)
         gram = gram - half.T @ half
@@ -167,9 +168,9 @@ def _squared_distances(gram: np.ndarray, row: int) -> np.ndarray:
 
 
 def _farthest(gram: np.ndarray, taken: np.ndarray, count: int) -> np.ndarray:
-    """Choose, each time, the row that is farthest from its nearest chosen row.
+    """Choose, in each step, the row that is farthest from its nearest labelled or chosen row.
 
-    If there are no chosen rows, the first is the row with the largest variance.
+    If no row is labelled, choose first the row with the largest variance.
     """
     taken, found = taken.copy(), []
     known = [_squared_distances(gram, row) for row in map(int, np.flatnonzero(taken))]
@@ -187,10 +188,10 @@ def _by_gradients(gram: np.ndarray, p: np.ndarray, free: np.ndarray, count: int,
     off = p - np.eye(p.shape[1])[p.argmax(axis=1)]
     gram = gram * (off @ off.T)
     draw, free, found = np.random.default_rng(seed), free.copy(), []
-    weights = np.maximum(np.diagonal(gram), 0.0)  # the first by its length
+    weights = np.maximum(np.diagonal(gram), 0.0)  # the first row is drawn by the squared length of its gradient
     for _ in range(count):
         shares = np.where(free, weights, 0.0)
-        # a model that is certain everywhere gives no information
+        # if the model is certain everywhere, all gradients are 0 and rows have equal probabilities
         shares = shares if shares.any() else free.astype(float)
         row = int(draw.choice(len(shares), p=shares / shares.sum()))
         own = _squared_distances(gram, row)

@@ -12,7 +12,9 @@ from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 
 
 def check_entries(name: str, array: Any) -> None:
-    """Raise an error for an array that is empty or has a known entry that is not finite. The array may be complex.
+    """Raise an error for an array that is empty or has an entry that is not finite. The array may be complex.
+
+    Entries of an array that JAX traces are not checked.
 
     Args:
         name: the name of the array, for the message.
@@ -21,7 +23,7 @@ def check_entries(name: str, array: Any) -> None:
     Raises:
         ShapeError: if an axis has length 0.
         PrecisionError: for numbers with 16 bits.
-        DataError: for entries that are not finite numbers.
+        DataError: for entries that are not numbers or not finite.
     """
     if 0 in array.shape:
         raise ShapeError(name, found=f"shape {array.shape}", rule="no axis of length 0")
@@ -54,12 +56,12 @@ def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None
 
 
 def extent(array: Any, axis: int) -> int:
-    """Return the length of this axis of a matrix, or 1 for other arrays, whose wrong shape a later check reports."""
+    """Return the length of this axis of a matrix, or 1 for other arrays. A later check reports their wrong shape."""
     return array.shape[axis] if array.ndim == 2 else 1
 
 
 def one_point(point: Any, system: Inexact[Array, "..."]) -> Inexact[Array, ""]:
-    """Return one real or complex number as an array, in the precision of a system.
+    """Return one real or complex number as an array without axes, in the precision of a system.
 
     Args:
         point: the number.
@@ -83,7 +85,7 @@ def one_point(point: Any, system: Inexact[Array, "..."]) -> Inexact[Array, ""]:
 
 
 def check_step(step: ArrayLike) -> None:
-    """Raise SettingError for a known time step that is not a positive finite number."""
+    """Raise SettingError if a time step is not a positive finite number. A step that JAX traces is not checked."""
     value = known(step)
     if value is not None and not (value.shape == () and np.isfinite(value) and value > 0):
         raise SettingError(
@@ -92,7 +94,7 @@ def check_step(step: ArrayLike) -> None:
 
 
 def check_length(length: int) -> None:
-    """Raise SettingError for a length below 1."""
+    """Raise SettingError for a length that is not a whole number of at least 1."""
     if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
         raise SettingError("length", found=repr(length), rule="a whole number of steps that is at least 1")
 

@@ -1,4 +1,4 @@
-"""From continuous to discrete time, by a rule for the input between two samples."""
+"""Discrete-time recurrences of continuous-time systems, by a rule for the input between two samples."""
 
 import math
 
@@ -14,22 +14,23 @@ from ._matrices import AbstractStateMatrix, DenseMatrix, DiagonalMatrix
 from ._systems import ContinuousSystem, DiscreteSystem
 
 METHODS = ("zero_order_hold", "bilinear", "first_order_hold", "euler")
-_TERMS = 24  # terms of the series of (e^z - 1 - z) / z² for |z| < 1: the next term is below 1e-25
+_TERMS = 24  # number of terms of the series of (e^z - 1 - z) / z² for |z| < 1; the next term is below 1e-25
 
 
 def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_order_hold") -> DiscreteSystem:
     """Return the recurrence that computes the samples y(k D) of the output from the samples u(k D) of the input.
 
-    With z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z²:
+    Let z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z². The recurrence has A', B', C' and D':
 
     * "zero_order_hold", exact for inputs that are constant on [k D, (k + 1) D): A' = e^z, B' = D f_1(z) B;
     * "first_order_hold", exact for inputs that are linear between samples: A' = e^z for the states minus D f_2(z) B
       u_k, so B' = D (f_1 - f_2 + e^z f_2)(z) B = D f_1(z)² B and D' = D + C D f_2(z) B;
     * "bilinear", the trapezoidal rule: A' = (1 - z/2)^-1 (1 + z/2), B' = (1 - z/2)^-1 D B, C' = C (1 - z/2)^-1,
-      D' = D + C B' / 2. It keeps the structure of A, including a low-rank part;
+      D' = D + C B' / 2. This rule keeps the structure of A, including a low-rank part;
     * "euler": A' = 1 + z, B' = D B.
 
-    All of these rules keep a diagonal A diagonal. For other matrices, e^z is dense.
+    If C' or D' is not given, it is C or D. If A is diagonal, A' is diagonal for all of these rules. For other matrices,
+    e^z is dense.
 
     From state 0, "first_order_hold" and "bilinear" assume that the input rises from 0 to its first sample within one
     step. If u_0 != 0, this causes an error of order 1 in D, although both rules are otherwise of order 2.
@@ -37,7 +38,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
     Args:
         system: the system.
         step: the time step D.
-        method: one of the four names.
+        method: one of the four names of rules.
 
     Raises:
         SettingError: if the step is not positive and finite.
@@ -52,7 +53,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
     if method == "first_order_hold":
         power, first, second = _exponentials(a, step)
         after = step * second.times(b)
-        # f_1 - f_2 + e^z f_2 = f_1 + z f_1 f_2 = f_1², which does not cancel
+        # f_1 - f_2 + e^z f_2 = f_1 + z f_1 f_2 = f_1², without cancellation
         moved = step * first.times(first.times(b))
         return DiscreteSystem(power, moved, c, system.passed + (c @ after).real)
     if method == "bilinear":
@@ -66,7 +67,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
 def _bilinear(
     matrix: AbstractStateMatrix, b: Inexact[Array, "n m"], c: Inexact[Array, "p n"], point: Array
 ) -> tuple[AbstractStateMatrix, Inexact[Array, "n m"], Inexact[Array, "p n"]]:
-    """Return A', B' and C'; for a dense matrix, one inverse serves all three."""
+    """Return A', B' and C' of the bilinear rule. For a dense matrix, all three use the same inverse."""
     if isinstance(matrix, DenseMatrix):
         one = jnp.eye(matrix.size)
         inverse = matrix.resolvent(point, one)
@@ -88,7 +89,7 @@ def _exponentials(
         z = step * matrix.poles
         first, second = _first_and_second(z)
         return DiagonalMatrix(jnp.exp(z)), DiagonalMatrix(first), DiagonalMatrix(second)
-    # exp of [[z, 1, 0], [0, 0, 1], [0, 0, 0]] has the rows (e^z, f_1, f_2), (0, 1, 1), (0, 0, 1)
+    # the exponential of [[z, 1, 0], [0, 0, 1], [0, 0, 0]] has the rows (e^z, f_1, f_2), (0, 1, 1), (0, 0, 1)
     n = matrix.size
     z, one, zero = step * matrix.dense(), jnp.eye(n), jnp.zeros((n, n))
     whole = jax.scipy.linalg.expm(jnp.block([[z, one, zero], [zero, zero, one], [zero, zero, zero]]))
@@ -97,7 +98,7 @@ def _exponentials(
 
 
 def _first_and_second(z: Inexact[Array, " n"]) -> tuple[Inexact[Array, " n"], Inexact[Array, " n"]]:
-    """Return f_1 = (e^z - 1) / z and f_2 = (f_1 - 1) / z, by the series of f_2 if the differences would cancel."""
+    """Return f_1 = (e^z - 1) / z and f_2 = (f_1 - 1) / z. For |z| < 1, a series avoids cancellation."""
     small = jnp.abs(z) < 1
     series, inside = jnp.zeros_like(z), jnp.where(small, z, 0)
     for k in reversed(range(_TERMS)):

@@ -1,4 +1,4 @@
-"""The output by recurrence, by associative scan and by convolution, and the final states of many sequences."""
+"""The outputs of a system by recurrence, associative scan or convolution, and the final states of many sequences."""
 
 from functools import partial
 
@@ -12,7 +12,8 @@ from ._systems import DiscreteSystem
 
 
 def run(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """Return the outputs from state 0 by the recurrence: T steps, one after another, with memory for one state.
+    """Return the outputs from state 0 by the recurrence. The T steps run one after another and need memory for one
+    state.
 
     Args:
         system: the system.
@@ -39,8 +40,8 @@ def _run(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
 def scan(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
     """Return the outputs from state 0 by an associative scan: log T parallel rounds, with memory for all states.
 
-    Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). Composing two pairs costs N operations for
-    a diagonal A and N³ for other matrices.
+    A pair (A, b) stands for the map h -> A h + b. Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 +
+    b_2). Composing two pairs costs N operations for a diagonal A and N³ for other matrices.
 
     Args:
         system: the system.
@@ -94,9 +95,9 @@ def _impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p 
 
 
 def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """Return sum_{s <= t} kernel_s u_{t-s} by fast Fourier transforms, padded to avoid wrapping around.
+    """Return y_t = sum_{s <= t} kernel_s u_{t-s} for all t, by fast Fourier transforms with padding.
 
-    The error of every entry is of order eps max|y|, even for small entries.
+    The error of every entry of y is of order eps max|y|, even for small entries, where eps is the machine epsilon.
 
     Args:
         kernel: the response to an impulse.
@@ -114,7 +115,7 @@ def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Arr
 
 
 def reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
-    """Return A^(T-1) B, ..., A B, B: what the input at each of T steps contributes to the final state.
+    """Return A^(T-1) B, ..., A B, B. Times the inputs at steps 1 to T, these are the contributions to the final state.
 
     Args:
         system: the system.
@@ -135,7 +136,7 @@ def _reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
 def final_states(system: DiscreteSystem, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
     """Return the states h_T after each of many sequences, from state 0.
 
-    This is one matrix product, with T N operations for each sequence and channel.
+    The states are one matrix product, which costs T N operations for each sequence and channel.
 
     Args:
         system: the system.

@@ -10,25 +10,25 @@ from lemmata.errors import SolverError
 from ._matrices import DiagonalMatrix
 from ._systems import ContinuousSystem, check_stable
 
-_SHIFTS = 16  # for a ratio of 1e18 between poles, the nearest shift is at most a factor 4 away
-_DOUBLINGS = 60  # 2^60 steps: for poles as near to the border as rounding can distinguish
+_SHIFTS = 16  # if poles differ by a ratio of 1e18, the nearest shift differs from each by a factor of at most 4
+_DOUBLINGS = 60  # 2^60 steps are enough even for poles that rounding barely distinguishes from unstable ones
 _REFINEMENTS = 3
-_NEGLIGIBLE = 1e-18  # its square is beyond rounding
+_NEGLIGIBLE = 1e-18  # the square of this norm is below rounding errors
 
 
 def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
     """Return P = ∫_0^∞ e^{At} B B* e^{A* t} dt, the solution of A P + P A* + B B* = 0.
 
-    For a diagonal A with entries l_i, the entries of P are B_i conj(B_j) / -(l_i + conj(l_j)). Otherwise, P is
-    computed by Smith's doubling with several shifts. With the Cayley transform F = (s - A)^-1 (s + A) and
-    G = sqrt(2s) (s - A)^-1 B, the equation is P = F P F* + G G* for every shift s > 0. The shifts are spaced evenly in
-    log(s) from 1/|A^-1| to |A|, so each pole is near one of them. One sweep over the shifts gives P = H P H* + S, where
-    H is the product of all F. The update S <- S + H S H*, H <- H² doubles the number of terms of the solution P =
-    sum_k H^k S (H*)^k.
+    For a diagonal A with entries l_i, the entries of P are B_i conj(B_j) / -(l_i + conj(l_j)). Otherwise, P is computed
+    by Smith's doubling with several shifts. For a shift s > 0, let F = (s - A)^-1 (s + A) be the Cayley transform, and
+    let G = sqrt(2s) (s - A)^-1 B. Then the equation is P = F P F* + G G*. The shifts are spaced evenly in log(s) from
+    1/|A^-1| to |A|, so the modulus of each pole is near a shift. One sweep over the shifts gives P = H P H* + S, where
+    H is the product of all F. The update S <- S + H S H*, H <- H² doubles the number of terms of the solution P = sum_k
+    H^k S (H*)^k.
 
-    To estimate the error, the same equation is solved with the residual A P + P A* + B B* in place of B B*. If this
-    estimate is above sqrt(eps) |P| in the Frobenius norm, it is added as a correction. There is no estimate if JAX
-    traces the system.
+    To estimate the error, the same equation is solved with the residual A P + P A* + B B* in place of B B*. If the
+    estimate is above sqrt(eps) |P| in the Frobenius norm, the estimate is added to P as a correction. Here eps is the
+    machine epsilon. There is no estimate if JAX traces the system.
 
     Args:
         system: a stable system.
@@ -49,7 +49,7 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
 def _refined(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> Inexact[Array, "n n"]:
-    """Return a solution whose estimated error is small, corrected by the estimate if needed; or raise SolverError."""
+    """Return a solution whose estimated error is small, after corrections if needed, or raise SolverError."""
     eps = float(jnp.finfo(found.dtype).eps)
     missed, error = _missed(entries, square, found)
     for _ in range(_REFINEMENTS):
@@ -74,7 +74,7 @@ def _refined(
 def _missed(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> tuple[Inexact[Array, "n n"], float]:
-    """Return the solution for the residual, which is the error, and the relative size of this error."""
+    """Return an estimate of the error, the solution for the residual, and the relative size of this estimate."""
     image = entries @ found
     missed = _lyapunov(entries, image + image.conj().T + square)
     unit = float(jnp.max(jnp.abs(found))) or 1.0
@@ -116,8 +116,8 @@ def _lyapunov(entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"]) -> 
 def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
     """Return the real part of ∫_0^∞ h(t) h(t)* dt = C P C* for the impulse response h(t) = C e^{At} B.
 
-    P is the Gramian. For a real system, the trace is the squared H2 norm. For a complex system, it is the squared norm
-    of the complex response.
+    P is the Gramian. For a real system, the trace of the result is the squared H2 norm. For a complex system, the trace
+    is the squared norm of the complex response.
 
     Args:
         system: a stable system without a direct path.
@@ -130,7 +130,7 @@ def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
 
 
 def transposed(system: ContinuousSystem) -> ContinuousSystem:
-    """Return the system (A^T, C^T, B^T); for a real system, its Gramian is the observability Gramian.
+    """Return the system (A^T, C^T, B^T). For a real system, the Gramian of the result is the observability Gramian.
 
     Args:
         system: any system.

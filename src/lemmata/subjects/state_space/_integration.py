@@ -10,13 +10,14 @@ from jaxtyping import Array, Float
 from lemmata.subjects.state_space import ContinuousSystem
 
 _TOLERANCE = 1e-12
-_HALVINGS, _TERMS = 8, 12  # a matrix of norm 20 is brought to 0.08, where the terms fall below 1e-21
+_HALVINGS, _TERMS = 8, 12  # a matrix of norm 20 is scaled to norm 0.08, for which the omitted terms are below 1e-21
 
 
 def exponential(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Return e^A for |A| up to about 20, from the series at A / 256 and repeated squaring.
 
-    Padé's form needs several decompositions, which can wait for each other in one compiled batch on a CPU.
+    Padé approximants would need several matrix decompositions, which can wait for each other in one compiled batch on a
+    CPU.
     """
     scaled = matrix / 2**_HALVINGS
     term = power = jnp.eye(len(matrix))
@@ -36,7 +37,7 @@ def integrated(
 ) -> Float[Array, "k n"]:
     """Return the states at the given times, from the start at time 0, by Dormand and Prince's method of order 8.
 
-    The solver restarts at each of these times, since the input may jump or bend there.
+    The solver restarts at each of the given times, because the input may jump or bend there.
 
     Args:
         system: a system with one input.

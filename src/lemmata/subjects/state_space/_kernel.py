@@ -16,11 +16,11 @@ from ._systems import DiscreteSystem
 class StateSpaceKernel(AbstractKernel):
     """K(u, v) = Re <h_T(u), h_T(v)>, the inner product of the states after two sequences of equal length.
 
-    It is the covariance of the last output y_T = Re(c h_T) over readouts c whose entries have independent real and
-    imaginary parts of variance 1. Its rank on any set of sequences is at most N for a real and 2N for a complex system
-    with N states, and at most T times the channels. The output matrix and the direct path of the system are not used.
-    For n sequences, the states cost n T N operations in each channel, and their inner products cost n² N operations.
-    No T x T matrix is formed.
+    Here h_T(u) is the state after the T steps of u. K is the covariance of the output y_T = Re(c h_T) over random
+    readouts c. Their entries have independent real and imaginary parts of variance 1. The rank of K on any set of
+    sequences is at most N for a real and 2N for a complex system with N states. The rank is also at most T times the
+    number of channels. The output matrix and the direct path of the system are not used. For n sequences, the states
+    cost n T N operations in each channel, and their inner products cost n² N operations. No T x T matrix is formed.
 
     Args:
         system: the recurrence.
@@ -49,7 +49,7 @@ class StateSpaceKernel(AbstractKernel):
         return final_states(self.system, u)
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
-        """Re <h_T(x), h_T(y)>."""
+        """Return Re <h_T(x), h_T(y)>."""
         return self.cross(x[None], y[None])[0, 0]
 
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
@@ -58,7 +58,7 @@ class StateSpaceKernel(AbstractKernel):
         return left @ right.T
 
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
-        """|h_T(x)|²."""
+        """Return |h_T(x)|² for each sequence x."""
         return jnp.sum(_coordinates(self.states(x)) ** 2, axis=1)
 
 

@@ -1,4 +1,4 @@
-"""The matrices of HiPPO-LegS, whose states are Legendre coefficients of the past."""
+"""The matrices of HiPPO-LegS, a system whose states are Legendre coefficients of past inputs."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float
@@ -9,7 +9,9 @@ from ._matrices import DiagonalPlusLowRank
 
 
 def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
-    """A_nk = -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, 0 for n < k, and B_n = sqrt(2n+1) (gu2020hippo).
+    """Return A and B (gu2020hippo), with B_n = sqrt(2n+1).
+
+    A_nk = -sqrt((2n+1)(2k+1)) for n > k, A_nn = -(n+1), and A_nk = 0 for n < k.
 
     Args:
         states: the number N of states.
@@ -26,9 +28,9 @@ def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
 
 
 def legs_skew(states: int) -> Float[Array, "n n"]:
-    """Return the skew matrix S = A + I/2 + P P^T with P_n = sqrt(n + 1/2).
+    """Return the skew-symmetric matrix S = A + I/2 + P P^T with P_n = sqrt(n + 1/2) and A from `legs`.
 
-    Its entries are -sqrt((2n+1)(2k+1)) / 2 below the diagonal and +sqrt((2n+1)(2k+1)) / 2 above.
+    The entries of S are -sqrt((2n+1)(2k+1)) / 2 below the diagonal and +sqrt((2n+1)(2k+1)) / 2 above.
 
     Args:
         states: the number N of states.
@@ -43,10 +45,10 @@ def legs_skew(states: int) -> Float[Array, "n n"]:
 
 
 def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n"]]:
-    """Return LegS in the eigenbasis V of its normal part, V* A V = diag(l) - (V* P)(V* P)*, and V.
+    """Return A of LegS in the eigenbasis V of its normal part, V* A V = diag(l) - (V* P)(V* P)*, and V.
 
-    The normal part -I/2 + S has orthonormal eigenvectors, so this is well conditioned. The eigenvectors of A itself
-    are badly conditioned.
+    The normal part -I/2 + S has orthonormal eigenvectors, so the change of basis is well conditioned. The eigenvectors
+    of A itself are badly conditioned.
 
     Args:
         states: the number N of states.

@@ -53,7 +53,7 @@ class AbstractStateMatrix(eqx.Module):
 
     @abc.abstractmethod
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """Return the eigenvalues; without a structure to read them from, they are computed on the host."""
+        """Return the eigenvalues. If the structure does not contain them, they are computed on the host (the CPU)."""
 
 
 class DenseMatrix(AbstractStateMatrix):
@@ -140,11 +140,11 @@ class DiagonalMatrix(AbstractStateMatrix):
         return self.poles.reshape(-1, *(1,) * (states.ndim - 1)) * states
 
     def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
-        """Return x_n / (z - l_n), where l_n are the poles."""
+        """Return x_n / (z - l_n) for each row x_n of X, where l_n are the poles."""
         return right / (one_point(point, self.poles) - self.poles)[:, None]
 
     def cayley(self, point: Point) -> "DiagonalMatrix":
-        """Return (z + l_n) / (z - l_n), where l_n are the poles."""
+        """Return the diagonal matrix with entries (z + l_n) / (z - l_n), where l_n are the poles."""
         point = one_point(point, self.poles)
         return DiagonalMatrix((point + self.poles) / (point - self.poles))
 
@@ -153,7 +153,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         return self
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
-        """Return X, A X, ...: compute the powers of the poles by doubling, then one product for each power."""
+        """Return X, A X, ..., A^(count - 1) X. The powers of the poles are computed by doubling."""
         start = jnp.ones((self.size, 1), self.poles.dtype)
         step = lambda power, block: power[:, None] * block
         return _doubled(start, count, self.poles, step, lambda power: power * power) * right
@@ -164,9 +164,9 @@ class DiagonalMatrix(AbstractStateMatrix):
 
 
 class DiagonalPlusLowRank(AbstractStateMatrix):
-    """diag(l) - P Q*, where P and Q have r columns; a step costs N r operations (Gu, Goel and Ré, 2022).
+    """The matrix A = diag(l) - P Q*, where P and Q have r columns (Gu, Goel and Ré, 2022). A step costs N r operations.
 
-    Its Cayley transform has the same structure: with R = (z - diag(l))^-1, by Woodbury's identity,
+    The Cayley transform of A has the same structure. With R = (z - diag(l))^-1, Woodbury's identity gives
 
         (z I - A)^-1 = R - R P (I + Q* R P)^-1 Q* R.
 
@@ -214,7 +214,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
 
     def cayley(self, point: Point) -> "DiagonalPlusLowRank":
-        """Return 2z (z I - A)^-1 - I; its low-rank part is 2z times that of the resolvent."""
+        """Return 2z (z I - A)^-1 - I. The low-rank part is 2z times the low-rank part of (z I - A)^-1."""
         point = one_point(point, self.poles)
         inverse = jnp.asarray(1 / (point - self.poles))
         left = jnp.asarray(inverse[:, None] * self.left)
@@ -240,12 +240,12 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
 
 
 def solved(matrix: Inexact[Array, "r r"], right: Inexact[Array, "r k"]) -> Inexact[Array, "r k"]:
-    """Return matrix^-1 right for the small matrix of Woodbury's identity, by division if the matrix is one number."""
+    """Return matrix^-1 right for the small matrix of Woodbury's identity. If the matrix is one number, divide by it."""
     return right / matrix if len(matrix) == 1 else jnp.linalg.solve(matrix, right)
 
 
 def known_eigenvalues(matrix: AbstractStateMatrix) -> np.ndarray | None:
-    """The eigenvalues, or None if the matrix is traced."""
+    """Return the eigenvalues, or None if JAX traces the matrix."""
     if any(known(leaf) is None for leaf in jax.tree.leaves(matrix)):
         return None
     return np.asarray(matrix.eigenvalues())
@@ -258,7 +258,7 @@ def _doubled(
     step: Callable[[Array, Array], Array],
     squared: Callable[[Array], Array],
 ) -> Array:
-    """Return X, A X, ..., A^(count - 1) X; each of A^1, A^2, A^4, ... doubles the number of known columns."""
+    """Return X, A X, ..., A^(count - 1) X. Each product with A^1, A^2, A^4, ... doubles the number of results."""
     block = start[None].astype(jnp.result_type(start, power))
     while len(block) < count:
         block = jnp.concatenate([block, step(power, block)])

@@ -1,4 +1,4 @@
-"""Responses that are sums of powers of poles, given directly or through a basis of states."""
+"""Impulse responses that are sums of powers of poles, given by the poles or by a recurrence in a basis of states."""
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ class PoleSum(eqx.Module):
 
 
 class MixedModes(eqx.Module):
-    """The recurrence with the matrix V diag(a) V^-1.
+    """The recurrence with the state matrix V diag(a) V^-1.
 
     Args:
         poles: the poles a.
@@ -36,7 +36,7 @@ class MixedModes(eqx.Module):
 
 
 class PoleSums(Population[PoleSum]):
-    """Responses with poles at all angles and moduli between 0.5 and 0.97."""
+    """Responses whose poles have all angles, and moduli between 0.5 and 0.97."""
 
     settings = Space(
         poles=Integer(5, 1, 32, "poles", corners=(5, 9)), length=Integer(40, 2, 400, "steps", corners=(20, 40))

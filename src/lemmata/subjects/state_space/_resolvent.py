@@ -1,4 +1,4 @@
-"""The response of a diagonal plus low-rank system from its generating function, without powers of A."""
+"""The impulse response of a diagonal plus low-rank system from its generating function, without powers of A."""
 
 import jax
 import jax.numpy as jnp
@@ -18,12 +18,12 @@ def resolvent_response(
 ) -> Complex[Array, " t"]:
     """Return K_s = C A'^s B', s < T, of the bilinear rule from T sums over the poles (Gu, Goel and Ré, 2022).
 
-    Let A' = (1 - D A/2)^-1 (1 + D A/2), B' = (1 - D A/2)^-1 D B and C_T = C (I - A'^T). At the T-th roots of unity,
+    Let A' = (1 - D A/2)^-1 (1 + D A/2), B' = (1 - D A/2)^-1 D B and C_T = C (I - A'^T). At the T-th roots of unity z,
 
         sum_s K_s z^s = C_T (I - z A')^-1 B' = C_T (g - w A)^-1 2 B,    g = (2/D)(1 - z), w = 1 + z,
 
     and by Woodbury's identity, with R = (g - w l)^-1, the right side is 2 [C_T R B - w C_T R P (I + w Q* R P)^-1 Q* R
-    B]. Unlike the form with (2/D)(1 - z)/(1 + z), this form has no pole at z = -1.
+    B]. The form with (2/D)(1 - z)/(1 + z) has a pole at z = -1, and this form has none.
 
     Args:
         matrix: the matrix A = diag(l) - P Q*.

@@ -1,4 +1,4 @@
-"""Complex modes dh/dt = l h + u: one with a sine input, many with a time step, and systems probed at one frequency."""
+"""Complex modes dh/dt = l h + u: one with a sine input, many with a time step, and real systems at one frequency."""
 
 import equinox as eqx
 import jax
@@ -19,7 +19,7 @@ class DrivenMode(eqx.Module):
 
     @property
     def system(self) -> ContinuousSystem:
-        """The mode as a system whose output is the real part of h."""
+        """The mode dh/dt = l h + u as a system whose output is the real part of h."""
         one = jnp.ones((1, 1))
         return ContinuousSystem(DiagonalMatrix(self.pole[None]), one, one)
 
@@ -38,7 +38,7 @@ class SteppedModes(eqx.Module):
 
 
 class ProbedSystem(eqx.Module):
-    """A real system of conjugate pairs of modes, a time step, and the angle by which a wave advances per step.
+    """A real system of conjugate pairs of modes, a time step, and the angle by which an input wave advances per step.
 
     Args:
         system: a system with one input and one output.
@@ -76,7 +76,7 @@ class DrivenModes(Population[DrivenMode]):
 
 
 class StableAndGrowingModes(Population[SteppedModes]):
-    """Modes with poles on both sides of the imaginary axis, and steps of about the inverse size of the poles."""
+    """Modes with poles on both sides of the imaginary axis, and steps D with |l| D of the order of 1."""
 
     settings = Space(
         modes=Integer(60, 10, 200, "modes", corners=(40, 60)),
@@ -90,7 +90,7 @@ class StableAndGrowingModes(Population[SteppedModes]):
         return SteppedModes(jax.lax.complex(decay, 2 * normal[2]), setting["size"] * jnp.exp(0.3 * step) / 2)
 
     def hypotheses(self, problem: SteppedModes) -> list[Hypothesis]:
-        """Require modes away from every border of stability, so that 500 steps show on which side a mode is."""
+        """Require that no mode is near the border of stability of a rule. Then 500 steps show whether a mode grows."""
         z = problem.poles * problem.step
         away = jnp.minimum(jnp.abs(z.real) / (1 + jnp.abs(z) ** 2), jnp.abs(jnp.abs(1 + z) - 1))
         return [

@@ -21,11 +21,8 @@ STRUCTURES = ("diagonal", "dense", "low rank")
 _WAVES = 3
 
 
-# If a verification's extra settings would cost more compilation time than they are worth, there is only one setting.
-
-
 class FilteredSequence(eqx.Module):
-    """A recurrence with one input and one output, and the inputs u that it filters."""
+    """A recurrence with one input and one output, and its inputs u."""
 
     system: DiscreteSystem
     u: Float[Array, "t 1"]
@@ -64,7 +61,7 @@ class DrivenSystem(eqx.Module):
         system: a system with one input and one output.
         start: the state at time 0.
         waves: the rows a, w and p of the input.
-        times: when the output is observed, ascending.
+        times: the times at which the output is observed, ascending.
     """
 
     system: ContinuousSystem
@@ -73,13 +70,13 @@ class DrivenSystem(eqx.Module):
     times: Float[Array, " k"]
 
     def u(self, time: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """The input."""
+        """Return the input at these times."""
         size, frequency, phase = self.waves
         return jnp.sum(size * jnp.cos(frequency * time[..., None] + phase), axis=-1)
 
 
 def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
-    """Require that a power of the step matrix, computed by squaring, is small, so that every state dies out."""
+    """Require that a power of the step matrix has a Frobenius norm below 1, so that every state dies out."""
     for _ in range(doublings):
         step = step @ step
     return Hypothesis(
@@ -92,7 +89,7 @@ def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
 
 
 def stable(matrix: AbstractStateMatrix) -> Hypothesis:
-    """Require that the powers of exp(A / 64) die out; eight terms of the series are enough for |A| up to about 10."""
+    """Require that the powers of exp(A / 64) die out. Eight terms of the series are enough for |A| up to about 10."""
     dense = matrix.dense() / 64
     term = power = jnp.eye(len(dense), dtype=dense.dtype)
     for k in range(1, 9):
@@ -102,14 +99,14 @@ def stable(matrix: AbstractStateMatrix) -> Hypothesis:
 
 
 def stable_dense(normal: Float[Array, "n n"]) -> DenseMatrix:
-    """Return -I/2 + (G - G^T)/2 - G G^T/(4n) for Gaussian G: a stable matrix, neither symmetric nor normal."""
+    """Return -I/2 + (G - G^T)/2 - G G^T/(4n) for an n x n Gaussian G. This matrix is stable, but not normal."""
     return DenseMatrix(
         -DAMPING * jnp.eye(len(normal)) + (normal - normal.T) / 2 - normal @ normal.T / (4 * len(normal))
     )
 
 
 def stable_diagonal(normal: Float[Array, "2 n"]) -> DiagonalMatrix:
-    """Return poles with log-normal decays around 1/2, and with frequencies near 0, pi, 2 pi and so on."""
+    """Return a diagonal of poles with log-normal decays around 1/2, and frequencies around 0, pi, 2 pi and so on."""
     n = normal.shape[1]
     return DiagonalMatrix(-DAMPING * jnp.exp(0.5 * normal[0]) + 1j * (jnp.pi * jnp.arange(n) + normal[1]))
 
@@ -121,7 +118,7 @@ def stable_low_rank(normal: Float[Array, "4 n"]) -> DiagonalPlusLowRank:
 
 
 class FilteredNoise(Population[FilteredSequence]):
-    """Random stable systems with a random structure; the input of their bilinear recurrence is white noise."""
+    """Bilinear recurrences of random stable systems with a set structure, and white noise as their input."""
 
     settings = Space(
         states=Integer(16, 1, 64, "states", corners=(6, 16)),

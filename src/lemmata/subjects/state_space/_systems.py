@@ -12,7 +12,7 @@ from ._matrices import AbstractStateMatrix, DiagonalMatrix, Point, known_eigenva
 
 
 class AbstractSystem(eqx.Module):
-    """A system of N states, m inputs and p outputs. Outputs are real: they are Re(C h) + D u for a complex system.
+    """A linear system with N states h, m inputs u and p outputs. The outputs are real: Re(C h) + D u.
 
     Attributes:
         matrix: the state matrix A.
@@ -28,7 +28,7 @@ class AbstractSystem(eqx.Module):
 
     @property
     def passed(self) -> Float[Array, "p m"]:
-        """The direct path D, or zeros if it is None."""
+        """The direct path D, or zeros if `direct` is None."""
         if self.direct is not None:
             return self.direct
         return jnp.zeros((len(self.output), self.input.shape[1]), self.output.real.dtype)
@@ -40,7 +40,7 @@ class AbstractSystem(eqx.Module):
 
 
 class ContinuousSystem(AbstractSystem):
-    """dh/dt = A h + B u, y = Re(C h) + D u.
+    """The system dh/dt = A h + B u, y = Re(C h) + D u in continuous time.
 
     Args:
         matrix: the state matrix A.
@@ -70,11 +70,11 @@ class ContinuousSystem(AbstractSystem):
 
 
 class DiscreteSystem(AbstractSystem):
-    """h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k.
+    """The system h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k in discrete time.
 
-    The response to an impulse is D, C B, C A B, C A² B, ... In the layers of deep networks, the state contains the
-    current input: h_k = A h_{k-1} + B u_k with the output Re(C h_k). Here, such a layer has the output matrix C A and
-    the direct path D + C B.
+    The response to an impulse is D, Re(C B), Re(C A B), Re(C A² B), ... In the layers of deep networks, the state often
+    contains the current input: h_k = A h_{k-1} + B u_k with the output Re(C h_k) + D u_k. As a `DiscreteSystem`, a
+    layer of this kind has the output matrix C A and the direct path D + Re(C B).
 
     Args:
         matrix: the state matrix A.
@@ -97,7 +97,7 @@ class DiscreteSystem(AbstractSystem):
 
 
 def oscillators(states: int) -> DiagonalMatrix:
-    """Return the damped modes l_n = -1/2 + i pi n, n = 0 ... N - 1, of diagonal state-space models (gu2022s4d).
+    """Return the damped modes l_n = -1/2 + i pi n, n = 0, ..., N - 1, of diagonal state-space models (gu2022s4d).
 
     Raises:
         SettingError: if N is not a whole number above 0.
@@ -114,7 +114,8 @@ def check_stable(system: AbstractSystem) -> None:
     """Raise SettingError if the states do not die out without input. Systems that JAX traces are not checked.
 
     Args:
-        system: a continuous system (eigenvalues need real parts below 0) or a discrete one (moduli below 1).
+        system: a continuous system, whose eigenvalues need real parts below 0, or a discrete system, whose eigenvalues
+            need moduli below 1.
 
     Raises:
         SettingError: if an eigenvalue is at or beyond the border of stability.

@@ -1,7 +1,7 @@
-"""A model of any library as a chain of affine maps with an activation of slope at most 1 between them.
+"""A model of any library as a chain of affine maps with an activation of slope at most 1 between two maps.
 
-The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions. The norm
-of this matrix is that of the whole map, not of the convolution's kernel.
+Each map is a whole matrix from units to units. The matrix of a convolution describes its effect on all positions. The
+norm of this matrix is the norm of the whole map, and not the norm of the convolution's kernel.
 """
 
 import copy
@@ -25,7 +25,7 @@ from ._torch import TorchModel
 from ._trained import Trained
 
 _WIDEST = 2048
-_MARK = 7  # number of rows in a batch that shows which values depend on the rows and which are parameters
+_MARK = 7  # number of rows in a trace; values with a first axis of this length depend on the rows
 _BODIES = ("jaxpr", "call_jaxpr")
 _REPEATED = ("scan", "while", "cond")
 _LOOSE = 1e-3
@@ -37,8 +37,8 @@ class Chain:
     """The affine maps of a model, or the reason why lemmata cannot read the model as a chain of affine maps.
 
     Args:
-        network: the weights and biases of the maps; None if the model is not such a chain.
-        refused: why the model is not such a chain, in words.
+        network: the weights and biases of the maps, or None if the model cannot be read as a chain.
+        refused: the reason why the model cannot be read as a chain, in words.
     """
 
     network: ReluNetwork | None
@@ -46,29 +46,29 @@ class Chain:
 
     @functools.cached_property
     def norms(self) -> tuple[float, ...]:
-        """The largest singular value of each map, which is the most by which the map can stretch a difference."""
+        """The largest singular value of each map, the largest factor by which the map stretches a difference."""
         return () if self.network is None else tuple(float(np.linalg.norm(own, 2)) for own in self.network.weights)
 
     @property
     def slope(self) -> float:
         """The product of the norms: outputs move at most this many times as far as an input.
 
-        It is NaN if the model is not a chain.
+        The product is NaN if the model cannot be read as a chain.
         """
         return math.prod(self.norms) if self.network is not None else math.nan
 
 
 def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
-    """Read the affine maps of a model at its parameters, for rows of the shape of `x`.
+    """Return the affine maps of a model at its parameters, for rows of the shape of `x`.
 
-    This function reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations
-    are max(., 0) or tanh. It also reads PyTorch's Sequential if its layers are layers that certificates can read, Tanh,
-    Hardtanh, ReLU6 or Softshrink. The activation itself is not stored, because all of these activations have a slope of
-    at most 1 and are 0 at 0.
+    This function reads functions of JAX whose activations are max(., 0) or tanh. Models of Equinox and Flax, and
+    scikit-learn's linear models and perceptrons, are functions of JAX. It also reads PyTorch's Sequential if its layers
+    are Tanh, Hardtanh, ReLU6, Softshrink or layers that `read_network` reads. The activation itself is not stored,
+    because all of these activations have a slope of at most 1 and are 0 at 0.
 
     Args:
         model: the model.
-        x: rows, of which only the shape and a few values are used.
+        x: the rows, of which only the shape and the first eight rows are used.
     """
     try:
         if model.link != "identity" or np.asarray(x).dtype.kind != "f":
@@ -155,14 +155,14 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
-    """Return the functions that a step of a trace calls once; functions in loops and branches are not included."""
+    """Return the functions that a step of a trace calls once. Functions in loops and branches are not included."""
     if step.primitive.name in _REPEATED:
         return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]
 
 
 def _without_tanh(closed: ClosedJaxpr, values: list[Any], replaced: list[bool]) -> list[Any]:
-    """Run the traced function with max(., 0) in place of tanh, so that its maps can be read as for max(., 0)."""
+    """Run the traced function with max(., 0) in place of tanh, so that its maps can be read."""
     known = dict(zip([*closed.jaxpr.constvars, *closed.jaxpr.invars], [*closed.consts, *values], strict=True))
     look_up = lambda var: var.val if isinstance(var, Literal) else known[var]
     for step in closed.jaxpr.eqns:
@@ -198,5 +198,5 @@ def _check_widest(widths: list[int]) -> None:
 
 @once
 def chain_of(trained: Trained) -> Chain:
-    """Return the affine maps between the activations of the model, if the model is a chain of such maps."""
+    """Return the affine maps of the model, or the reason why the model cannot be read as a chain."""
     return read_chain(trained.model, trained.x)

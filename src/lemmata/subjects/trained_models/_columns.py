@@ -1,4 +1,4 @@
-"""The order of the columns of data frames: columns are matched by their names, never by their places alone."""
+"""The order of the columns of data frames. Columns are matched by their names, never by their positions alone."""
 
 from collections import Counter
 from typing import Any
@@ -16,9 +16,9 @@ def is_frame(rows: Any) -> bool:
 
 
 def columns_of_model(model: Any) -> tuple[Any, ...] | None:
-    """Return the columns that a scikit-learn estimator or pipeline was fitted to, in order; None if there are no names.
+    """Return the names of the columns that a scikit-learn estimator or pipeline was fitted to, in order, or None.
 
-    A method of an estimator, such as `model.predict_proba`, has the columns of its estimator.
+    For a method of an estimator, such as `model.predict_proba`, return the columns of the estimator.
 
     Args:
         model: the user's model.
@@ -31,14 +31,16 @@ def columns_of_model(model: Any) -> tuple[Any, ...] | None:
 
 
 def in_order(rows: Any, wanted: tuple[Any, ...] | None, name: str, whose: str, strict: bool = True) -> Any:
-    """Return a data frame with its columns in the wanted order. Return rows without names of columns unchanged.
+    """Return a data frame with its columns in the wanted order. Rows that are not a data frame are returned unchanged.
+
+    A frame is also unchanged if it, or the wanted order, has only the default names of pandas or polars.
 
     Args:
         rows: rows in any form.
         wanted: the names of the columns, in order; None if there are none.
         name: the name of the rows in messages.
         whose: the object that has the wanted columns, in words.
-        strict: whether other names are an error; if not, a frame with other names is returned unchanged.
+        strict: whether other names of columns are an error. If False, a frame with other names is returned unchanged.
 
     Raises:
         DataError: if a column is missing or unknown, or appears twice.
@@ -70,11 +72,11 @@ def in_order(rows: Any, wanted: tuple[Any, ...] | None, name: str, whose: str, s
 def in_one_order(model: Any, x: Any, held: Any, deployed: Any) -> tuple[Any, Any, Any]:
     """Return training rows, held-out rows with their targets, and deployment rows, with columns in the model's order.
 
-    The columns get the order of the rows that the model was fitted to. If the model has no names of columns, they get
-    the order of the training rows. A pipeline that selects columns by their names may get other columns, too.
+    This is the order of the rows that the model was fitted to. If the model stores no names of columns, it is the order
+    of the training rows. Frames for a pipeline that selects columns by their names may have other columns, too.
 
     Args:
-        model: the user's model, without a wrapper.
+        model: the user's model, without an object that wraps the model.
         x: the training rows.
         held: a pair of held-out rows and their targets, or anything else, which is returned unchanged.
         deployed: the deployment rows, or None.

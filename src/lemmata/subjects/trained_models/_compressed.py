@@ -1,13 +1,13 @@
-"""The Gauss-Newton curvature of many outputs within the span of the most important rows, with the error of this
-restriction.
+"""The Gauss-Newton curvature of many outputs, restricted to the span of a few rows, and the error of this restriction.
 
-Let J be the Jacobian and R the roots of the losses' curvatures. Rows of R J are chosen in blocks. A block has the rows
-whose parts outside the span of the earlier rows are longest. The squared lengths of these parts are on the diagonal of
-R J J' R, reduced by the span. This choice is a pivoted partial Cholesky factorisation by blocks. Only the chosen
-columns of the whole matrix are computed. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge is
-replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, the two differ by at most l + l^1/2, relative to H'. Here l
-is the largest eigenvalue of the rest of R J J' R, divided by the ridge. In the results, the error of order l^1/2 mostly
-cancels, and an error of order l remains.
+Let J be the Jacobian of all outputs, and let R be the square roots of the Hessians of the losses with respect to the
+outputs. Rows of R J are chosen in blocks. A block has the rows whose parts outside the span of the earlier rows are
+longest. The squared lengths of these parts are the diagonal of R J J' R minus its part in the span. This choice is a
+pivoted partial Cholesky factorisation of R J J' R by blocks. Only the chosen columns of R J J' R are computed. Let J_w
+= R J, and let Q be the projection onto the span. Then J_w' J_w + ridge is replaced by H' = Q J_w' J_w Q + ridge. As
+quadratic forms, the two matrices differ by at most l + l^1/2, relative to H'. Here l is the largest eigenvalue of the
+part of R J J' R outside the span, divided by the ridge. In the results, the error of order l^1/2 mostly cancels, and an
+error of order l remains.
 """
 
 import dataclasses
@@ -21,21 +21,21 @@ from ._factors import Factor
 from ._sharpness import largest_eigenvalue
 
 _AT_ONCE = 256
-# factor of the ridge; with it, outputs without a row were right to 0.0005 of their spread, and the loss to 0.0003
+# multiple of the ridge; with 3, outputs without a row had errors of 0.0005 of their spread, and the loss of 0.0003
 _LEFT = 3.0
 MOST = 6000
-_ROUNDING = 1e-9  # share of the largest square; a smaller value counts as no direction
-_NEAR = 0.1  # to which the largest eigenvalue is found
+_ROUNDING = 1e-9  # share of the largest squared length; a smaller squared length counts as 0
+_NEAR = 0.1  # the tolerance of the largest eigenvalue
 _SMALL = 0.05  # share of the largest pivot of a block; smaller pivots wait for a later block
 
 
 @dataclasses.dataclass(frozen=True)
 class Compressed:
-    """The rows of J and of R J in an orthonormal basis of the span.
+    """The rows of J and of R J in an orthonormal basis of the span of chosen rows.
 
     Args:
         rows: the rows of J, one column for each, output after output.
-        weighted: the rows of R J.
+        weighted: the rows of R J, in the same order.
         own: J_i J_i' for each row of data.
         chosen: the indices of the rows of R J that span the space.
         lower: the Cholesky factor of the Gram matrix of the chosen rows.
@@ -59,7 +59,9 @@ class Compressed:
 def compress(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
 ) -> Compressed:
-    """Return a span outside which the squared length of R J is at most 3 times the ridge, or a span of 6000 rows.
+    """Return a span of rows. Outside the span, the squared length of R J is at most `left` times the ridge.
+
+    The choice of rows also ends after `most` rows, or if the remaining parts of the rows are rounding errors.
 
     Args:
         found: the Jacobian J as factors from `joined`.
@@ -98,13 +100,13 @@ def compress(
 
 
 def solved(lower: Float[np.ndarray, "k k"], rows: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "k m"]:
-    """Return L^-1 X for a lower triangular L. X' is solved from the right, so LAPACK needs no transposed copy of X."""
+    """Return L^-1 X for a lower triangular L. The transposed equation is solved, so no transposed copy is needed."""
     (solve,) = scipy.linalg.get_blas_funcs(("trsm",), (lower, rows))
     return solve(1.0, lower, rows.T, side=1, lower=1, trans_a=1).T
 
 
 def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float) -> float:
-    """Return the largest relative error of H' as a quadratic form, l + l^1/2, with l by Lanczos' method.
+    """Return the largest relative error l + l^1/2 of H' as a quadratic form, with l from Lanczos' method.
 
     Args:
         span: the result of `compress`.
@@ -129,7 +131,7 @@ def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarr
 def _weighted(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], places: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return rows of R J as one pair for each factor: inputs, and derivatives with respect to the layer's outputs."""
+    """Return some rows of R J as a pair for each layer: inputs, and derivatives with respect to the layer's outputs."""
     row, output = np.divmod(places, root.shape[1])
     return [(part.taken[row], (root[row, output][:, None, :] @ part.pushed[row])[:, 0, :]) for part in found]
 
@@ -146,7 +148,9 @@ def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """Return the Cholesky factor of a block and the indices of its pivots, largest first and without small pivots."""
+    """Return the Cholesky factor of a block and the indices of its pivots, from the largest pivot, without small
+    pivots.
+    """
     (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
     factor, order, rank, _ = pivoted(block, lower=1)
     pivots = np.diagonal(factor)[:rank]

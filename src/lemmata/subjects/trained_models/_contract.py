@@ -17,7 +17,7 @@ BATCH = 2048
 """The default number of rows that pass through a model at once."""
 _KEPT = 2**29
 SMALLEST = 1e-30
-"""Probabilities below this value are replaced by it, so that their logarithms are finite."""
+"""Smaller probabilities are replaced by this value, so that their logarithms are finite."""
 
 
 _READABLE = (
@@ -41,16 +41,16 @@ class Layer:
 
 @dataclasses.dataclass(frozen=True)
 class AbstractModel(abc.ABC):
-    """A function f(theta, x) at its trained parameters theta, seen through five products.
+    """A function f(theta, x) at its trained parameters theta, with its outputs and products with its derivatives.
 
     Parameters are one flat vector of P numbers, in the order of `layers`, with each array in C order. An array that is
-    used twice is included once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits,
-    probabilities or values. Rows pass in batches, so a product stores at most one batch of rows and vectors of P
-    numbers, in the model's own precision.
+    used twice is included once. Rows are arrays (n, *row) in the form that the model accepts. Outputs are (n, C):
+    logits, probabilities or values. Rows pass in batches. So a product stores at most one batch of rows and vectors of
+    P numbers, in the model's own precision.
 
-    A row of a language model is a document of tokens, shape (T,). Its one output is the loss of the document, the sum
-    of -log p(token | earlier tokens) over all its tokens except the first. The model's own outputs, logits of shape (n,
-    T, V), are formed for one batch at a time and never leave a product. A token k that is fed to the model but does
+    A row of a language model is a document of tokens, shape (T,). The one output of a document is its loss, the sum of
+    -log p(token | earlier tokens) over all tokens except the first. The logits of shape (n, T, V) that the user's model
+    returns are formed for one batch at a time and are never returned. A token k that is passed to the model but does
     not count in the loss (padding, a prompt) is stored as -1 - k.
 
     Args:
@@ -58,13 +58,14 @@ class AbstractModel(abc.ABC):
         theta: the parameters.
         layers: the names and shapes of the parameter arrays.
         decayed: the parameters on which the weight decay of the training acts. By default, all parameters.
-        tells: the meaning of outputs for classes. "probabilities" means that they are logits or probabilities. "scores"
-            means that a larger score only means a likelier class. "classes" means 1 for one class and 0 for the others.
-        link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
-            outputs. "one logit" or "one probability" if the model gives only the logit or the probability of the second
-            of two classes. The logit f of this class becomes the outputs -f/2 and f/2. "documents" for a language
-            model.
-        batch: the number of rows that pass at once, see `rows_at_once`.
+        tells: the meaning of outputs for classes. "probabilities" means that outputs are logits or probabilities.
+            "scores" means that outputs only rank the classes. "classes" means that outputs are 1 for one class and 0
+            for the others.
+        link: "identity" if the outputs are the model's own results. "log" if the model returns probabilities. The
+            outputs are then their logarithms. "one logit" or "one probability" if the model returns only the logit or
+            the probability of the second of two classes. The logit f of this class becomes the outputs -f/2 and f/2.
+            "documents" for a language model.
+        batch: the number of rows that pass through the model at once, see `rows_at_once`.
     """
 
     kind: str
@@ -77,11 +78,11 @@ class AbstractModel(abc.ABC):
 
     @property
     def differentiable(self) -> bool:
-        """Whether the model has derivatives."""
+        """Whether the model has derivatives with respect to parameters."""
         return len(self.theta) > 0
 
     def at(self, theta: Inexact[np.ndarray, " P"]) -> "AbstractModel":
-        """Return the same function at other parameters; the user's own model does not change."""
+        """Return the same function at other parameters. The user's own model does not change."""
         return dataclasses.replace(self, theta=np.asarray(theta, self.theta.dtype))
 
     def in_double(self) -> "AbstractModel":
@@ -118,7 +119,7 @@ class AbstractModel(abc.ABC):
             raise ShapeError("rows", found=found, rule=rule, remedy=remedy) from error
 
     def jvp(self, v: Inexact[np.ndarray, " P"], x: np.ndarray) -> Float[np.ndarray, "n C"]:
-        """Return J v: how each output moves as theta moves along v."""
+        """Return J v, the derivatives of all outputs along the direction v of theta, where J is the Jacobian."""
         own = self._own(v)
         return np.concatenate([self._jvp(own, self._own(rows)) for rows in self._batches(x)]).astype(float)
 
@@ -132,9 +133,9 @@ class AbstractModel(abc.ABC):
         Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, "n C"]],
         Callable[[Float[np.ndarray, "n C"]], Float[np.ndarray, " P"]],
     ]:
-        """Return the maps v -> J v and u -> J' u at these rows, for many v and u; the outputs are computed once.
+        """Return the maps v -> J v and u -> J' u at these rows, for use with many v and u.
 
-        This is possible only if the library can store the computation and all rows pass at once.
+        If the library can store the computation and all rows pass at once, the outputs are computed only once.
         """
         return (lambda v: self.jvp(v, x)), (lambda u: self.vjp(u, x))
 
@@ -148,8 +149,8 @@ class AbstractModel(abc.ABC):
             x: rows.
             y: the targets. For "softmax", they are probabilities of classes (for example, one-hot rows). For
                 "squared", they are values.
-            loss: "softmax" is log sum exp f - <y, f>, "squared" is |f - y|²/2, "documents" is the output itself, and
-                any other is a `Loss`.
+            loss: "softmax" is log sum exp f - <y, f>, "squared" is |f - y|²/2, and "documents" is the output itself.
+                Any other loss is a `Loss` object.
         """
         own = self._own(v)
         return self._summed(lambda rows, targets: self._hvp(own, self._own(rows), self._own(targets), loss), x, y)
@@ -157,9 +158,9 @@ class AbstractModel(abc.ABC):
     def hessian(
         self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, " P"]]:
-        """Return the map v -> `hvp(v, x, y, loss)`, for many v; the gradient is computed once.
+        """Return the map v -> `hvp(v, x, y, loss)`, for use with many v.
 
-        This is possible only if the library can store the computation and all rows pass at once.
+        If the library can store the computation and all rows pass at once, the gradient is computed only once.
         """
         return lambda v: self.hvp(v, x, y, loss)
 
@@ -168,9 +169,9 @@ class AbstractModel(abc.ABC):
     ) -> Float[np.ndarray, " P"]:
         """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of loss i with respect to the outputs.
 
-        The matrix is positive semidefinite, because the losses are convex in the outputs. For documents, the outputs
-        are here the logits of all tokens that count. If the Hessian depends on the targets, as it may for a `Loss`,
-        pass the targets as `y`.
+        The matrix is positive semidefinite, because the losses are convex in the outputs. For documents, the outputs in
+        this product are the logits of all tokens that count. If the Hessian of a `Loss` depends on the targets, pass
+        the targets as `y`.
         """
         own = self._own(v)
         if loss == "documents":
@@ -187,7 +188,7 @@ class AbstractModel(abc.ABC):
     def loss_slope(
         self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> tuple[float, Float[np.ndarray, " P"]]:
-        """Return the sum of losses and its gradient with respect to theta, in one pass; `loss` is as in `hvp`."""
+        """Return the sum of losses and its gradient with respect to theta, in one pass. For `loss`, see `hvp`."""
         total, slope = 0.0, np.zeros_like(self.theta)
         for rows, targets in zip(self._batches(x), self._batches(y), strict=True):
             value, own = self._loss_slope(self._own(rows), self._own(targets), loss)
@@ -196,7 +197,7 @@ class AbstractModel(abc.ABC):
         return total, slope
 
     def input_vjp(self, u: Float[np.ndarray, "n C"], x: np.ndarray) -> Float[np.ndarray, "n *row"]:
-        """Return the gradients of <u_i, f(theta, x_i)> with respect to x_i, row by row."""
+        """Return the gradient of <u_i, f(theta, x_i)> with respect to x_i for each row."""
         parts = [
             self._input_vjp(self._own(weights), self._own(rows))
             for rows, weights in zip(self._batches(x), self._batches(u), strict=True)
@@ -204,18 +205,18 @@ class AbstractModel(abc.ABC):
         return np.concatenate(parts).astype(float)
 
     def jacobian(self, x: np.ndarray) -> Float[np.ndarray, "n C P"]:
-        """Return J itself, which has n C P numbers; use it for small models and few rows at a time."""
+        """Return the Jacobian J, which has n C P numbers. Use this method for small models and few rows at a time."""
         return np.concatenate([self._jacobian(self._own(rows)) for rows in batches(x, min(32, self.batch))]).astype(
             float
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Return, by name, a pair for each matrix that multiplies rows.
+        """Return, by name, a pair for each parameter matrix that multiplies rows.
 
-        The pair has the inputs of the matrix, and the derivatives of the model's outputs with respect to the results of
-        this product.
+        The pair has the inputs of the matrix, and the derivatives of the model's outputs with respect to the products
+        of the matrix with these inputs.
 
-        The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
+        The interface to a library may leave out matrices. The function `factors` checks the pairs.
         """
         if self.link == "documents":
             return {}
@@ -246,7 +247,7 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def _saved_bytes(self, x: np.ndarray) -> int:
-        """Bytes that a gradient keeps between its forward and backward pass for these rows, with the parameters."""
+        """Return the bytes that a gradient keeps between forward and backward pass, including the parameters."""
 
     @abc.abstractmethod
     def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
@@ -281,11 +282,11 @@ class AbstractModel(abc.ABC):
 
 
 def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, "n C"]:
-    """Return the outputs that follow from the model's own results, by its `link`.
+    """Return the outputs that follow from the model's own results, according to its `link`.
 
     Args:
         found: the model's results for rows.
-        link: as in `AbstractModel`; for documents, the outputs are losses.
+        link: the link of the model, see `AbstractModel`. For "documents", the results are losses and are not changed.
     """
     if link in ("identity", "documents"):
         return found
@@ -299,9 +300,9 @@ def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, 
 def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
     """Return how many rows may pass through a model at once, a power of 2 that is at most 2048.
 
-    The memory that a gradient keeps between its forward and backward pass is measured for one row and for two. The
-    number of rows in a pass is then chosen so that this memory is half a GiB. A product with the Hessian keeps about
-    four times as much.
+    The memory that a gradient keeps between its forward and backward pass is measured for one row and for two rows. The
+    number of rows is then chosen so that this memory is at most half a GiB, or the number is 1. A product with the
+    Hessian keeps about four times as much memory.
 
     Args:
         model: any model.
@@ -312,22 +313,22 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
     for row in (x[:1], x[:1].astype(float)):
         try:
             one, two = (model._saved_bytes(model._own(np.repeat(row, count, axis=0))) for count in (1, 2))
-        except Exception:  # a row that it does not take so; the user's own function may raise anything
+        except Exception:  # the model may not accept this type of row; the user's own function may raise anything
             continue
         fit = int(_KEPT / max(two - one, 1))
         return min(BATCH, 1 << max(fit.bit_length() - 1, 0))
-    return BATCH  # `outputs` explains what it takes
+    return BATCH  # `outputs` then raises an error that explains the problem
 
 
 def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
-    """Return the output of a model for a batch. The model may drop the axis of a batch with one row.
+    """Return the output of a model for a batch, with one line for each row.
 
-    If it does, the row is passed twice and the first output is used.
+    A model may drop the axis of a batch with a single row. The row is then passed twice, and the first output is used.
 
     Args:
         call: the model as a function of a batch.
         x: the batch.
-        joined: the function that joins a list of batches.
+        joined: a function that concatenates a list of batches.
     """
     found = call(x)
     if len(x) != 1 or not hasattr(found, "shape") or tuple(found.shape[:1]) == (1,):
@@ -347,7 +348,7 @@ def row_by_row(found: Any) -> Any:
 
 
 def _unwrapping(found: Any) -> str:
-    """Return how to make a model return only its logits or values, with a line of code for several outputs."""
+    """Return the advice for a user whose model does not return one array. If a name is known, the advice has code."""
     remedy = "wrap the model in a function or module that returns only the logits or values"
     entries: dict[Any, Any] = dict(enumerate(found if isinstance(found, tuple) else ()))
     if isinstance(found, Mapping):
@@ -362,5 +363,5 @@ def _unwrapping(found: Any) -> str:
 
 
 def batches(x: np.ndarray, rows: int = BATCH) -> Iterator[np.ndarray]:
-    """Return the rows in batches."""
+    """Return an iterator over the rows in batches."""
     return (x[i : i + rows] for i in range(0, len(x), rows))

@@ -14,9 +14,9 @@ from lemmata.errors import ShapeError
 from ._missing_cells import as_points
 
 _NEAR, _PERHAPS = 0.01, 0.1  # shares of the median distance between nearest rows
-_BESIDE = 5  # the neighbour whose distance is the scale of a place
-_BY_CHANCE = 0.01  # rows that may be taken for copies
-_FLATTEST = 3.0  # the dimension below which noise cannot be distinguished from chance
+_BESIDE = 5  # the neighbour whose distance is the local scale of distances
+_BY_CHANCE = 0.01  # the expected number of rows that are mistaken for duplicates
+_FLATTEST = 3.0  # the least dimension m at which the rule for noisy duplicates is used
 _SAMPLE = 512
 _BLOCK = 64
 _DIRECTIONS = 8
@@ -24,11 +24,11 @@ _DIRECTIONS = 8
 
 @dataclasses.dataclass(frozen=True)
 class Copies:
-    """Which rows are duplicates.
+    """The training rows and held-out rows that have duplicates among the training rows.
 
     Args:
         within: the training rows that equal or nearly equal another training row.
-        held: held-out rows that equal or nearly equal a training row; empty without held-out rows.
+        held: the held-out rows that equal or nearly equal a training row. Empty without held-out rows.
         exact_within, exact_held: the numbers of exact duplicates among these rows.
     """
 
@@ -47,18 +47,19 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     """Find exact and near duplicates of rows.
 
     A row is a near duplicate if another row is closer than 1/100 of the median distance between nearest distinct
-    training rows. The median is over all training rows, or over 512 evenly spaced ones if there are more. A row is also
-    a near duplicate in another case: another row is closer than 1/10 of this distance, and so much closer than the
-    row's fifth neighbour that at most 0.01 rows are expected to be so close by chance. Among rows that fill m
-    dimensions evenly, a share 4 r^m have a nearest neighbour at less than r times the distance of the fifth neighbour.
-    To find m, divide the distance of the second nearest neighbour of each row by that of the nearest. In m dimensions,
-    the median of these ratios is 2^(1/m). This second rule finds duplicates with a little noise. Distances are
-    Euclidean, over whole rows. Exact duplicates are found by a hash. The distance of a missing cell (NaN) from a known
-    cell is the column's spread. Two missing cells are equal.
+    training rows. The median is over all training rows, or over 512 evenly spaced training rows if there are more. A
+    second rule finds duplicates with a little noise. Such a row must be closer to another row than 1/10 of this median
+    distance. It must also be closer than r times the distance of its fifth neighbour. The number r is so small that
+    0.01 rows are expected to be so close by chance. Among rows that fill m dimensions evenly, a share 4 r^m are so
+    close. To find m, divide the distance of the second nearest neighbour of each row by the distance of the nearest. In
+    m dimensions, the median of these ratios is about 2^(1/m). The second rule is used only if m is at least 3.
+    Distances are Euclidean, over whole rows. Exact duplicates are found by a hash. A missing cell (NaN) becomes the
+    mean of its column, and an added column marks missing cells (see `as_points`). Two missing cells are equal.
 
-    The median costs 512 n d operations. The search in a tree of eight random projections of the rows costs n log n. A
-    projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is compared in
-    full. If many rows are near each other without being equal, the cost is at worst the square of their number.
+    For n rows of d numbers, the median costs 512 n d operations. The search in a tree of eight random projections of
+    the rows costs about n log n operations. A projection never lengthens a distance, so no duplicate is missed. Each
+    pair that is near in the tree is compared in full. If many rows are near each other without being equal, the cost is
+    at worst the square of their number.
 
     Args:
         x: training rows (n, *row).
@@ -106,7 +107,7 @@ def _hash(row: Float[np.ndarray, " d"]) -> bytes:
 
 
 def nearest_distances(x: np.ndarray) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """Return distances to the nearest other row, for all rows or 512 evenly spaced ones, and the indices of these rows.
+    """Return the distance to the nearest other row for at most 512 evenly spaced rows, and the indices of these rows.
 
     Args:
         x: at least two rows (n, *row).
@@ -125,7 +126,7 @@ def _neighbours(
         x: rows.
         rows: other rows, or some of the rows of x.
         count: the number of neighbours, at most the number of rows.
-        own: the indices of the rows in x, which do not count as their own neighbours; None for other rows.
+        own: the indices of `rows` in x, because a row does not count as its own neighbour. None if `rows` are not in x.
     """
     squares, count = (x**2).sum(1), min(count, len(x) - (own is not None))
     found = [np.zeros((0, count))]
@@ -134,13 +135,13 @@ def _neighbours(
         if own is not None:
             distances[np.arange(len(block)), own[block]] = np.inf
         nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
-        # the differences themselves, since the squares cancel for near rows
+        # computed from differences of rows, because the squares cancel for near rows
         found.append(np.sort(np.linalg.norm(rows[block][:, None] - x[nearest], axis=2), axis=1))
     return np.concatenate(found)
 
 
 class _Near:
-    """A search for near duplicates of the given rows; see `find_copies`."""
+    """A search for near duplicates of the given rows, by both rules of `find_copies`."""
 
     def __init__(self, rows: Float[np.ndarray, "n d"], others: int):
         self.rows = rows
@@ -175,7 +176,7 @@ class _Search:
         drawn = np.random.default_rng(0).normal(size=(rows.shape[1], min(rows.shape[1], _DIRECTIONS)))
         self.directions, self.middle = np.linalg.qr(drawn)[0], rows.mean(0)
         projected = self._project(rows)
-        # what rounding may add to a distance of projections
+        # the second term is the largest effect of rounding on a distance of projections
         self.reach = limit + 64 * np.finfo(float).eps * np.sqrt(rows.shape[1]) * float(np.abs(projected).max(initial=0))
         self.tree = KDTree(projected)
 
@@ -183,14 +184,14 @@ class _Search:
         return (rows - self.middle) @ self.directions
 
     def has_near(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """Return whether each row has a stored row near it; with `itself`, a row does not count as near itself."""
+        """Return whether each row is near a stored row. With `itself`, a row does not count as near itself."""
         found, projected = np.zeros(len(rows), bool), self._project(rows)
         if not len(rows):
             return found
         own = [1 + itself]
         nearest = self.tree.query(projected, k=own, distance_upper_bound=self.reach)[1]  # pyright: ignore[reportArgumentType]
         at = np.asarray(nearest)[:, 0]
-        near = np.flatnonzero(at < len(self.rows))  # the tree says n if there is none
+        near = np.flatnonzero(at < len(self.rows))  # the tree returns n if there is no near row
         found[near] = self._apart(rows[near], self.rows[at[near]]) < self.limit
         for row in near[~found[near] | (itself & (at[near] == near))]:
             others = np.array(self.tree.query_ball_point(projected[row], self.reach), int)

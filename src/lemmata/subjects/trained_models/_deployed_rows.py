@@ -1,4 +1,4 @@
-"""Small trained networks with deployment rows, which may have another distribution, to test claims on shift."""
+"""Small trained networks with deployment rows, whose distribution may differ, to test claims on distribution shift."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ LARGE = 5000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Deployed(Trained):
-    """A trained model with deployment rows, whose classes the generator of problems knows but no check sees.
+    """A trained model with deployment rows. Only the test of a claim uses their classes; no check does.
 
     Args:
         answers: the classes of the deployment rows, as one-hot rows.
@@ -33,20 +33,20 @@ class Deployed(Trained):
 class DeployedRows(Population[Trained]):
     """Three normal classes in d dimensions, a network trained on them, and deployment rows.
 
-    The deployment rows are moved by `moved` along a random direction and keep their classes. Then the share
-    `relabelled` of them gets the next class. The inputs do not show this change.
+    The deployment rows are moved by `moved` along a random direction and keep their classes. Then a share `relabelled`
+    of the rows gets the next class. This change does not affect the inputs.
 
     Args:
-        moved: the default shift; 0 means the distribution of the held-out rows.
+        moved: the default distance of the shift. With 0, the inputs have the distribution of the held-out rows.
         relabelled: the default share of relabelled rows.
         rows: the default number of training rows.
         features: the default d.
-        used: the default, and least, number of deployment rows.
+        used: the default number of deployment rows, and the least number in extra settings.
         hidden: the number of hidden units.
         decay: the weight decay.
     """
 
-    drops = 0.15  # a test at level 0.05 finds a shift in one of twenty problems without any
+    drops = 0.15  # a test at level 0.05 finds a shift in one of twenty problems that have no shift
 
     moved: float = 0.0
     relabelled: float = 0.0

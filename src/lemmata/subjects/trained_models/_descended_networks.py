@@ -1,4 +1,4 @@
-"""Small networks trained by gradient descent on all rows, with a known rate and start, and without decay."""
+"""Small networks trained by gradient descent on all rows without decay, with a known learning rate and start."""
 
 import functools
 from typing import Any
@@ -21,7 +21,7 @@ def relu_network(params: dict, x: Any) -> Array:
 
 
 def tanh_network(params: dict, x: Any) -> Array:
-    """Return the outputs of a tanh layer and a readout."""
+    """Return the outputs of a tanh layer and a readout without biases."""
     return jnp.tanh(x @ params["w1"]) @ params["w2"]
 
 
@@ -30,14 +30,14 @@ NETWORKS = {"relu": relu_network, "tanh": tanh_network}
 
 @functools.partial(jax.jit, static_argnums=0)
 def descend(activation: str, start: dict, x: Array, y: Array, rate: Array, steps: Array) -> dict:
-    """Return the parameters after steps of descent on the mean log loss of all rows.
+    """Return the parameters after steps of gradient descent on the mean log loss of all rows.
 
     Args:
         activation: "relu" or "tanh".
         start: the parameters at the start.
         x: the rows.
         y: one-hot classes.
-        rate: the rate of descent.
+        rate: the learning rate.
         steps: the number of steps.
     """
 
@@ -53,7 +53,7 @@ def descend(activation: str, start: dict, x: Array, y: Array, rate: Array, steps
 def draw_classes(
     rng: np.random.Generator, n: int, centres: Float[np.ndarray, "C d"], spread: float, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw normal rows around centres. The share `noise` of them gets a random class.
+    """Draw normal rows around centres. A share `noise` of the rows gets a random class.
 
     Args:
         rng: the random generator.
@@ -68,14 +68,14 @@ def draw_classes(
 
 
 class DescendedNetworks(Population[Trained]):
-    """Three normal classes, and networks with one hidden layer without biases, trained by descent on all rows.
+    """Three normal classes, and networks with one hidden layer and no biases, trained by gradient descent on all rows.
 
     Args:
         activation: "relu" or "tanh".
         rows: the default number of training rows.
         features: the default number of features of a row.
         hidden: the default number of hidden units.
-        rate: the default rate of descent.
+        rate: the default learning rate.
         steps: the default number of steps.
         spread: the standard deviation of rows around the centre of their class. The centres have lengths of about 3.
         noise: the share of classes drawn at random.
@@ -131,7 +131,7 @@ class DescendedNetworks(Population[Trained]):
 
 
 def known_rate(problem: Trained) -> list[Hypothesis]:
-    """Require that the rate of descent on all rows is given.
+    """Require that the user states the learning rate of gradient descent on all rows.
 
     Args:
         problem: the model with its rows.
@@ -141,9 +141,10 @@ def known_rate(problem: Trained) -> list[Hypothesis]:
 
 
 def without_decay(problem: Trained) -> list[Hypothesis]:
-    """Require that the user states that the training had no decay.
+    """Require that the user states a decay of 0.
 
-    For a separable task, lemmata would otherwise infer from the weights a decay that does not exist.
+    Without this statement, lemmata may infer a decay from the weights. For a separable task, the inferred decay would
+    be wrong.
 
     Args:
         problem: the model with its rows.

@@ -1,7 +1,8 @@
-"""Documents that occur twice in the data, or almost: most of their runs of five consecutive tokens are the same.
+"""Exact and near duplicates of documents. Near duplicates share most of their runs of five consecutive tokens.
 
-The distance between tokens as numbers does not show how similar two documents are. The similarity here is Jaccard's,
-|A and B| / |A or B|, for the sets A and B of their shingles. A shingle is five tokens in a row.
+The distance between tokens as numbers does not show the similarity of two documents. The similarity in this file is
+Jaccard's, |A and B| / |A or B|, for the sets A and B of the shingles of two documents. A shingle is a run of five
+consecutive tokens.
 """
 
 import hashlib
@@ -18,21 +19,21 @@ LENGTH = 5
 """The number of tokens of a shingle. A document with fewer tokens is one shingle."""
 ALIKE = 0.8
 """The smallest similarity at which two documents are near duplicates."""
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number; its powers mix the bits of a product modulo 2^64
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number; products with this number modulo 2^64 mix the bits
 
 
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
     """Find exact and near duplicates of documents.
 
     Two documents are near duplicates if they share at least 0.8 of all shingles that occur in at least one of them.
-    Only pairs that share a shingle among the rarest fifth of their shingles are compared in full. No pair is missed,
-    because sets that are so similar share such a shingle. The cost is a sort of all shingles, and a comparison for each
-    pair that shares a rare shingle. If many documents are near duplicates of each other, the number of comparisons is
-    the square of their number.
+    Only pairs that share a shingle among the rarest fifth of their shingles are compared in full. Near duplicates share
+    such a shingle, so no pair is missed. The cost is a sort of all shingles, and a comparison for each pair that shares
+    a rare shingle. If many documents are near duplicates of each other, the number of comparisons is the square of
+    their number.
 
     Args:
-        x: training documents. Tokens that do not count are stored as -1 - k. Tokens after the last token that counts
-            are ignored.
+        x: training documents. Tokens k that do not count in the loss are stored as -1 - k. Tokens after the last token
+            that counts are ignored.
         held: held-out documents.
 
     Raises:
@@ -56,19 +57,19 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
     texts = [_text(row) for row in (*x, *others)]
     places: dict[bytes, int] = {}
     own = np.array([places.setdefault(hashlib.blake2b(text, digest_size=16).digest(), len(places)) for text in texts])
-    first = np.unique(own, return_index=True)[1]  # one text of each kind, in the order of their first places
+    first = np.unique(own, return_index=True)[1]  # the index of the first copy of each text
     n, known = len(x), np.zeros(len(first), bool)
     known[own[:n]] = True
     counts = np.bincount(own[:n], minlength=len(first))
     near = np.zeros(len(first), bool)
     a, b = near_pairs([shingles(np.frombuffer(texts[i], np.int64)) for i in first]).T
-    near[a[known[b]]] = near[b[known[a]]] = True  # each has a near duplicate among the training documents
+    near[a[known[b]]] = near[b[known[a]]] = True  # these texts have a near duplicate among the training documents
     exact, seen = counts[own[:n]] > 1, known[own[n:]]
     return Copies(exact | near[own[:n]], seen | near[own[n:]], int(exact.sum()), int(seen.sum()))
 
 
 def _text(row: Int[np.ndarray, " T"]) -> bytes:
-    """Return the tokens of a document up to the last token that counts."""
+    """Return the tokens of a document, as bytes, up to the last token that counts."""
     counted = np.flatnonzero(row >= 0)
     row = row[: int(counted[-1]) + 1 if len(counted) else 0]
     return np.where(row < 0, -1 - row, row).astype(np.int64).tobytes()
@@ -101,10 +102,10 @@ def similarity(a: UInt[np.ndarray, " s"], b: UInt[np.ndarray, " t"]) -> float:
 def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, "pairs 2"]:
     """Return all pairs of sets whose similarity is at least `alike`.
 
-    Such a pair shares at least alike |A| elements of A. Put all elements in a common order. Then the pair shares one of
-    the first |A| - ceil(alike |A|) + 1 elements of A. This element is among the same number of first elements of B,
-    because the first shared element cannot be later in either set. Elements are ordered by the number of sets that
-    contain them, the rarest first.
+    A pair (A, B) of this kind shares at least alike |A| elements. Put all elements in a common order. Then B contains
+    one of the first |A| - ceil(alike |A|) + 1 elements of A, and the same holds with A and B exchanged. So the first
+    shared element is in the heads of both sets. Elements are ordered by the number of sets that contain them, the
+    rarest first.
 
     Args:
         sets: the sets, each as sorted numbers of its elements without repetitions.
@@ -122,7 +123,7 @@ def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, 
     order = np.argsort(element, kind="stable")
     element, owner = element[order], owner[order]
     found, left = [], np.arange(len(element) - 1)
-    for apart in range(1, len(element)):  # neighbours at growing distances, among those that share an element
+    for apart in range(1, len(element)):  # pairs of sets with the same element, at growing distances
         left = left[left + apart < len(element)]
         left = left[element[left] == element[left + apart]]
         if not len(left):
@@ -136,12 +137,12 @@ def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, 
 
 
 def head_length(size: int, alike: float = ALIKE) -> int:
-    """Return how many of the rarest elements of a set of this size have to be searched."""
+    """Return the number of the rarest elements of a set of this size that have to be searched (see `near_pairs`)."""
     return size - math.ceil(alike * size - 1e-9) + 1 if size else 0
 
 
 def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
-    """Return the least similarity of a document to its original after some of its tokens are replaced.
+    """Return the least similarity of a document to its original after some tokens are replaced.
 
     A token is in at most `length` shingles. If the token is replaced, these shingles are lost, and as many new shingles
     appear.

@@ -1,4 +1,4 @@
-"""Language models: each row is a document, and the output is its loss."""
+"""Language models. Each row is a document, and the output of a row is the loss of the document."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractM
 
 
 def read_documents(x: np.ndarray, padding: int | None = None, name: str = "document") -> Int[np.ndarray, "n T"]:
-    """Return documents in lemmata's form: -1 - k for a token k that is fed to the model but does not count.
+    """Return documents as arrays in which -1 - k stands for a token k that is passed to the model but does not count.
 
     Args:
         x: (n, T) tokens. Tokens below 0 are already excluded, and -1 is padding.
@@ -54,7 +54,7 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
 
     Raises:
         ShapeError: if the rows are not sequences of at least two tokens.
-        DataError: if there are fractions, or a document without tokens that count.
+        DataError: if a token is not a whole number, or if a document has no token that counts after the first token.
 
     >>> read_documents(np.array([[5, 2, 7, 0, 0]]), padding=0).tolist()
     [[5, 2, 7, -1, -1]]

@@ -1,4 +1,4 @@
-"""scikit-learn estimators, rebuilt from their coefficients, and estimators of which only outputs are known."""
+"""Models of scikit-learn estimators, rebuilt in JAX from coefficients, and models of which only outputs are known."""
 
 import dataclasses
 import warnings
@@ -30,7 +30,7 @@ _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 @dataclasses.dataclass(frozen=True)
 class BlackBox(AbstractModel):
-    """A model of which only outputs are known; products with its derivatives raise SettingError.
+    """A model of which only outputs are known. Products with derivatives raise SettingError.
 
     Args:
         call: a function from rows to outputs (n, C) or (n,).
@@ -80,9 +80,9 @@ class BlackBox(AbstractModel):
 
 
 def as_given(model: AbstractModel, x: np.ndarray) -> Any:
-    """Return rows in the form in which the user's own function takes them.
+    """Return rows in the form that the user's own function accepts.
 
-    This is a frame if the user's rows are a frame of categories or texts, and an array otherwise.
+    The result is a frame if the user's rows are a frame with categories or texts, and an array otherwise.
 
     Args:
         model: a model that `read_trained` has read.
@@ -94,11 +94,13 @@ def as_given(model: AbstractModel, x: np.ndarray) -> Any:
 def estimator_model(estimator: Any) -> AbstractModel:
     """Return a model of a fitted estimator, with one output per class, as logits if the estimator has them.
 
-    For two classes, the two outputs are minus and plus half of the decision function; their softmax gives the
-    probabilities. In linear models the intercept is not decayed, as in scikit-learn.
+    For linear models and perceptrons with two classes, the two outputs are minus and plus half of the decision
+    function. The softmax of these outputs gives the probabilities. In linear models, the intercept is not decayed, as
+    in scikit-learn.
 
     Raises:
-        SettingError: if the estimator is not fitted, or is a pipeline; pass the last step of a pipeline instead.
+        SettingError: if the estimator is not fitted, has several targets, or is a pipeline. Pass the last step of a
+            pipeline instead.
     """
     name = type(estimator).__name__
     if hasattr(estimator, "steps"):
@@ -157,10 +159,9 @@ def _of_log_loss(estimator: Any, name: str) -> bool:
 
 
 def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:
-    """Turn a function that gives the probability of the second of two classes into one that gives both probabilities.
+    """Return a model that gives the probabilities of both classes if the given function returns only the second.
 
-    A function whose outputs are all exactly 0 or 1, with a single 1 for each row, names classes; it has no
-    probabilities.
+    A function whose outputs are all exactly 0 or 1 predicts classes and has no probabilities.
 
     Args:
         model: any model; other kinds are not changed.
@@ -182,7 +183,9 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
 
 
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Class probabilities if there are any, else class scores, else the classes as 1 and 0. For regressions, values."""
+    """Return a function for class probabilities, or else class scores, or else classes as 1 and 0, or values of
+    regressions.
+    """
     classes = getattr(estimator, "classes_", None)
     if hasattr(estimator, "predict_proba"):
         return estimator.predict_proba
@@ -197,10 +200,10 @@ def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _asked(call: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    """Return the same call of an estimator, with an error of lemmata if the estimator is not fitted.
+    """Return the same call of an estimator, which raises SettingError if the estimator is not fitted.
 
-    scikit-learn warns of an array if an estimator was fitted to a frame. The columns are already in the right order, so
-    this warning is suppressed.
+    scikit-learn warns if an estimator was fitted to a frame and gets an array. The columns are already in the right
+    order, so this warning is suppressed.
     """
 
     def asked(x: Any) -> Any:
@@ -222,7 +225,7 @@ def _one_hot(f: np.ndarray) -> bool:
 
 
 def _ends(transformer: Any) -> tuple[Any, Any] | None:
-    """Return the least and the greatest prediction, if the model only clips its predictions between two values.
+    """Return the least and the greatest prediction if the transformer only clips predictions to an interval, or None.
 
     `lemmata study` saves linear regression models in this form.
     """
@@ -258,7 +261,7 @@ def _perceptron(estimator: Any, name: str) -> AbstractModel:
 
 
 def _both_signs(estimator: Any, outputs: int) -> Callable[[Any], Any]:
-    """Return a map that turns one column of logits of two classes into two columns and keeps other outputs."""
+    """Return a map that turns the column f of logits of two classes into (-f/2, f/2) and keeps other outputs."""
     if outputs == 1 and len(getattr(estimator, "classes_", ())) == 2:
         return lambda f: jnp.concatenate([-f, f], axis=1) / 2
     return lambda f: f

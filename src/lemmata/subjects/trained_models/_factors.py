@@ -1,9 +1,9 @@
 """The Jacobian of a dense network as factors: the inputs of each matrix, and derivatives with respect to its outputs.
 
-If a row passes a matrix W once, as W h, the derivative of output c with respect to W is b_c h'. Here b_c is the
-derivative of the output with respect to W h. The Gram matrix of two rows' derivatives is then the sum over matrices of
-<h, h'> <b_c, b'_d>. This method never stores a vector of all P parameters. It costs (n C)² times the sum of widths
-instead of (n C)² P.
+If a row enters a product with a matrix W once, as W h, the derivative of output c with respect to W is b_c h^T. Here
+b_c is the derivative of the output with respect to W h. For two rows with (h, b) and (k, a), the Gram matrix of the
+derivatives is the sum over matrices of <h, k> <b_c, a_d>. This method never stores a vector of all P parameters. For n
+rows and C outputs, the cost is (n C)² times the sum of widths instead of (n C)² P.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ class Factor:
     For output c of row i, the derivative is the outer product pushed[i, c] taken[i]', times a scale.
 
     Args:
-        taken: the inputs of the layer; 1 for biases.
+        taken: the inputs of the layer, or 1 for biases.
         pushed: the derivatives of the model's outputs with respect to the outputs of the layer.
         turned: whether the array has the shape (in, out) instead of (out, in).
         scale: the number by which the derivatives are multiplied.
@@ -51,7 +51,7 @@ class Factor:
         return np.einsum("nc,nca->na", u, self.pushed).T @ self.taken
 
     def pushed_along(self, v: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "n C"]:
-        """Return how each output moves as W moves along v, without the scale."""
+        """Return the derivative of each output as W moves along v, without the scale."""
         return np.einsum("nca,na->nc", self.pushed, self.taken @ v.T)
 
     def rows(self, part: slice) -> "Factor":
@@ -70,8 +70,8 @@ def factors(
     Args:
         model: the model at its parameters.
         x: the rows.
-        prior: the numbers by which the derivatives with respect to the parameters are multiplied. If they differ within
-            an array, the result is None.
+        prior: the numbers by which the derivatives with respect to the parameters are multiplied. If these numbers
+            differ within an array, the result is None.
     """
     found = model.matrix_factors(x)
     if not found or len(model.layers) > 2 * len(found):
@@ -92,10 +92,10 @@ def factors(
 
 
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """Return factors of the same Jacobian that need fewer products, with scales applied and biases joined to matrices.
+    """Return fewer factors of the same Jacobian. Scales are applied, and biases are joined to matrices.
 
     If biases are added to the outputs of a matrix, the inputs of the matrix get one more entry. Sums over factors stay
-    the same, but the columns of the Jacobian no longer belong to single arrays.
+    the same. But the columns of the Jacobian no longer belong to single arrays.
 
     Args:
         found: the result of `factors`.
@@ -113,7 +113,7 @@ def _believed(
     found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
     jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
 ) -> Factor | None:  # fmt: skip
-    """Return a factor that reproduces an array's Jacobian on a few rows, or None; for biases, each layer is tried."""
+    """Return a factor that reproduces an array's Jacobian on a few rows, or None. For biases, try each layer."""
     if name in found:
         tried = [Factor(*found[name], turned) for turned in (False, True)]
     else:
@@ -129,7 +129,7 @@ def _believed(
 
 
 def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -> Float[np.ndarray, "nC mC"]:
-    """Return the inner products of outputs' derivatives at some rows with those at other rows, or at the same rows.
+    """Return the inner products of the derivatives of outputs at some rows with the derivatives at other rows.
 
     Args:
         left: the factors of the rows.
@@ -159,7 +159,7 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
 
 
 def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.ndarray, "n m"]:
-    """Return, for each pair of rows, the inner product of an output's derivatives at both rows, averaged over outputs.
+    """Return for each pair of rows the mean over outputs of the inner product of an output's derivatives at both rows.
 
     Args:
         left: the factors of the rows.
@@ -173,5 +173,5 @@ def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.n
 
 @once
 def is_factored(trained: Trained) -> bool:
-    """Return whether the Jacobian is that of a dense network, so that it has factors."""
+    """Return whether the Jacobian has factors, as for a dense network."""
     return trained.model.differentiable and factors(trained.model.in_double(), trained.x[:_FEW]) is not None

@@ -1,4 +1,4 @@
-"""A test of whether training rows alone determine all weights, so that rows can be left out without a decay."""
+"""A test of whether training rows alone determine all weights. If they do, rows can be left out without a decay."""
 
 import numpy as np
 
@@ -8,20 +8,21 @@ from ._linear_layers import linear_parameters
 from ._once import once
 from ._trained import Trained
 
-_LEAST = 1e-10  # share of the largest curvature; S = J H^-1 J' is then known to 1e-6
+_LEAST = 1e-10  # share of the largest eigenvalue of H; S = J H^-1 J' then has a relative error of about 1e-6
 
 
 @once
 def rows_fix_weights(trained: Trained) -> bool:
     """Return whether the training rows alone determine all weights.
 
-    This is so if there are at most 3000 parameters, the outputs are linear in all of them, and each eigenvalue of the
-    curvature J' Lambda J is above 1e-10 times the largest eigenvalue. J is the Jacobian of the outputs, and Lambda is
-    the Hessian of the losses with respect to the outputs.
+    The result is True under three conditions. There are at most 3000 parameters, and at most as many as outputs on all
+    rows. The outputs are linear in all parameters. Each eigenvalue of the curvature J' Lambda J is above 1e-10 times
+    the largest eigenvalue. J is the Jacobian of the outputs, and Lambda is the Hessian of the losses with respect to
+    the outputs.
 
-    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. For more
-    than two classes, all logits may move together without changing a probability, so this one direction of the C
-    outputs may be free.
+    For least squares without a penalty, leaving a row out is then exact, with the leverages x_i' (X' X)^-1 x_i. With C
+    > 2 classes, all logits may move together without changing a probability. So one direction of the C outputs may be
+    free.
     """
     parameters = len(trained.model.theta)
     if not trained.model.differentiable or trained.task.is_language or parameters > min(EXACT, trained.y.size):

@@ -1,4 +1,4 @@
-"""Data frames whose columns are not all numbers, written as arrays of numbers and read back for the model."""
+"""Data frames as arrays of numbers, from which the frames can be restored for the model."""
 
 import dataclasses
 import functools
@@ -18,19 +18,19 @@ from ._contract import AbstractModel
 from ._estimators import BlackBox
 from ._read import read_model
 
-_FEW = 2  # rows with which a frame is tried
+_FEW = 2  # number of rows in a test whether the model accepts a frame
 _EXACT = 2**53  # whole numbers up to this size are exact in float64
 
 
 @dataclasses.dataclass(frozen=True)
 class _Column:
-    """A column: its name, and its values in the order of their codes, or None if the column has numbers.
+    """A column of a frame, with its different values in the order of their codes.
 
     Args:
         name: the name.
         kind: the type of the column in the training rows.
         values: the different values, as a pandas or polars series; None for numbers.
-        codes: the place of each value in `values`.
+        codes: the index of each value in `values`.
     """
 
     name: Any
@@ -41,14 +41,14 @@ class _Column:
 
 @dataclasses.dataclass(frozen=True)
 class FrameCode:
-    """A code of the rows of a frame as arrays of numbers, from which the rows can be read back.
+    """A code that turns the rows of a frame into arrays of numbers, and these arrays back into a frame.
 
-    A number stays as it is. Any other value, such as a category or a text, is coded as its place among the values of
-    its column, in the order of the categories or of the texts. A missing cell is NaN.
+    Numbers do not change. Any other value, such as a category or a text, becomes its index among the values of its
+    column. Categories have their own order, and other values are sorted. A missing cell becomes NaN.
 
     Args:
         columns: the columns of the frame.
-        of_polars: whether the frames are those of polars instead of pandas.
+        of_polars: whether the frames are frames of polars instead of pandas.
     """
 
     columns: tuple[_Column, ...]
@@ -68,7 +68,7 @@ class FrameCode:
     def frame(self, rows: Float[np.ndarray, "n d"]) -> Any:
         """Return rows of numbers as a frame with the columns and types of the training rows.
 
-        A code that is not whole, or beyond the values, is read as the nearest value.
+        A code that is not a whole number, or is out of range, gives the value with the nearest code.
         """
         if all(column.values is None and column.kind == "float64" for column in self.columns) and not self.of_polars:
             return sys.modules["pandas"].DataFrame(rows, columns=[column.name for column in self.columns])
@@ -91,7 +91,7 @@ class FrameCode:
 
 
 def only_numbers(frame: Any) -> bool:
-    """Return whether all columns of a frame have numbers or Booleans, and no categories, texts or dates."""
+    """Return whether all columns of a frame contain numbers or Booleans, and no categories, texts or dates."""
     return all(_is_number(_series(frame, place)) for place in range(len(frame.columns)))
 
 
@@ -118,22 +118,22 @@ def with_frames(model: BlackBox, code: FrameCode) -> BlackBox:
 
 
 def model_of_frames(model: Any, code: FrameCode | None) -> Any:
-    """Return a user's model as a model of coded rows, if only its outputs are known; without a code, the model itself.
+    """Return a user's model as a model of coded rows if only its outputs are known, and otherwise the model itself.
 
     Args:
         model: a model in a form that `read_model` accepts.
-        code: the code of the frames that the model takes.
+        code: the code of the frames that the model accepts. With None, the model itself is returned.
     """
     found = None if code is None else read_model(model)
     return model if code is None or not isinstance(found, BlackBox) else with_frames(found, code)
 
 
 def fit_of_frames(fit: Callable[..., Any] | None, code: FrameCode | None) -> Callable[..., Any] | None:
-    """Return a function that trains models of coded rows; it calls the user's function with frames.
+    """Return a function that trains models of coded rows by calling the user's function with frames.
 
     Args:
         fit: the user's function fit(x, y, seed, ...).
-        code: the code of the frames; without a code, the function itself is returned.
+        code: the code of the frames. With None, the function itself is returned.
     """
     if fit is None or code is None:
         return fit
@@ -146,7 +146,7 @@ def fit_of_frames(fit: Callable[..., Any] | None, code: FrameCode | None) -> Cal
 
 
 class Coded(NamedTuple):
-    """A model of arrays of numbers with its training, held-out and deployment rows, and the code of frames, if any."""
+    """A model of arrays of numbers, its training, held-out and deployment rows, and the code of frames or None."""
 
     model: AbstractModel
     x: Any
@@ -158,8 +158,8 @@ class Coded(NamedTuple):
 def as_numbers(model: AbstractModel, own: Any, x: Any, held: Any, deployed: Any) -> Coded:
     """Return a model and its rows as arrays of numbers if the training rows are a frame.
 
-    A model of which only outputs are known gets frames, if it takes them: each row is then a row of the user's frame. A
-    model with derivatives, and an estimator that was fitted to arrays, get the numbers.
+    If only the outputs of a model are known and the model accepts frames, it is called with rows of the user's frame. A
+    model with derivatives, and an estimator that was fitted to arrays, are called with arrays of numbers.
 
     Args:
         model: the model that `read_model` has read.
@@ -169,7 +169,8 @@ def as_numbers(model: AbstractModel, own: Any, x: Any, held: Any, deployed: Any)
         deployed: the deployment rows, or None.
 
     Raises:
-        DataError: if a model with derivatives would get texts or categories, or rows are not frames as in training.
+        DataError: if a model with derivatives would get texts or categories, or if other rows are not frames like the
+            training rows.
     """
     if not is_frame(x) or not len(x.columns):
         return Coded(model, x, held, deployed)
@@ -191,7 +192,7 @@ def as_numbers(model: AbstractModel, own: Any, x: Any, held: Any, deployed: Any)
 
 
 def _of_frames(own: Any) -> bool:
-    """Return whether the model gets a frame of numbers as a frame: a function does, and a model fitted to a frame."""
+    """Return whether to call a model with frames of numbers: True for a function, and for a model fitted to a frame."""
     fitted = hasattr(own, "n_features_in_") or hasattr(getattr(own, "__self__", None), "n_features_in_")
     return columns_of_model(own) is not None or not fitted
 
@@ -211,7 +212,7 @@ def _numbers(code: FrameCode, rows: Any, name: str) -> Any:
 
 
 def _array(code: FrameCode, rows: Any, _: str) -> Any:
-    """Return rows as NumPy reads them, or as coded numbers if NumPy finds no numeric type for all columns."""
+    """Return rows as a NumPy array, or as coded numbers if no numeric type of NumPy fits all columns."""
     found = np.asarray(rows) if is_frame(rows) else rows
     return code.numbers(rows) if is_frame(rows) and found.dtype.kind not in "fiub" else found
 
@@ -243,7 +244,7 @@ def _floats(cells: Any) -> Float[np.ndarray, " n"]:
 
 
 def _column(parts: list[Any], name: Any) -> _Column:
-    """Return a column with all values that occur in these series. The first series is that of the training rows."""
+    """Return a column with all values that occur in the series `parts`. The first series is from the training rows."""
     own = parts[0]
     if _is_number(own):
         for other in parts[1:]:
@@ -266,7 +267,7 @@ def _is_whole(cells: Any) -> bool:
 
 
 def _first_values(cells: Any) -> list[Any]:
-    """Return the categories of a type that has categories, in their order."""
+    """Return the categories of a series in their order, or an empty list for a type without categories."""
     if isinstance(cells, pl.Series):
         return cells.dtype.categories.to_list() if isinstance(cells.dtype, pl.Enum) else []
     return list(getattr(cells.dtype, "categories", ()))
@@ -292,7 +293,7 @@ def _codes(cells: Any, codes: dict[Any, int]) -> Float[np.ndarray, " n"]:
 
 
 def _values(values: list[Any], own: Any) -> Any:
-    """Return values as a series of the type of the training rows. Categories that this type does not have are added."""
+    """Return values as a series of the type of the training rows. Categories that this type lacks are added."""
     if isinstance(own, pl.Series):
         try:
             return pl.Series(values, dtype=own.dtype)

@@ -1,4 +1,4 @@
-"""The duplicate rows in the data of a trained model, and the held-out rows that it has not seen."""
+"""The duplicate rows in the data of a trained model, and the held-out rows that do not duplicate training rows."""
 
 import dataclasses
 
@@ -27,19 +27,25 @@ def copies_of(trained: Trained) -> Copies:
 
 @once
 def without_held_rows(trained: Trained) -> Trained:
-    """Return the same model without held-out rows. It stores its own results (see `share_answers`)."""
+    """Return the same model without held-out rows. The new object stores its own results (see `share_answers`)."""
     return dataclasses.replace(trained, held=None)
 
 
 def share_answers(known: Trained, other: Trained) -> None:
-    """Copy the results of `known` that do not depend on held-out rows to `other`, which differs in these rows only."""
+    """Copy the stored results of `known` that do not depend on held-out rows to `other`.
+
+    The two models differ only in their held-out rows.
+    """
     for name, answer in answers(known).items():
         if name not in {name_of(own) for own in (copies_of, fresh_rows, held_outputs, without_held_rows)}:
             vars(other).setdefault(name, answer)
 
 
 def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
-    """Return the indices of training rows that equal another row but have another target; none for documents."""
+    """Return the indices of training rows that equal another training row and have a different target.
+
+    For documents, the result is empty.
+    """
     places = np.flatnonzero(copies_of(trained).within)
     if trained.task.is_language or not len(places):
         return np.zeros(0, int)
@@ -52,9 +58,9 @@ def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
 
 @once
 def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
-    """Return the held-out rows that are not duplicates of training rows.
+    """Return which held-out rows are not duplicates of training rows.
 
-    Statements about unseen rows are measured on these.
+    Statements about unseen rows are measured on the rows that are not duplicates.
     """
     return ~copies_of(trained).held
 

@@ -1,6 +1,6 @@
 """The base class of checks, which are claims on a trained model.
 
-An examination applies a check to a user's trained model, and calls a few more methods than those of a claim.
+An examination applies checks to a user's trained model. A check has a few more methods than a claim.
 """
 
 import abc
@@ -18,28 +18,28 @@ from ._trained import Trained
 CLASSES_IN_USE = "deployment rows whose classes are known"
 """The name of the hypothesis without which the error in deployment cannot be measured."""
 TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
-"""If only these hypotheses fail, a prediction is made, but not scored."""
+"""If only hypotheses with these names fail, a prediction is made, but not scored."""
 
 
 class AbstractGauge(Claim[Trained]):
     """A check: a claim that an examination tests on a trained model.
 
-    A check has these methods besides those of a claim. All except `passes` are optional; each description ends with
-    the default. passes(problem): the expected time, in gradients of all training rows; known results cost 0.
-    bytes(problem): the memory that the check needs at once; 0. needed(problem): whether this model gets the check. A
-    check that replaces another check returns False if that other check fits; True. rows_factor(problem): for a vacuous
-    bound, the factor by which the number of rows would have to grow; unknown. alternative(problem): for a bound, the
-    limit from held-out rows alone, which the bound has to beat; none.
+    A check has the following methods besides those of a claim. All except `passes` are optional. `passes` returns the
+    expected time in gradients of all training rows, where stored results cost 0. `bytes` returns the memory in bytes
+    that the check needs at once, by default 0. `needed` returns whether the check is applied to this model, by default
+    True. A check that replaces another check returns False if the other check can be applied. `rows_factor` belongs to
+    a bound. If the bound is vacuous, the method returns the factor by which the number of rows would have to grow.
+    `alternative` also belongs to a bound, and returns the limit from held-out rows alone, which the bound has to beat.
 
     Attributes:
-        of_losses: True if, for a language model, which has one output for each document, the check only needs losses
-            and their derivatives.
+        of_losses: True if the check needs only losses of documents and their derivatives when the model is a language
+            model. A language model has one output for each document, its loss.
         losses: the kinds of loss for which the formula of the check holds, by the names of `Task.loss_kind`. Empty
             means any kind.
         level: the level of the predicted interval; NaN means the level of the relation.
-        ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
-        shared: the questions about the model that other checks ask, too. The first check that asks a question
-            computes the answer.
+        ends: the meaning of the ends of the measured interval. Empty if the measurement has no interval.
+        shared: the functions of the model (see `once`) that other checks call, too. The first check that calls a
+            function computes its result.
     """
 
     of_losses: ClassVar[bool] = False

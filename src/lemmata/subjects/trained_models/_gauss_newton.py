@@ -1,7 +1,8 @@
 """The Gauss-Newton matrix of a model on its training rows: eigenvalues, effective dimension and evidence.
 
 The matrix is M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss with
-respect to its outputs. Its eigenvalues are those of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
+respect to its outputs. The eigenvalues of M other than 0 are the eigenvalues other than 0 of the dual matrix Lambda^1/2
+J J' Lambda^1/2, of size n C.
 """
 
 import dataclasses
@@ -28,12 +29,12 @@ def gauss_newton_eigenvalues(
 ) -> Float[np.ndarray, " k"]:
     """Return the k = min(n C, P) eigenvalues of M that can differ from 0, from the smaller of M and its dual.
 
-    If only some parameters decay, the others are treated as if they had 1/10000 of that decay.
+    If only some parameters decay, the other parameters are treated as if they had 1/10000 of this decay.
 
     Args:
         model: a model with derivatives.
         x: the training rows.
-        task: how outputs are read.
+        task: the meaning of outputs, with the loss.
         y: the targets, if the curvature of the loss depends on them.
 
     Raises:
@@ -57,7 +58,7 @@ def _smaller(
     return (weighted.reshape(f.size, n, width).transpose(1, 0, 2) @ root).transpose(1, 0, 2).reshape(f.size, -1)
 
 
-_NEAR = 0.05  # the rules of one probe; the probes differ by about the same amount
+_NEAR = 0.05  # relative gap of the two rules at which a probe ends; probes differ by about as much
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +78,7 @@ class DimensionEstimate:
     products: int
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the lower end of Student's interval of `low`, and the upper end of the interval of `high`."""
+        """Return the lower end of Student's confidence interval for the mean of `low`, and the upper end for `high`."""
         count = len(self.low)
         reach = stats.t.ppf((1 + level) / 2, count - 1) / np.sqrt(count)
         below, above = (float(own.mean() + sign * reach * own.std(ddof=1)) for own, sign in
@@ -91,12 +92,13 @@ def dimension_by_products(
 ) -> DimensionEstimate:  # fmt: skip
     """Estimate the effective dimension as the mean of u' K (K + ridge)^-1 u over random signs u, by quadrature.
 
-    Here K = R J J' R, where R are the symmetric roots of the losses' curvatures. K has the nonzero eigenvalues of M,
-    and does not depend on the order of the parameters. After k Lanczos products from u, the eigenvalues of the
-    tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. This weighted sum is exact
-    for polynomials up to degree 2 k - 1 (Gauss' rule). With a further node at 0, it is exact up to degree 2 k (Radau's
-    rule). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a
-    lower bound, even if they converge slowly. The memory is that of k arrays of outputs and one vector of parameters.
+    Here K = R J J' R, where R contains the symmetric square roots of the Hessians of the losses. K has the nonzero
+    eigenvalues of M, and does not depend on the order of the parameters. After k Lanczos products from u, the
+    eigenvalues of the tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. This
+    weighted sum is exact for polynomials up to degree 2 k - 1 (Gauss' rule). With a further node at 0, the sum is exact
+    up to degree 2 k (Radau's rule). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule gives an
+    upper bound and Radau's rule gives a lower bound, even if both rules converge slowly. The computation stores k
+    arrays of outputs and one vector of parameters.
 
     Args:
         model: a model with derivatives.
@@ -104,7 +106,7 @@ def dimension_by_products(
         task: how outputs are read.
         ridge: n times the decay, above 0.
         probes: the number of random vectors.
-        steps: the largest number of products per probe; fewer are made if the space is exhausted or the two rules
+        steps: the largest number of products per probe. A probe ends earlier if the space is exhausted or the two rules
             agree to 1/20.
         seed: the seed of the probes.
         y: the targets, if the curvature of the loss depends on them.
@@ -134,7 +136,7 @@ def _quadrature(
         basis[k] = vector
         vector = product(vector)
         diagonal.append(float(vector @ basis[k]))
-        for _ in range(2):  # twice is enough against rounding
+        for _ in range(2):  # orthogonalise twice, which is enough against rounding errors
             vector = vector - basis[: k + 1].T @ (basis[: k + 1] @ vector)
         beside.append(float(np.linalg.norm(vector)))
         least, most = _gauss_and_radau(np.array(diagonal), np.array(beside), ridge) if k % 3 == 2 else (0.0, 1.0)
@@ -147,9 +149,10 @@ def _quadrature(
 def _gauss_and_radau(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], ridge: float
 ) -> tuple[float, float]:
-    """Return Radau's and Gauss' values of the integral of s/(s + ridge), from a tridiagonal matrix and its next entry.
+    """Return Radau's and Gauss' values of the integral of s/(s + ridge), from a tridiagonal k x k matrix T.
 
-    With the node 0, the entry after the diagonal is b² (T^-1)_kk, where b is the next off-diagonal entry.
+    The last entry of `beside` is b, the off-diagonal entry after T. For the node 0, Radau's rule appends the diagonal
+    entry b² (T^-1)_kk.
     """
 
     def integral(main: np.ndarray, off: np.ndarray) -> float:
@@ -162,15 +165,15 @@ def _gauss_and_radau(
         return most, most
     nodes, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside[:-1])
     if nodes.min() <= 1e-14 * nodes.max():
-        return most, most  # a null direction is a node already
+        return most, most  # T already has a node at 0
     last = beside[-1] ** 2 * float(vectors[-1] ** 2 @ (1 / nodes))
     return min(integral(np.append(diagonal, last), beside), most), most
 
 
 def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[np.ndarray, " P"], n: int) -> float:
-    """Return the decay delta that maximises Laplace's evidence of the current weights.
+    """Return the decay delta that maximises Laplace's approximation of the log evidence at the current weights.
 
-    The evidence is -(n delta/2) |theta|² - (1/2) sum log(1 + lambda_i/(n delta)), without the log loss, which does not
+    The log evidence is -(n delta/2) |theta|² - (1/2) sum log(1 + lambda_i/(n delta)), up to the loss, which does not
     depend on delta.
 
     Args:
@@ -198,7 +201,7 @@ def gauss_newton_spectrum(trained: Trained) -> Float[np.ndarray, " k"]:
 
 @once
 def rows_left_out_at_evidence(trained: Trained) -> LeftOut:
-    """Leave each row out of the current model, with the damping that maximises Laplace's evidence."""
+    """Return the results of leaving each row out of the current model, with the decay that maximises the evidence."""
     model, n = trained.model.in_double(), len(trained.x)
     kept = model.theta if model.decayed is None else model.theta[model.decayed]
     damping = damping_of_most_evidence(gauss_newton_spectrum(trained), kept, n)

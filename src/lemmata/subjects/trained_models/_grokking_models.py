@@ -1,4 +1,4 @@
-"""Linear classifiers that start far from 0: they fit their training rows early, and learn the rule late."""
+"""Linear classifiers that start far from 0. They fit their training rows early, and learn the true rule late."""
 
 import jax
 import jax.numpy as jnp
@@ -33,12 +33,12 @@ def _descend(
 
 
 class GrokkingModels(Population[Trained]):
-    """Two classes, given by the sign of the sum of three strong features, and many weak features without information.
+    """Two classes, given by the sign of the sum of three strong features. Many weak features have no information.
 
-    There are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of a given
-    size. If this size is large, the part of the weights that no training row constrains keeps held-out rows wrong until
-    this part has decayed, long after all training rows are right. With random classes (`noise` = 1), held-out rows stay
-    wrong.
+    By default, there are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of
+    a given size. The training rows do not constrain a part of the weights. If the initial size is large, this part
+    causes wrong predictions on held-out rows until it has decayed. This is long after all training rows are fitted.
+    With random classes (`noise` = 1), predictions on held-out rows stay wrong.
     """
 
     settings = Space(

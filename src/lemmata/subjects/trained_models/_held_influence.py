@@ -1,9 +1,9 @@
 """The effect of each training row on the loss of held-out rows, from one linear system.
 
-Let theta be a stationary point of sum_j l_j + (n delta/2) |theta|². Without row i, the parameters are, to first order
-in the row, theta + A^-1 grad l_i, where A is the Gauss-Newton curvature plus the decay. The mean held-out loss L then
-grows by <A^-1 grad L, grad l_i>. For all rows together, this takes one linear system and one product with the
-Jacobian.
+Let theta be a stationary point of sum_j l_j + (n delta/2) |theta|², where l_j is the loss of row j. To first order in
+the row, the parameters without row i are theta + A^-1 grad l_i. Here A is the Gauss-Newton matrix plus n delta. The
+mean held-out loss L then grows by <A^-1 grad L, grad l_i>. For all rows together, this takes one linear system and one
+product with the Jacobian.
 """
 
 import numpy as np
@@ -17,15 +17,15 @@ from ._sampled_rows import STEPS, conjugate_gradients
 from ._trained import Trained
 
 _STEPS, _TOLERANCE = 2 * STEPS, 1e-4
-_FREE = 1e-4  # the decay of a parameter that has none, relative to the decay of the others
+_FREE = 1e-4  # the decay assumed for a parameter without decay, divided by the decay of the others
 
 
 @once
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
-    """Return how much the mean held-out loss grows without each training row; below 0, the row does harm.
+    """Return the growth of the mean held-out loss without each training row. Below 0, the row does harm.
 
-    For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). For a linear
-    model with squared loss, the result is then the exact derivative of the held-out loss along the change of the
+    For a single output, the factor 1/(1 - h), with the leverage h of the row, removes the row from the curvature. For a
+    linear model with squared loss, the result is then the exact derivative of the held-out loss along the change of the
     weights that retraining causes. In other cases, the error is of first order.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Models that JAX differentiates: plain functions, Equinox and Flax modules, and rebuilt estimators."""
+"""Models that JAX differentiates: functions, Equinox and Flax modules, and estimators rebuilt from coefficients."""
 
 import dataclasses
 from collections.abc import Callable
@@ -40,8 +40,8 @@ class JaxModel(AbstractModel):
 
     def _own_call(self, theta: jax.Array, x: jax.Array) -> Any:
         """Return the result of the user's own function."""
-        # one split, because its derivative is one concatenation; the derivative of a slice is a vector of P numbers for
-        # each layer
+        # Split only once, because the derivative of a split is one concatenation. The derivative of a slice would be a
+        # vector of P numbers for each layer.
         return self._of_arrays(self._arrays(theta), x)
 
     def _of_arrays(self, arrays: list[jax.Array], x: jax.Array) -> Any:
@@ -66,7 +66,7 @@ class JaxModel(AbstractModel):
         if self.link == "documents":
             return document_losses(self._own_call(theta, jnp.where(x < 0, -1 - x, x)), x)
         found = self._read(batch_of_one(lambda rows: self._own_call(theta, rows), x, jnp.concatenate))
-        return found.astype(theta.dtype)  # a precision that is fixed inside is that of the numbers, not of their type
+        return found.astype(theta.dtype)  # the user's function may compute in a fixed lower precision
 
     def _read(self, found: Any) -> jax.Array:
         found = row_by_row(found)
@@ -135,7 +135,7 @@ def _ask_for_float64() -> None:
 
 
 def document_losses(logits: Any, x: jax.Array) -> jax.Array:
-    """Return (n, 1) sums of log sum exp f - f_token over tokens that count; logits at t are for token t + 1."""
+    """Return (n, 1) sums of log sum exp f - f_token over tokens that count. The logits f at t are for token t + 1."""
     if is_factored(logits):
         return factored_losses(logits, x)
     if logits.ndim != 3 or logits.shape[:2] != x.shape:
@@ -156,8 +156,8 @@ def loss_of(name: str | Loss, f: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.sum((f - y) ** 2) / 2
 
 
-# A model is a static argument. It is equal to another if function and tree are equal, for any parameters. So a copy at
-# other parameters compiles nothing.
+# A model is a static argument of the compiled functions. Two models are equal if their functions and trees are equal,
+# for any parameters. So a copy at other parameters is not compiled again.
 @eqx.filter_jit
 def _outputs(model: JaxModel, theta: Any, x: Any) -> jax.Array:
     return model._call(theta, x)

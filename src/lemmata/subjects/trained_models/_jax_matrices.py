@@ -1,4 +1,4 @@
-"""The places in the trace of a JAX function where it multiplies rows by a matrix of its parameters."""
+"""The products of rows with parameter matrices in the trace of a JAX function."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_ca
 
 @dataclasses.dataclass(frozen=True)
 class _Matrix:
-    """A value that is a parameter array, possibly transposed."""
+    """A value in the trace that is a parameter array, possibly transposed."""
 
     value: jax.Array
     leaf: int
@@ -21,11 +21,11 @@ class _Matrix:
 
 @dataclasses.dataclass
 class _Products:
-    """Products of rows with parameter arrays, in the order in which a function makes them.
+    """A recorder of products of rows with parameter arrays, in the order in which a function computes them.
 
     Args:
         rows: the number of rows.
-        probes: the arrays added to the outputs of each matrix; None adds nothing.
+        probes: the arrays that are added to the results of the products; None adds nothing.
     """
 
     rows: int
@@ -49,7 +49,7 @@ class _Products:
             return self.run(params[_CALLS[name]], values)
         plain = [value.value if isinstance(value, _Matrix) else value for value in values]
         told = step.primitive.get_bind_params(params)
-        functions, rest = told if isinstance(told, tuple) else ((), told)  # older releases of JAX give both
+        functions, rest = told if isinstance(told, tuple) else ((), told)  # older releases of JAX return a pair
         found = step.primitive.bind(*functions, *plain, **rest)
         found = list(found) if step.primitive.multiple_results else [found]
         if places and name in ("transpose", "copy", "convert_element_type"):
@@ -59,7 +59,7 @@ class _Products:
         return found
 
     def product(self, numbers: Any, values: list[Any], plain: list[Any], place: int, out: jax.Array) -> jax.Array:
-        """Return the result of a product; if it multiplies all rows by a matrix, record it and add its probe."""
+        """Return the result of a product. Record a product of all rows with a matrix, and add its probe."""
         (contracted, batched), rows = numbers, plain[1 - place]
         one = rows.ndim == plain[place].ndim == 2 and all(len(own) == 1 for own in contracted) and not any(batched)
         inner = contracted[1 - place][0] if one else 0
@@ -75,9 +75,10 @@ class _Products:
 def matrix_factors(
     call: Callable[[list[jax.Array], jax.Array], jax.Array], arrays: list[jax.Array], x: jax.Array
 ) -> dict[int, tuple[jax.Array, jax.Array]]:
-    """Map the index of each array that multiplies rows to a pair.
+    """Return a mapping from the index of each parameter array that multiplies rows exactly once to a pair.
 
-    The pair has the inputs of the array, and the derivatives of the outputs with respect to its products.
+    The pair has the rows that are multiplied by the array, and the derivatives of the outputs with respect to the
+    products.
 
     Args:
         call: a function from arrays and rows to outputs (n, C).

@@ -20,7 +20,7 @@ def keras_module(model: Any) -> Any:
     class KerasModule(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inside = (model,)  # in a tuple, so that its parameters are not those of this module
+            self.inside = (model,)  # in a tuple, so that PyTorch does not register the parameters of `model`
             for name, value in trained.items():
                 self.register_parameter(name, torch.nn.Parameter(value.value.detach().clone()))
             for name, value in fixed.items():
@@ -36,7 +36,7 @@ def keras_module(model: Any) -> Any:
 
 
 def _named(variables: Any) -> dict[str, Any]:
-    """Return variables by their paths. Underscores replace dots and slashes; numbers distinguish equal paths."""
+    """Return variables by their paths. Underscores replace dots and slashes, and numbers distinguish equal paths."""
     found: dict[str, Any] = {}
     for own in variables:
         name = str(own.path).replace("/", "_").replace(".", "_")

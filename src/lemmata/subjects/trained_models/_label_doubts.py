@@ -1,4 +1,4 @@
-"""How many labels are wrong, and which, from a mixture that is fitted to leave-one-out outputs.
+"""The share of wrong labels, and the probability that each label is wrong, from a fit to leave-one-out outputs.
 
 Let q_i = softmax(f_i / T), where f_i are the outputs at row i of a model that has not seen row i. Suppose that a share
 e of the labels was replaced by another class at random. Then the label of row i is k with probability (1 - e) q_ik + e
@@ -18,22 +18,23 @@ from lemmata.errors import ShapeError
 
 _SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
 _TEMPERATURES = (-3.0, 4.0)
-_FEWEST = 5  # shares that an interval holds, or the grid is made finer around its middle
+_FEWEST = 5  # the least number of shares in the interval; with fewer, the grid is made finer around the interval
 _ENOUGH = 20_000
 """The share of wrong labels and the temperature are fitted to at most this number of rows."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelDoubts:
-    """How many labels are wrong, and which.
+    """The share of wrong labels, and the probability that each label is wrong.
 
     Args:
         share: the most likely share e of wrong labels.
-        low, high: the shares that a likelihood-ratio test at 5 % does not reject.
-        evidence: the log likelihood at `share` minus that at share 0; the temperature is fitted in both cases.
+        low, high: the least and the largest share that a likelihood-ratio test at 5 % does not reject.
+        evidence: the log likelihood at `share` minus the log likelihood at share 0, each with its own fitted
+            temperature.
         wrong: the probability that the label of each row is wrong.
         own: q_i at the label of each row, which ranks the rows even if the fitted share is 0.
-        fitted: the rows, drawn at random, to which the share, its limits and the temperature were fitted.
+        fitted: the number of rows, drawn at random, to which the share, its limits and the temperature were fitted.
     """
 
     share: float
@@ -45,7 +46,8 @@ class LabelDoubts:
     fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
-        """Return the probability that a row with a planted label is more doubtful than another row; ties count half.
+        """Return the probability that a row with a planted wrong label is more doubtful than another row. Ties count
+        half.
 
         Raises:
             ShapeError: if all rows are planted, or none, or there is not one entry for each row.
@@ -59,7 +61,8 @@ class LabelDoubts:
 
 
 def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> LabelDoubts:
-    """Estimate how many labels are wrong, and which, from outputs of models that have not seen the row.
+    """Estimate the share of wrong labels, and which labels are wrong, from outputs of models that have not seen the
+    row.
 
     Args:
         f: the logits at each row, from a model that has not seen this row, as from `leave_one_out`.
@@ -92,7 +95,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
 
     shares, values, slopes = _profiled(_SHARES, profile)
     inside = _kept(values)
-    if len(inside) < _FEWEST and values.argmax() > 0:  # many rows leave less open than the grid shows
+    if len(inside) < _FEWEST and values.argmax() > 0:  # the interval is narrower than the steps of the grid
         ends = shares[max(inside[0] - 1, 0)], shares[min(inside[-1] + 1, len(shares) - 1)]
         around = np.geomspace(max(ends[0], shares[1] / 10), ends[1], len(shares))
         finer = zip((shares, values, slopes), _profiled(around, profile), strict=True)
@@ -120,7 +123,7 @@ def _kept(values: Float[np.ndarray, " g"]) -> Int[np.ndarray, " k"]:
 def _likelihoods(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], slope: float, share: float
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return, for each label, its q, its likelihood as a wrong label, and its likelihood in total."""
+    """Return for each row: q_i at its label, the probability of this label as a wrong label, and in total."""
     q = (softmax(f * np.exp(-slope), axis=1) * y).sum(1)
     other = share * (1 - q) / (f.shape[1] - 1)
     return q, other, np.maximum((1 - share) * q + other, 1e-300)

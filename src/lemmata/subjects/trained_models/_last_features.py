@@ -1,4 +1,4 @@
-"""The last features of a model, which are the inputs of its readout, found by trial for a model of any library."""
+"""The last features of a model, which are the inputs of its readout, for a model of any library."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,8 @@ _TRIED = 32
 
 
 def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
-    """Return the indices (C, h) of the readout matrix in the parameters, or None if there is none; see `readout`.
+    """Return the indices (C, h) of the readout matrix in the parameter vector, or None without such a matrix (see
+    `readout`).
 
     Args:
         model: the model at its parameters.
@@ -37,7 +38,7 @@ def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Fl
     Args:
         model: the model at its parameters.
         places: the indices of the readout, from `readout_places`.
-        x: the rows; each feature costs a product with the Jacobian.
+        x: the rows. Each feature costs one product with the Jacobian.
     """
     found = np.empty((len(x), places.shape[1]))
     for k, place in enumerate(places[0].tolist()):

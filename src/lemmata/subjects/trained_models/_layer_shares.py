@@ -1,6 +1,6 @@
-"""How much of the trace of a model's tangent kernel comes from each parameter array.
+"""The share of each parameter array in the trace of a model's tangent kernel.
 
-The trace over rows and outputs of J J', where J is the Jacobian of all outputs, is the sum over arrays W of sum_i sum_c
+Let J be the Jacobian of all outputs f_ic at rows i. The trace of J J' is the sum over arrays W of sum_i sum_c
 |df_ic/dW|².
 """
 
@@ -11,13 +11,13 @@ from ._contract import AbstractModel, batches
 from ._factors import factors
 
 _BLOCK = 2**26  # bytes of the Jacobian for one row, or for a block of rows
-_NUMBERS = 2**27  # of all Jacobians together
-_FOR_SIGNS = 2**27  # parameters times rows that are pulled back one by one
+_NUMBERS = 2**27  # numbers in all Jacobians together
+_FOR_SIGNS = 2**27  # largest number of parameters times rows, for gradients of single rows
 _FEWEST = 4
 
 
 def rows_for_shares(model: AbstractModel, outputs: int, most: int) -> int:
-    """Return the number of rows on which the shares are computed; it is smaller for a large model.
+    """Return the number of rows on which the shares are computed. The number is smaller for a large model.
 
     Args:
         model: a model with derivatives.
@@ -31,11 +31,11 @@ def rows_for_shares(model: AbstractModel, outputs: int, most: int) -> int:
 
 
 def layer_shares(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Float[np.ndarray, " layers"]:
-    """Return the share of each parameter array in the trace of the tangent kernel on some rows; they add up to 1.
+    """Return the share of each parameter array in the trace of the tangent kernel on some rows. The shares add up to 1.
 
     If the model is a dense network, its factors are used, and otherwise its Jacobian. If the Jacobian of one row takes
-    more than 64 MiB, the sum over outputs is estimated from one vector u of random signs for each row, because |J_i'
-    u|² has this sum as its mean.
+    more than 64 MiB, the sum over outputs is estimated. The estimate |J_i' u|² comes from one vector u of random signs
+    for each row i. The mean of this estimate is the sum over outputs.
 
     Args:
         model: a model with derivatives.

@@ -1,13 +1,14 @@
 """For each training row, the output of a model that has not seen the row, by one Newton step.
 
-Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Without row i, the parameters are,
-to first order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n
-delta and the predictions p_i. Let S_i = J_i H^-1 J_i'. With the row's own curvature removed from H, the output at the
+Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Let J_i be the Jacobian of the
+outputs at row i, p_i the predictions, and Lambda_i the Hessian of the loss with respect to the outputs. Let H = sum
+J_i' Lambda_i J_i + n delta be the Gauss-Newton curvature. To first order in the row, the parameters without row i are
+theta + H^-1 J_i' (p_i - y_i). Let S_i = J_i H^-1 J_i'. If the row's own curvature is removed from H, the output at the
 row is
 
     f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
 
-For squared loss and a linear model, this is exact.
+For squared loss and a linear model, this output is exact.
 """
 
 import dataclasses
@@ -35,7 +36,7 @@ EXACT = 3000
 """The exact curvature is used if there are at most this number of outputs on all rows, or of parameters."""
 _WALKED = 16
 _Step = Callable[[int, np.ndarray], np.ndarray]  # for a row and weights w of its outputs, H^-1 J_i' w
-_FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
+_FREE = 1e4  # the prior variance of a parameter without decay, divided by that of a parameter with decay
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,18 +44,19 @@ class LeftOut:
     """For each training row, the output of a model that has not seen this row.
 
     Args:
-        outputs: the outputs (n, C); row i is that of the model without row i.
+        outputs: the outputs (n, C). Row i has the outputs at row i of the model without row i.
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
-        dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all
-            leverages. If the curvature is restricted to a span of rows, this sum is too large by at most 3.
-        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. It says how far a Newton step
-            would still move the outputs, relative to their size, and is 0 at a stationary point. Units with kinks may
-            prevent descent from reaching a gradient of 0. Then this number shows whether the outputs are those of the
-            minimiser, which the length of the gradient does not show.
-        error: the largest relative error of the curvature as a quadratic form, if only a part of it was computed.
+        dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M = sum J_i' Lambda_i J_i.
+            If the curvature is restricted to a span of rows, the effective dimension is too large by at most 3.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. This is the change of the outputs
+            in one more Newton step, relative to their size. It is 0 at a stationary point. If units have kinks (as ReLU
+            has), descent may not reach a gradient of 0. Then a small movement still shows that the outputs are close to
+            those of the minimiser. The length of the gradient does not show this.
+        error: the largest relative error of the curvature as a quadratic form, if the curvature is restricted to a
+            span.
         bend: the median over a few rows of |f(theta_i; x_i) - moved_i| / |moved_i - f_i|. Here theta_i are the
-            parameters after the step, and moved_i is the linear prediction there. It measures how nonlinear the step
-            is, and is 0 if the model is linear in its parameters.
+            parameters after the step for row i, and moved_i are the outputs there by linearisation. This number is 0 if
+            the model is linear in its parameters.
     """
 
     outputs: Float[np.ndarray, "n C"]
@@ -75,12 +77,13 @@ def leave_one_out(
         x: the training rows.
         y: the encoded targets of the rows.
         task: how outputs are read.
-        decay: delta in mean loss + (delta/2) |theta|²; 0 is allowed only if rows alone determine the outputs, see
-            `rows_fix_weights`.
+        decay: delta in mean loss + (delta/2) |theta|². A decay of 0 is allowed only if rows alone determine the weights
+            (see `rows_fix_weights`).
 
     Raises:
         MemoryPlanError: if the matrices for n C outputs and P parameters do not fit into memory.
-        SolverError: if a row's leverage is 1 up to rounding, because no other row determines its output.
+        SolverError: if the leverage of a row is 1 up to rounding errors. Then no other row determines the output at
+            this row.
     """
     f = model.outputs(x)
     n = len(f)
@@ -101,8 +104,8 @@ def leave_one_out(
             found="leverage 1",
             rule="below 1, because other rows or the decay must constrain every output",
         )
-    # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, where R is the root of Lambda. This is symmetric, and Lambda may
-    # be singular
+    # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, where R is the square root of Lambda. The right side is
+    # symmetric and allows a singular Lambda.
     middle = (vectors / (1 - shares[:, None, :])) @ vectors.transpose(0, 2, 1)
     pushed = spread + spread @ root @ middle @ root @ spread
     moved = f + np.einsum("iab,ib->ia", pushed, slope)
@@ -114,8 +117,9 @@ def leave_one_out(
 def _faint_ridge(model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"]) -> float:
     """Return 1e-8 times the mean curvature of a random direction, as a faint ridge.
 
-    The logits of more than two classes may all move by the same number, which changes no probability. Without a decay,
-    the curvature is 0 along these directions. Lambda removes the effect of this ridge on these directions again.
+    With more than two classes, all logits may move by the same number, which changes no probability. Without a decay,
+    the curvature is 0 along these directions. The ridge makes the curvature positive. Products with Lambda remove the
+    effect of the ridge along these directions.
     """
     v = prior_of(model) * np.random.default_rng(18).normal(size=len(model.theta))
     pushed = model.jvp(v, x)
@@ -126,7 +130,7 @@ def _bend(
     model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"], moved: Float[np.ndarray, "n C"],
     dual: Float[np.ndarray, "n C"], step_of: _Step,
 ) -> float:  # fmt: skip
-    """Return `LeftOut.bend`; each row costs about one product with J'."""
+    """Return the value of `LeftOut.bend`. Each row costs about one product with J'."""
     found = []
     for row in np.random.default_rng(17).permutation(len(f))[:_WALKED]:
         there = model.at(model.theta + step_of(int(row), dual[row])).outputs(x[row : row + 1])[0]
@@ -137,7 +141,7 @@ def _bend(
 
 
 def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = False) -> int:
-    """Return the bytes for leaving rows out, which are those of the smaller Gram matrix, its copies and a block.
+    """Return the bytes for leaving rows out: for the smaller Gram matrix, its copies and a block of the Jacobian.
 
     Args:
         rows: the number of rows of data.
@@ -146,7 +150,7 @@ def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = Fal
         factored: whether the model's Jacobian has factors. Then only some columns of a large Gram matrix are needed.
 
     Raises:
-        MemoryPlanError: if it is more than 6 GiB.
+        MemoryPlanError: if more than 6 GiB are needed.
     """
     wide = rows * outputs
     small = min(wide, parameters)
@@ -163,11 +167,11 @@ def _influence(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """Return, with H = J' Lambda J + ridge: J_i H^-1 J_i', J H^-1 gradient, the error of H, and the map to H^-1 J_i' w.
+    """Return J_i H^-1 J_i' for all rows, J H^-1 gradient, the error of H, and the map from (i, w) to H^-1 J_i' w.
 
-    The smaller of the two Gram matrices is used. If both are large, the span of the rows that dominate H is used. None
-    of these methods stores the Jacobian: one sums over blocks of rows, and the others need its factors or blocks of
-    parameters.
+    Here H = J' Lambda J + ridge. The smaller of the two Gram matrices is used. If both are large and the Jacobian has
+    factors, the span of the rows that dominate H is used. None of these methods stores the whole Jacobian. They use
+    blocks of rows, factors, or blocks of parameters.
     """
     (n, width), size = curvature.shape[:2], len(model.theta)
     found = factors(model, x, prior_of(model)) if min(size, n * width) > EXACT else None
@@ -182,9 +186,10 @@ def _within_span(
     model: AbstractModel, x: np.ndarray, found: tuple[Factor, ...], curvature: Float[np.ndarray, "n C C"],
     ridge: float, gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """Let V be the rows of J in the basis of the span and L L' = H' there.
+    """Leave rows out with the curvature H' that is restricted to a span of rows (see `_compressed`).
 
-    Then S = (J J' - V V')/ridge + V (L L')^-1 V'.
+    Let V be the rows of J in the basis of the span, and let L L' = H' in this basis. Then S = (J J' - V V')/ridge + V
+    (L L')^-1 V'.
     """
     (n, width), root = curvature.shape[:2], roots(curvature)
     span = compress(found, root, ridge)
@@ -194,7 +199,7 @@ def _within_span(
         raise MemoryPlanError("leaving one out", found=told, rule="less than 1", remedy="pass fewer training rows")
     along = model.jvp(prior_of(model) ** 2 * gradient, x)  # J g
     rooted = np.einsum("iab,ib->ia", root, along).ravel()[span.chosen]
-    first = scipy.linalg.solve_triangular(span.lower, rooted, lower=True)  # g in the basis
+    first = scipy.linalg.solve_triangular(span.lower, rooted, lower=True)  # g in the basis of the span
     lower = scipy.linalg.cholesky(span.curvature(ridge), lower=True, overwrite_a=True)
     half = solved(lower, span.rows)
     inside = half.T @ scipy.linalg.solve_triangular(lower, first, lower=True)
@@ -217,7 +222,7 @@ def _within_span(
 
 
 def prior_of(model: AbstractModel) -> Float[np.ndarray, " P"]:
-    """Return the factor of each parameter; after division by these factors, all parameters have the same decay."""
+    """Return the factor of each parameter. After division by these factors, all parameters have the same decay."""
     if model.decayed is None:
         return np.ones(len(model.theta))
     return np.where(model.decayed, 1.0, np.sqrt(_FREE))
@@ -227,9 +232,9 @@ def _by_parameters(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """Leave rows out by the Cholesky factor of H, which has size P.
+    """Leave rows out by the Cholesky factor of the P x P matrix H.
 
-    One pass over the rows gives the factor, and a second pass gives the result of each row.
+    One pass over the rows computes the factor, and a second pass computes the results.
     """
     (n, width), size, prior = curvature.shape[:2], len(model.theta), prior_of(model)
     few = max(_BLOCK // (8 * width * size), 1)
@@ -261,9 +266,9 @@ def _by_outputs(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """Leave rows out by K = J J', which has size n C, without a matrix of size P.
+    """Leave rows out by the matrix K = J J' of size n C, without a matrix of size P.
 
-    With the root R of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge.
+    With the square root R of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge.
     """
     (n, width), root, prior = curvature.shape[:2], roots(curvature), prior_of(model)
     gram = output_gram(model, x, width)
@@ -289,7 +294,7 @@ def _by_outputs(
 
 
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
-    """Return J J' for the Jacobian J of all outputs, with parameters in units of their decay; no array has P columns.
+    """Return J J' for the Jacobian J of all outputs, with columns multiplied by `prior_of`. No array has P columns.
 
     If the model is a dense network, factors are used. Otherwise, the matrix is summed over blocks of parameters.
 
@@ -310,7 +315,7 @@ def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.nda
 
 
 def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[slice, Float[np.ndarray, "nC B"]]]:
-    """Yield blocks of columns of the Jacobian; each block computes the derivatives of all rows again."""
+    """Yield blocks of columns of the Jacobian. For each block, the derivatives of all rows are computed again."""
     n, size = len(x), len(model.theta)
     columns = max(_BLOCK // (8 * n * width), 1)
     few = max(min(_BLOCK // (8 * width * size), n), 1)
@@ -334,15 +339,15 @@ def rows_left_out(trained: Trained) -> LeftOut:
 
 
 def leaving_out_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `rows_left_out`, in gradients of all rows; 0 if they are stored."""
+    """Return the expected remaining cost of `rows_left_out`, in gradients of all rows. Stored results cost 0."""
     return polishing_passes(trained) + (0.0 if is_known(rows_left_out, trained) else 2.0 * trained.y.shape[1])
 
 
 def leaving_out_bytes(trained: Trained) -> int:
-    """Return how many bytes `rows_left_out` needs at once, including the vectors that training to convergence keeps.
+    """Return the bytes that `rows_left_out` needs at once, including the vectors that `polish` keeps.
 
     Raises:
-        MemoryPlanError: if this is more than allowed.
+        MemoryPlanError: if leaving rows out needs more than 6 GiB.
     """
     n, outputs, parameters = len(trained.x), trained.y.shape[1], len(trained.model.theta)
     return planned_bytes(n, outputs, parameters, is_factored(trained)) + vectors_bytes(trained)

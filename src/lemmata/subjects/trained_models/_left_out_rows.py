@@ -1,9 +1,9 @@
-"""Losses of single rows in models that have not seen them, by matrix products, for any loss and number of outputs.
+"""Losses of single rows in models that have not seen these rows, computed by products with the Gauss-Newton matrix.
 
-Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without
-row i has the weights theta + d. Here d solves (sum_{j != i} G_j + n delta) d = grad l_i, and G_j is the Gauss-Newton
-matrix of row j. Conjugate gradients find d from products with the matrices of the other rows, and the loss of row i is
-evaluated at theta + d.
+Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|², where l_j is the loss of row j. To first order
+in the row, the model without row i has the weights theta + d. Here d solves (sum_{j != i} G_j + n delta) d = grad l_i,
+and G_j is the Gauss-Newton matrix of row j. Conjugate gradients find d from products with the matrices of the other
+rows, and the loss of row i is evaluated at theta + d.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class LeftOutRows:
         rows: the indices of the rows.
         losses: the loss of each row in the model without this row.
         seen: the loss of each row in the model with this row.
-        residual: the largest |A d - g| / |g| at which conjugate gradients ended.
+        residual: the largest |A d - g| / |g| at the end of conjugate gradients, for the system A d = g of each row.
     """
 
     rows: Int[np.ndarray, " k"]
@@ -88,14 +88,14 @@ def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance
 
 @once
 def sampled_rows_left_out(trained: Trained) -> LeftOutRows:
-    """Return the losses of at most 32 training rows in models that have not seen them, only by matrix products."""
+    """Return the losses of at most 32 training rows in models that have not seen these rows, by matrix products."""
     n = len(trained.x)
     rows = np.sort(np.random.default_rng([trained.seed, 13]).permutation(n)[:_SAMPLED])
     return leave_rows_out(dataclasses.replace(objective_of(trained), model=polished_copy(trained).model), rows)
 
 
 def leaving_rows_out_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `sampled_rows_left_out`, in gradients of all rows; 0 if they are stored."""
+    """Return the expected remaining cost of `sampled_rows_left_out`, in gradients of all rows. Stored rows cost 0."""
     known = is_known(sampled_rows_left_out, trained)
     products = 0.0 if known else 2.0 * STEPS * min(_SAMPLED, len(trained.x))
     return products + polishing_passes(trained)

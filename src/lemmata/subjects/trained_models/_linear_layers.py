@@ -70,12 +70,12 @@ class PartOfModel(AbstractModel):
 
 
 def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np.ndarray, " P"]:
-    """Find the parameters in which the outputs are jointly linear: the readout of a network, or all of a linear model.
+    """Return the parameters in which outputs are jointly linear: the readout of a network, or all of a linear model.
 
     A layer is accepted if the outputs are linear along a random direction in this layer and the layers accepted before.
     Linear means that the second difference of the outputs is 0, up to 1e-8 of the size of the outputs. The direction is
-    as long as the parameters in these layers. Layers with an axis whose size is the number of outputs come first, so
-    that of two arrays that are multiplied with each other, the readout is accepted.
+    as long as the vector of the parameters in these layers. Layers with an axis whose size is the number of outputs are
+    tried first. So if two arrays are multiplied with each other, the readout is accepted.
 
     Args:
         model: the model at its parameters.

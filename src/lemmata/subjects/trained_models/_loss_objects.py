@@ -1,4 +1,4 @@
-"""A reader of those loss objects of PyTorch that can be stated in the grammar of losses."""
+"""A reader of losses that users state: texts in the form of `GRAMMAR`, and some loss objects of PyTorch."""
 
 from typing import Any
 
@@ -15,19 +15,19 @@ _PLAIN = {
     "full": False,
     "log_input": True,
 }
-"""The attributes of losses that must have these default values, because the grammar of losses has no others."""
+"""The attributes of losses that must have these default values, because `GRAMMAR` cannot state other values."""
 
 
 def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:
-    """Read a loss as the user stated it: in a form of `GRAMMAR`, or as an object of PyTorch.
+    """Return the loss that the user stated: in a form of `GRAMMAR`, or as an object of PyTorch. Return None for None.
 
     The objects that can be read are `CrossEntropyLoss` (also with smoothed labels), `NLLLoss`, `BCEWithLogitsLoss`,
     `BCELoss`, `HuberLoss` and `PoissonNLLLoss`. They must take the mean over rows and have no weights. `MSELoss` is
-    twice the squared loss of the grammar, so it is refused, and the error says what to write instead.
+    twice the squared loss of `GRAMMAR`, so `MSELoss` raises an error. The message gives the right text.
 
     Args:
         loss: the loss, or None.
-        name: where it was stated, for messages.
+        name: the place of the statement, for error messages.
 
     Raises:
         SettingError: if the loss is stated in any other form.

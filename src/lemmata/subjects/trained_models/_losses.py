@@ -1,6 +1,6 @@
-"""The losses of trained models, each defined once; JAX computes their derivatives with respect to the outputs.
+"""The losses of trained models, each defined once. JAX computes their derivatives with respect to the outputs.
 
-Log loss and squared loss without weights keep their own names, "softmax" and "squared", and their own closed formulas.
+Log loss without weights or smoothing, and squared loss, have the names "softmax" and "squared" and closed formulas.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ _KINDS = {
 
 
 class LossError(SettingError):
-    """The model was trained with a loss whose derivatives lemmata does not know."""
+    """The model was trained with a loss whose derivatives lemmata cannot compute."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,15 +49,15 @@ class Loss:
     log: sum_c q_c (log sum_k exp f_k - f_c) where q_c = w_c ((1 - s) y_c + s/C) and y is one-hot. This is the log loss
     of C classes with a weight w_c for each class and labels smoothed by the share s, as in `torch.nn.CrossEntropyLoss`.
     huber: sum_c h(f_c - y_c), where h(r) = r²/2 up to the width d and d |r| - d²/2 beyond. poisson: sum_c exp f_c - y_c
-    f_c, which is minus the log likelihood of counts y of mean exp f, up to a constant. other: a loss that cannot be
-    stated. Every question about it raises LossError.
+    f_c, which is minus the log likelihood of counts y with means exp f, up to a constant. other: a loss that cannot be
+    stated. Its values and derivatives raise LossError.
 
     Args:
-        kind: one of the names above.
+        kind: "log", "huber", "poisson" or "other".
         width: the width d of Huber's loss.
         smoothing: the share s, from 0 to below 1.
         weights: the weights w, one for each class. If empty, all weights are 1.
-        said: the user's words for a loss of the kind "other".
+        said: the name of a loss of the kind "other", in the user's words.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Loss:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The loss in words."""
         if self.kind != "log":
             return {"huber": f"Huber's loss of width {self.width:.4g}", "poisson": "Poisson loss"}.get(
                 self.kind, self.said
@@ -107,7 +107,7 @@ class Loss:
     def curvatures(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C C"]:
         """Return the Hessian of each row's loss with respect to its outputs.
 
-        It is positive semidefinite, because all losses here are convex.
+        The Hessian is positive semidefinite, because all losses in this class are convex.
         """
         return np.asarray(_derivatives(self, 2)(jnp.asarray(f), jnp.asarray(y)))
 
@@ -138,7 +138,7 @@ def loss_words(loss: "str | Loss") -> str:
 
 @dataclasses.dataclass(frozen=True)
 class StatedLoss:
-    """A loss as the user or an estimator stated it, before the classes are known.
+    """A loss as the user or an estimator stated it, before the classes of the model are known.
 
     Args:
         kind: "log", "squared", "huber", "poisson" or "other".
@@ -147,7 +147,7 @@ class StatedLoss:
         weights: the weights of classes, by their names. "balanced" gives a class with r of the n rows the weight n /
             (C r), where C is the number of classes. None means no weights.
         said: the words for another loss.
-        origin: who stated it.
+        origin: the origin of the statement, in words.
     """
 
     kind: str
@@ -158,7 +158,7 @@ class StatedLoss:
     origin: str = "as stated"
 
     def of_task(self, labels: tuple[Any, ...], counts: Float[np.ndarray, " C"] | None = None) -> str | Loss:
-        """Return the loss for these classes; a loss without weights and smoothing keeps its own name.
+        """Return the loss for these classes. Log loss without weights and smoothing becomes "softmax".
 
         Args:
             labels: the classes in the order of the outputs; empty for values.
@@ -193,7 +193,7 @@ class StatedLoss:
 
 
 def read_loss(loss: Any) -> StatedLoss | None:
-    """Read a loss as the user stated it; return None if there is no statement.
+    """Return the loss that the user stated, or None if `loss` is None.
 
     Args:
         loss: the loss, in a form of `GRAMMAR`.

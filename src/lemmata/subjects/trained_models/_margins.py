@@ -1,4 +1,4 @@
-"""Margins of training rows, norms of weights, and whether weights are combinations of margins' gradients."""
+"""Margins of training rows, norms of weights, and a test whether weights are combinations of gradients of margins."""
 
 import dataclasses
 
@@ -41,14 +41,16 @@ def product_of_norms(model: AbstractModel) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Directed:
-    """How close the weights are to a combination of gradients of margins with coefficients of at least 0.
+    """The angle between the weights theta and the cone of combinations of gradients of margins.
+
+    The coefficients of the combinations are at least 0.
 
     Args:
-        cosine: the cosine of theta with the best such combination.
-        shuffled: this cosine for weights whose entries are permuted within each array, with the margins of these
-            weights.
+        cosine: the cosine of the angle between theta and the nearest combination.
+        shuffled: the same cosine for permuted weights, with the margins of the permuted weights. Entries are permuted
+            within each array.
         used: the number of coefficients above 0.
-        smallest: the smallest margin f_y - f_j.
+        smallest: the smallest difference f_y - f_j of the output of the class y and another output.
     """
 
     cosine: float
@@ -60,8 +62,8 @@ class Directed:
 def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], seed: int) -> Directed:
     """Return the cosine of theta with its projection on the cone of gradients of the margins f_y - f_j, j not y.
 
-    Only the 200 smallest margins are used, because other rows have no weight in the solution of largest margin. So the
-    true cosine is at least the returned one.
+    Only the 200 smallest margins are used, because larger margins have no weight in the solution of largest margin. So
+    the cosine with all margins is at least the returned cosine.
 
     Args:
         model: a model with derivatives.
@@ -93,5 +95,5 @@ def _projected(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"])
 
 @once
 def margin_direction(trained: Trained) -> Directed:
-    """Return how close the weights are to a combination of gradients of margins."""
+    """Return the cosine between the weights of a model and the cone of gradients of its margins (see `Directed`)."""
     return directed(trained.model, trained.x, trained.y, trained.seed)

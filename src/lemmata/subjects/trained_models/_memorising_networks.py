@@ -1,4 +1,4 @@
-"""Small networks with more parameters than rows, on random classes, which memorise their rows in training."""
+"""Small networks with more parameters than rows. They memorise random classes of their training rows."""
 
 from jaxtyping import Array, Key
 
@@ -8,9 +8,10 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 
 class MemorisingNetworks(Population[Trained]):
-    """Networks with a tanh layer on three normal classes in many dimensions; a share `noise` of classes is random.
+    """Networks with a tanh layer on three normal classes in many dimensions. A share `noise` of classes is random.
 
-    The rows are drawn as in `TrainedNetworks`, but those networks are too small to learn every row.
+    The rows are drawn as in `TrainedNetworks`. The default networks of `TrainedNetworks` are too small to fit every
+    row.
 
     Args:
         noise: the share of random classes, in training and held-out rows.
@@ -32,5 +33,5 @@ class MemorisingNetworks(Population[Trained]):
         return TrainedNetworks().sample(setting, key)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """Require what checks need: a model with derivatives, and rows that it has not seen."""
+        """Require a model with derivatives, and rows that the model has not seen."""
         return TrainedNetworks().hypotheses(problem)

@@ -1,14 +1,14 @@
-"""Rows with missing cells as points: whether a cell is missing becomes a coordinate of its own."""
+"""Rows with missing cells as points. An added coordinate shows whether a cell is missing."""
 
 import numpy as np
 from jaxtyping import Float
 
 
 def as_points(*parts: Float[np.ndarray, "_ d"]) -> tuple[Float[np.ndarray, "_ e"], ...]:
-    """Return samples of rows without NaN, in common coordinates; they are unchanged if no cell is missing.
+    """Return samples of rows without NaN, in common coordinates. If no cell is missing, the samples do not change.
 
-    In a column with missing cells, a missing cell becomes the mean of the known cells of all samples. An added column
-    is the spread of the known cells if a cell is missing, and 0 otherwise.
+    A missing cell becomes the mean of the known cells of its column in all samples. For each column with missing cells,
+    a column is added. Its entry is the standard deviation of the known cells if the cell is missing, and 0 otherwise.
 
     Args:
         parts: the samples of rows.

@@ -1,7 +1,8 @@
-"""Rows as far from training rows as these are from each other, to test a model on inputs that it has not seen.
+"""Moved training rows, to test a model on inputs that it has not seen.
 
-Two solutions of one objective agree on rows that both have seen, and may differ on all other rows. New rows show how
-much they differ. If there are no new rows, or if these must not be used, moved training rows are nearly as good.
+The distance of the move is the distance of the training row to its nearest other row. Two solutions of one objective
+agree on rows that both have seen, and may differ on all other rows. New rows show the size of this difference. If there
+are no new rows, or if new rows must not be used, moved training rows are nearly as good.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ _STREAM = 17
 def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """Return at most 512 rows, each moved in a random direction by the distance to its nearest other row.
 
-    Rows of whole numbers, which cannot be moved a little, and a single row are returned as they are.
+    Rows of whole numbers, and a single row, are returned unchanged.
 
     Args:
         x: the rows (n, *row).
@@ -38,10 +39,10 @@ def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
 
 @once
 def unsettled_nearby(trained: Trained) -> float:
-    """Return the share of rows near training rows whose class differs between the converged copy and the model.
+    """Return the share of moved training rows whose predicted class differs between the model and its converged copy.
 
-    Consider two solutions of one objective for the same rows. If the rows do not determine the class of a new row, a
-    Newton step from one solution does not determine it either.
+    The model and the copy are two solutions of one objective for the same training rows. If these rows do not determine
+    the class of a new row, a Newton step from one solution does not determine this class either.
     """
     rows = nearby_rows(trained.x, seed=trained.seed)
     calls = [model.outputs(rows).argmax(1) for model in (trained.model, polished_copy(trained).model)]

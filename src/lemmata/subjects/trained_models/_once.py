@@ -1,4 +1,4 @@
-"""Cached methods: results that are stored with the object to which they belong."""
+"""Cached functions of one object. Their results are stored with the object."""
 
 import functools
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Q = TypeVar("Q", bound=Callable[[Any], Any])
 
 
 def once(question: Q) -> Q:
-    """Make a method cached: it computes its result when first called on an object, and stores it with the object.
+    """Return a cached function: the first call on an object computes the result and stores it with the object.
 
     >>> class Box: pass
     >>> box, asked = Box(), []
@@ -29,20 +29,20 @@ def once(question: Q) -> Q:
 
 
 def is_known(question: Callable[[Any], Any], own: Any) -> bool:
-    """Return whether a cached method has been called on an object."""
+    """Return whether the result of a cached function is stored with an object."""
     return name_of(question) in vars(own)
 
 
 def keep(question: Callable[[Any], Any], own: Any, answer: Any) -> None:
-    """Store a result with an object, so that the cached method does not compute it."""
+    """Store a result with an object, so that the cached function does not compute this result."""
     vars(own)[name_of(question)] = answer
 
 
 def answers(own: Any) -> dict[str, Any]:
-    """Return the results stored with an object, by the names of the methods."""
+    """Return the results stored with an object, by the names of the functions."""
     return {name: answer for name, answer in vars(own).items() if "." in name}
 
 
 def name_of(question: Callable[[Any], Any]) -> str:
-    """Return the name under which the result is stored. It differs for methods of the same name in two files."""
+    """Return the name under which the result is stored. The names of equally named functions in two files differ."""
     return f"{question.__module__}.{question.__qualname__}"

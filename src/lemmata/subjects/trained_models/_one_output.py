@@ -1,4 +1,4 @@
-"""Models with one output for two classes, which is a logit or a probability and not a value."""
+"""Models with one output for two classes. This output is a logit or a probability, and not a value."""
 
 import dataclasses
 from typing import Any
@@ -20,24 +20,24 @@ ONE_LOGIT, ONE_PROBABILITY = "one logit", "one probability"
 def with_two_outputs(
     model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None, stated: StatedLoss | None
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
-    """Turn a model with one output for two classes into one with two outputs, -f/2 and f/2.
+    """Turn a model with one output for two classes into a model with two outputs, -f/2 and f/2.
 
-    Here f is the logit of the second class. If log loss is stated, the output is read as a logit, but as a probability
-    if all outputs are in [0, 1] and are not linear in any layer of parameters. Without a statement, the same holds if
-    the model has derivatives and the targets are words, Booleans or two whole numbers. For the targets 0.0 and 1.0,
-    outputs that are all in [0, 1] are read as probabilities if they are not linear in any layer. Other outputs are read
-    as logits if the squared distance of their logistic function from the targets is smaller than that of the outputs
-    themselves.
+    Here f is the logit of the second class. Suppose that log loss is stated. The output is read as a probability if all
+    outputs are in [0, 1] and are not linear in any layer of parameters, and otherwise as a logit. Without a stated
+    loss, the model must have derivatives and the targets must have two values. If the targets are words, Booleans or
+    whole numbers, the rule is the same. If the targets are 0.0 and 1.0, outputs in [0, 1] are probabilities if they are
+    not linear in any layer, and otherwise values. Outputs beyond [0, 1] are compared with the targets: they are logits
+    if their logistic function has the smaller squared distance, and otherwise values.
 
     Args:
-        model: any model; a model with several outputs, or for values, is not changed.
+        model: any model. A model with several outputs, or with outputs that are values, is not changed.
         x: the training rows.
         y: the targets of the rows.
         labels: the two classes, as stated.
         stated: the loss, as stated.
 
     Returns:
-        The model, its labels, and the reason for this reading; empty if it is unchanged.
+        The model, its labels, and the reason for this reading, in words. The reason is empty if the model is unchanged.
 
     Raises:
         ShapeError: if log loss is stated for one output and more than two classes.
@@ -89,5 +89,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Return whether outputs are nonlinear in each layer, as with a logistic function, or only outputs are known."""
+    """Return whether outputs are linear in no layer, as with a final logistic function, or only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

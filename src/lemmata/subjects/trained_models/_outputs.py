@@ -25,7 +25,7 @@ def held_rows(trained: Trained) -> tuple[np.ndarray, Float[np.ndarray, "m C"]]:
     """Return the held-out rows and their targets.
 
     Raises:
-        SettingError: if there are none.
+        SettingError: if there are no held-out rows.
     """
     if trained.held is None:
         raise SettingError(

@@ -1,8 +1,8 @@
-"""How far a model is from a stationary point of its objective, and a copy that is trained to such a point.
+"""The distance of a model from a stationary point of its objective, and a copy that is trained to such a point.
 
 The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most theory about a
-trained model is about a stationary point. If the user's training stopped before such a point, a copy is trained until
-the hypothesis holds.
+trained model is about a stationary point. If the user's training stopped before a stationary point, a copy of the model
+is trained further.
 """
 
 import dataclasses
@@ -30,10 +30,10 @@ PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
 _FORCED = 1e-2  # the residual of Newton's equation, in units of the gradient
 _EXACT = 1e-10
 _TOGETHER = 10
-_SINGLE = 1e-7  # amount by which the objective still falls in ten steps of single precision; less is rounding
+_SINGLE = 1e-7  # least decrease in ten steps of single precision; a smaller decrease is rounding
 _ROUNDING = 100.0
 _STEP = 1.1  # gradients that a step of L-BFGS makes
-_FOR_VECTORS = 1500.0  # as long as the gradient of this many rows
+_FOR_VECTORS = 1500.0  # the vector operations of a step take as long as a gradient of this many rows
 _VECTORS = 2 * MEMORY + 10  # vectors of parameters that L-BFGS keeps
 
 
@@ -71,21 +71,21 @@ class Objective:
         return loss + self.decay / 2 * float(own @ own), slope.astype(float) + self.decay * own
 
     def hessian(self) -> Callable[[Inexact[np.ndarray, " P"]], Inexact[np.ndarray, " P"]]:
-        """Return the map v -> the Hessian of the objective, at the model, times v."""
+        """Return the map from v to H v, where H is the Hessian of the objective at the model."""
         kept = 1 if self.model.decayed is None else self.model.decayed
         of_losses = self.model.hessian(self.x, self.y, self.task.loss)
         return lambda v: of_losses(v) / len(self.x) + np.asarray(self.decay, v.dtype) * kept * v
 
     def residual(self) -> float:
-        """Return |grad L + delta theta| / (delta |theta|), or without decay sqrt(n) |grad L| (see `noise`)."""
+        """Return |grad L + delta theta| / (delta |theta|) for the mean loss L, or infinity if delta |theta| is 0."""
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
         size = self.decay * float(np.linalg.norm(own))
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this number is delta, whatever decay
-        the user states.
+        """Return -<theta, grad L>/|theta|² over decayed parameters. At a stationary point, this is the delta of the
+        training.
         """
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
@@ -100,7 +100,7 @@ class Polished:
         model: the copy, in float64.
         residual: |grad L + delta theta| / (delta |theta|) at the copy.
         steps: the number of L-BFGS steps.
-        moved: |theta' - theta| / |theta|.
+        moved: |theta' - theta| / |theta|, with the parameters theta of the model and theta' of the copy.
     """
 
     model: AbstractModel
@@ -112,8 +112,8 @@ class Polished:
 def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 1e-4) -> Polished:
     """Train a copy of a model to a stationary point of its objective, by L-BFGS and then by Newton steps.
 
-    A single-precision model is first trained in single precision, until rounding stops the progress, and then in
-    float64 with the remaining steps. The copy and its distance from a stationary point are in float64 for every model.
+    A single-precision model is first trained in single precision, until rounding errors stop the progress. The
+    remaining steps are in float64. The copy and its residual are always in float64.
 
     Args:
         objective: an objective with a decay above 0.
@@ -129,7 +129,7 @@ def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 
     # The largest entry of a gradient is at most its norm, so this does not end before the residual allows.
     size = double.decay * float(np.linalg.norm(double._kept * start)) / math.sqrt(len(start))
     end, taken = start, 0
-    with one_blas_thread():  # its threads and PyTorch's wait for each other, which makes it three times slower
+    with one_blas_thread():  # threads of BLAS and PyTorch wait for each other, which triples the time
         if objective.model.theta.dtype == np.float32:
             end, taken = _descended(objective, end, steps, tolerance * size, _SINGLE)
         if taken < steps:
@@ -153,8 +153,8 @@ def _descended(
         steps: the largest number of steps.
         largest: the largest entry of the gradient at which L-BFGS ends.
         gain: the decrease over ten steps at which L-BFGS ends. If the objective is above 1, the decrease is divided by
-            the objective. A single step may gain almost nothing if a unit has a kink. This is likely for the first
-            step, which has no curvature estimate.
+            the objective. A single step may gain almost nothing if a unit has a kink. The first step is likely to gain
+            little, because it has no estimate of the curvature.
     """
     values: list[float] = []
 
@@ -171,12 +171,12 @@ def _descended(
 
 
 def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-    """Return the parameters after Newton steps by conjugate gradients; the first Newton steps use few products.
+    """Return the parameters after Newton steps by conjugate gradients. The first Newton steps use few products.
 
-    Results at the stationary point are then exact to rounding. Without Newton steps, they would depend on where
-    descent stopped, which rounding decides. A step is taken if the objective does not rise and the new gradient misses
-    its linearisation by at most half of the old gradient. If units have kinks, or if descent ended too early, the
-    first step is not taken.
+    Results at the stationary point are then exact up to rounding errors. Without Newton steps, results would depend on
+    the point at which descent stopped, and rounding errors decide this point. A step is taken if the objective does not
+    rise and the new gradient misses its linearisation by at most half of the old gradient. If units have kinks, or if
+    descent ended too early, the first step is not taken.
     """
     value, slope = objective.value(end)
     for products in PRODUCTS:
@@ -196,9 +196,10 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
 
 @once
 def objective_of(trained: Trained) -> Objective:
-    """Return the objective, which is mean loss plus decay.
+    """Return the training objective, mean loss plus decay.
 
-    The decay is the stated decay, or else the decay that the weights imply if this is above 0.
+    The decay is the stated decay. Without a statement, the decay is the decay that the weights imply, or 0 if that is
+    negative.
     """
     free = Objective(trained.model, trained.x, trained.y, trained.task, 0.0)
     decay = trained.decay if trained.decay is not None else _inferred(trained, free)
@@ -206,7 +207,7 @@ def objective_of(trained: Trained) -> Objective:
 
 
 def _inferred(trained: Trained, free: Objective) -> float:
-    """Return the decay that the weights imply, or 0 if it is a rounding error compared with the loss."""
+    """Return the decay that the weights imply, or 0 if this decay is only a rounding error of the loss."""
     if not trained.model.differentiable or not trained.model.theta.any():
         return 0.0
     decay, theta = free.inferred_decay(), trained.model.theta.astype(float)
@@ -217,7 +218,7 @@ def _inferred(trained: Trained, free: Objective) -> float:
 
 @once
 def polished_copy(trained: Trained) -> Polished:
-    """Return a copy at a stationary point, or the model itself if it is already at such a point."""
+    """Return a copy of the model in float64, trained to a stationary point of its objective."""
     return polish(objective_of(trained))
 
 
@@ -242,10 +243,10 @@ def step_passes(trained: Trained) -> float:
 
 
 def polishing_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `polished_copy`, in gradients of all rows; 0 if the copy is stored."""
+    """Return the expected remaining cost of `polished_copy`, in gradients of all rows. A stored copy costs 0."""
     return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * DESCENT_STEPS
 
 
 def vectors_bytes(trained: Trained) -> int:
-    """Return the bytes of the parameter vectors that training to convergence keeps."""
+    """Return the bytes of the parameter vectors that `polish` keeps."""
     return 8 * _VECTORS * len(trained.model.theta)

@@ -1,9 +1,10 @@
-"""Laplace's approximation of the posterior of a trained model, which says how uncertain outputs at new rows are.
+"""Laplace's approximation of the posterior of a trained model, which gives the uncertainty of outputs at new rows.
 
-Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Let H = sum_i J_i' Lambda_i J_i + n
+Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Let J_i be the Jacobian of the outputs
+at row i, and let Lambda_i be the Hessian of the loss with respect to the outputs. Let H = sum_i J_i' Lambda_i J_i + n
 delta be the Gauss-Newton curvature. To second order, the posterior of the parameters is normal with covariance H^-1.
 For squared loss, this covariance is multiplied by the noise variance. The covariance of the outputs at a row x is J(x)
-H^-1 J(x)'. For squared loss and a model that is linear in its parameters this is exact.
+H^-1 J(x)'. For squared loss and a model that is linear in its parameters, this posterior is exact.
 """
 
 import dataclasses
@@ -23,7 +24,7 @@ OPERATIONS = 3e10
 _BYTES = 2**30
 _BLOCK = 2**27  # bytes of the Jacobian of a block of rows
 _SINGULAR = 14.0  # difference of the logarithms of the largest and the least diagonal entry of a Cholesky factor
-_CHECKED = 2**26  # bytes of the Jacobian of a row up to which factors are looked for
+_CHECKED = 2**26  # largest number of bytes of the Jacobian of a row for which factors are tried
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +34,8 @@ class PosteriorSpread:
     Args:
         spread: J(x) H^-1 J(x)' for each row x.
         dimension: the effective dimension tr M H^-1, where M is the curvature without the decay.
-        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. It is 0 at a stationary point.
-        whole: whether all parameters are uncertain, not only the readout.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. This is 0 at a stationary point.
+        whole: whether the posterior is over all parameters, and not only over the readout.
     """
 
     spread: Float[np.ndarray, "m C C"]
@@ -48,7 +49,7 @@ def posterior_spread(
 ) -> PosteriorSpread | None:
     """Return the spread of outputs at other rows, from all parameters if affordable, or else from the readout.
 
-    The computation uses the Cholesky factor of H or that of the matrix of all outputs, whichever costs less.
+    The computation uses the Cholesky factor of H or of the matrix of all outputs, whichever costs less.
 
     Args:
         model: the model at a stationary point; `movement` in the result measures whether it is one.
@@ -99,7 +100,7 @@ _Found = tuple[Float[np.ndarray, "m C C"], float, float]
 def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
     """Return the number of operations with the matrix of all parameters, and with the matrix of all outputs.
 
-    A number is infinite if memory is not enough.
+    If memory is not enough, the number is infinite.
     """
     wide, new = n * width, m * width
     first = float(size) ** 2 * (wide + new + size)
@@ -138,7 +139,7 @@ def _moved(along: Float[np.ndarray, "n C"], f: Float[np.ndarray, "n C"]) -> floa
 def _by_parameters(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray
 ) -> _Found:
-    """Let H = L L', with the same decay for all parameters.
+    """Compute the spread, the dimension and the movement with the P x P matrix H = L L'.
 
     The spread is |L^-1 J(x)'|², and the dimension is P - ridge tr H^-1.
     """
@@ -166,9 +167,10 @@ def _by_outputs(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray,
     known: tuple[tuple[Factor, ...], tuple[Factor, ...]] | None,
 ) -> _Found:  # fmt: skip
-    """Let K = J J', let R be the root of Lambda, and let A = R K R + ridge = L L'.
+    """Compute the spread, the dimension and the movement with a matrix of size n C.
 
-    Then H^-1 = (1 - J' R A^-1 R J) / ridge.
+    Let K = J J', let R be the square root of Lambda, and let A = R K R + ridge = L L'. Then H^-1 = (1 - J' R A^-1 R J)
+    / ridge.
     """
     prior, ridge = prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)

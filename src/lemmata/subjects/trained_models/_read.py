@@ -22,15 +22,15 @@ _RULE = (
 
 
 def read_model(model: Any) -> AbstractModel:
-    """Read a trained model as an `AbstractModel`.
+    """Return a trained model as an `AbstractModel`.
 
     Args:
         model: one of these: (f, params), where f is a JAX function of a pytree and a batch of rows; an `equinox.Module`
             that is called with one row; (module, variables) or `module.bind(variables)`, a Flax linen module called
             with a batch; a Flax `nnx.Module`, called with a batch; a `torch.nn.Module`, called with a batch; a fitted
             estimator of scikit-learn (linear models and multi-layer perceptrons have derivatives, all others only
-            outputs); or a function of a batch that gives only outputs: probabilities or logits (n, C), or values. An
-            object that contains one of these is unwrapped, see `bare_model`.
+            outputs); or a function of a batch that gives only outputs: probabilities or logits (n, C), or values. If an
+            object contains one of these models, the model is taken out of the object (see `bare_model`).
 
     Raises:
         SettingError: if the model is none of these.
@@ -90,7 +90,7 @@ def _nnx_model(module: Any) -> AbstractModel:
     pure = nnx.to_pure_dict(params)
 
     def f(own: Any, x: Any) -> Any:
-        state, others = (jax.tree.map(lambda leaf: leaf, part) for part in (params, rest))  # a call may change them
+        state, others = (jax.tree.map(lambda leaf: leaf, part) for part in (params, rest))  # copies for the call
         nnx.replace_by_pure_dict(state, own)
         return nnx.merge(graph, state, others)(x)
 

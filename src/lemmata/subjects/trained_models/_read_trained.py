@@ -31,7 +31,7 @@ _TRIED = 32
 
 @states_facts
 def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
-    """Read a model and rows as the user has them.
+    """Return the model, rows and other facts that the user states as one `Trained`.
 
     Args:
         model: the model, in a form that `read_model` accepts.
@@ -104,7 +104,10 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
 def _language(
     model: AbstractModel, rows: np.ndarray, held: Any, padding: int | None
 ) -> tuple[AbstractModel, Task, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """Return the model of losses, its task, and the training and held-out documents, which are their own targets."""
+    """Return the model of losses of documents, its task, and the training and held-out documents with their targets.
+
+    Training documents are their own targets. Targets of held-out documents are encoded as numbers of tokens that count.
+    """
     rows = read_documents(rows, padding)
     own = language_model(model, rows)
     own = dataclasses.replace(own, batch=rows_at_once(own, rows))
@@ -118,7 +121,7 @@ def _language(
 
 
 def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any, model: AbstractModel) -> tuple[np.ndarray, np.ndarray]:
-    """Return held-out rows and their encoded targets, after checking them against the training rows."""
+    """Check held-out rows and targets against the training rows. Return the rows and the encoded targets."""
     given, held = type(held).__name__, held if isinstance(held, tuple | list) else bare_rows(held)
     if len(held) != 2 or held[1] is None:
         raise ShapeError("held", found=f"a {given}", rule="two arrays: rows and their targets")
@@ -136,7 +139,7 @@ def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any, model: AbstractMode
 
 
 def _like(rows: np.ndarray, others: np.ndarray, name: str) -> np.ndarray:
-    """Return other rows as numbers of the training rows' kind, after checking their shape."""
+    """Return other rows as numbers of the same kind as the training rows, after a check of their shape."""
     if rows.dtype.kind != others.dtype.kind:
         kind = others.astype(rows.dtype)
         if not np.array_equal(kind, others):
@@ -155,7 +158,7 @@ def _earlier(name: str, model: Any, own: AbstractModel) -> AbstractModel:
 
 
 def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> AbstractModel:
-    """Read a model of another size, which accepts the same rows and gives the same number of outputs."""
+    """Return a model of another size, which must accept the same rows and return the same number of outputs."""
     found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
     if not found.differentiable:
         raise SettingError(
@@ -213,7 +216,7 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
 
 
 def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
-    """Return an array of numbers. NaN cells stay if the model accepts them and only its outputs are known."""
+    """Return rows as an array of numbers. NaN cells are allowed if the model accepts them and has no derivatives."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -245,7 +248,7 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
 
 
 def _check_call(model: AbstractModel, rows: np.ndarray) -> None:
-    """If a call with the first two rows fails, raise ShapeError with a remedy that fits all models."""
+    """Call the model with the first two rows. If this call fails, raise ShapeError with a remedy for all models."""
     try:
         model.outputs(rows[:2])
     except ShapeError as error:
@@ -259,10 +262,11 @@ def _check_call(model: AbstractModel, rows: np.ndarray) -> None:
 
 
 def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
-    """Keep whole numbers as they are if they name something, such as tokens; convert other rows to fractions.
+    """Return rows of whole numbers unchanged if the numbers are names, such as tokens, and otherwise as floating-point
+    numbers.
 
-    Numbers name something if the model does not accept 3.0 in place of 3, or gives other outputs for 3.0. Otherwise,
-    the rows are quantities, and the model has derivatives with respect to them.
+    Numbers are names if the model does not accept 3.0 in place of 3, or returns different outputs for 3.0. Otherwise
+    the numbers are quantities, and the model has derivatives with respect to them.
     """
     if rows.dtype.kind == "f":
         return rows

@@ -12,13 +12,14 @@ _TRIED = 32
 
 
 def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | None:
-    """Find the last matrix W = (w_1, ..., w_C) with output c = <w_c, features> plus terms without W.
+    """Return the last matrix W = (w_1, ..., w_C) with output c = <w_c, features> plus terms without W.
 
-    It is found by trial: doubling w_c must move only output c, by as much as setting w_c to 0 moves output c back.
+    Parameter matrices are tried, from the last. If w_c is doubled, only output c may change. If w_c is set to 0, output
+    c must change by the opposite amount. Only the first and the last direction are tested.
 
     Args:
         model: the model at its parameters.
-        x: rows on which this is tried.
+        x: the rows on which matrices are tried.
 
     Returns:
         The directions as rows, or None if no parameter array is such a matrix.
@@ -53,5 +54,5 @@ def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"],
 
 @once
 def readout_of(trained: Trained) -> Float[np.ndarray, "C h"] | None:
-    """Return the direction of each output in the last features, or None if the model has no such matrix."""
+    """Return the direction w_c of each output, or None if the model has no readout matrix."""
     return readout(trained.model, trained.x[:_TRIED])

@@ -1,9 +1,9 @@
 """Losses of documents from features and a readout, without storing the logits of a whole document.
 
-A language model may give (features, matrix) or (features, matrix, bias) instead of logits, with features (n, T, h),
-matrix (h, V) and bias (V,). Its logits are features @ matrix + bias. Here, logits are formed for a chunk of tokens at a
-time, forwards and in every derivative. Between the forward and backward pass of a gradient, only the features are
-stored.
+A language model may return (features, matrix) or (features, matrix, bias) instead of logits, with features (n, T, h),
+matrix (h, V) and bias (V,). The logits are features @ matrix + bias. The functions in this file form logits for one
+chunk of tokens at a time, in the forward pass and in every derivative. Between the forward and backward pass of a
+gradient, only the features are stored.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-_CHUNK = 2**22  # logits of a chunk
+_CHUNK = 2**22  # the largest number of logits in a chunk
 
 
 def is_factored(found: Any) -> bool:
-    """Return whether a model gave features and a readout in place of logits."""
+    """Return whether a model returned features and a readout in place of logits."""
     return isinstance(found, tuple | list) and len(found) in (2, 3)
 
 
@@ -34,12 +34,14 @@ def logits_shape(found: Any) -> tuple[int, ...]:
 
 
 def factored_losses(found: Any, x: jax.Array, chunk: int = _CHUNK) -> jax.Array:
-    """Return (n, 1) sums of log sum exp f - f_token over tokens that count; features at t are for token t + 1.
+    """Return (n, 1) sums of log sum exp f - f_token over tokens that count, with the logits f.
+
+    The features at t are for token t + 1.
 
     Args:
         found: the features, the matrix and perhaps a bias.
         x: the documents.
-        chunk: the largest number of logits in memory at once. It is at least the number of logits of one token.
+        chunk: the largest number of logits in memory at once. The logits of at least one token are formed in any case.
     """
     if logits_shape(found)[:2] != x.shape:
         raise ValueError(f"features of a language model are (documents, tokens, h), not {found[0].shape}")
@@ -59,7 +61,7 @@ def factored_losses(found: Any, x: jax.Array, chunk: int = _CHUNK) -> jax.Array:
 def factored_gauss_newton(
     call: Callable[[jax.Array], Any], theta: jax.Array, v: jax.Array, x: jax.Array, chunk: int = _CHUNK
 ) -> jax.Array:
-    """Return J' Lambda J v for the logits of all tokens that count.
+    """Return J' Lambda J v for the logits of all tokens that count, where Lambda are the Hessians of their losses.
 
     Args:
         call: a function from parameters to features, matrix and perhaps a bias.
@@ -93,7 +95,7 @@ def _logits(features: jax.Array, readout: tuple[jax.Array, ...]) -> jax.Array:
 
 
 def _chunks(found: Any, x: jax.Array, chunk: int) -> tuple[jax.Array, jax.Array]:
-    """Return features and their tokens, (chunks, tokens of a chunk, ...), filled up with tokens that do not count."""
+    """Return features and tokens in chunks, (chunks, tokens of a chunk, ...), padded with tokens that do not count."""
     features, tokens = found[0][:, :-1].reshape(-1, found[0].shape[2]), x[:, 1:].ravel()
     few = max(min(chunk // found[1].shape[1], len(tokens)), 1)
     more = -len(tokens) % few

@@ -1,4 +1,4 @@
-"""Linear models and ReLU networks, trained on classes at a given distance, on which bounds are tested."""
+"""Linear models and ReLU networks on classes at a given distance, to test bounds."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ _RATE = 0.2
 
 
 def rectified(params: dict, x: Any) -> Array:
-    """Return the outputs of a ReLU layer and a readout; without hidden units, this is a linear model."""
+    """Return the outputs of a ReLU layer and a readout, or of a linear model if there are no hidden units."""
     hidden = jnp.maximum(x @ params["w1"], 0) if "w1" in params else x
     return hidden @ params["w2"] + params["b2"]
 
@@ -32,7 +32,7 @@ def begin(seed: int, d: int, hidden: int) -> AbstractModel:
 class RectifiedTrainer:
     """Training on mean log loss + (decay/2) |theta|² to a stationary point, or by `steps` descent steps without decay.
 
-    It is used like a user's own function of rows, targets and seed.
+    The trainer is called like a user's own function of rows, targets and seed.
     """
 
     decay: float
@@ -40,7 +40,7 @@ class RectifiedTrainer:
     steps: int = 0
 
     def __call__(self, x: np.ndarray, y: np.ndarray, seed: int, start: Any = None) -> Any:
-        """Train from initial weights that are drawn with the seed; return the network and its parameters."""
+        """Train from initial weights that are drawn with the seed. Return the network and its parameters."""
         own = begin(seed, x.shape[1], self.hidden)
         task = read_task(own, x, y)
         objective = Objective(own, x, task.encode(y), task, 0.0 if self.steps else self.decay)
@@ -110,7 +110,7 @@ class RectifiedNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(y), (held[0], task.encode(held[1])), **rest)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # a copy of a training row is not held out
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # duplicates of training rows do not count
         smooth = Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)
         unseen = enough_held_out(held)
         return [*([smooth] if self.differentiable else []), *([unseen] if self.unseen else [])]

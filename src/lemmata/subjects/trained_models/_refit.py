@@ -1,4 +1,4 @@
-"""Models that the user's own program trains again, on other rows or other targets."""
+"""Models that the user's own program trains again, on different rows or different targets."""
 
 import dataclasses
 import time
@@ -16,7 +16,7 @@ from ._outputs import held_rows
 from ._read import read_model
 from ._trained import Trained
 
-_ASSUMED = 600.0  # gradients of all rows that a training is taken to cost before one has been timed
+_ASSUMED = 600.0  # assumed cost of a training, in gradients of all rows, before a training has been timed
 _RULE = "fit must return a trained model with the same outputs as that of build()"
 _LOOSE = 1e-4
 _FEW = 8
@@ -25,10 +25,10 @@ _FEW = 8
 class Refits:
     """A trainer that calls fit(x, y, seed), and stores every model and the cost of one training.
 
-    If a fit fails or does not return a model with the same outputs, the trainer raises a SettingError of one line.
+    If fit fails or does not return a model with as many outputs, the trainer raises a SettingError of one line.
 
     Args:
-        fit: the user's function of rows, targets as the user has them, and a seed.
+        fit: the user's function of rows, of targets as the user has them, and of a seed.
         model: the examined model. All other models get its number of outputs and its link.
         x: the training rows.
         targets: the targets of the rows, as the user has them.
@@ -46,10 +46,10 @@ class Refits:
         Args:
             rows: the indices of the rows.
             seed: the seed for the program.
-            targets: the targets of these rows, in place of their own.
+            targets: other targets for these rows. With None, the rows have their own targets.
 
         Raises:
-            SettingError: if fit fails, or does not return a model with the same outputs.
+            SettingError: if fit fails, or does not return a model with as many outputs.
         """
         y = self._targets[rows] if targets is None else np.asarray(targets)
         key = (rows.tobytes(), y.tobytes(), seed)
@@ -62,7 +62,9 @@ class Refits:
 
     @property
     def passes(self) -> float:
-        """The cost of one training, in gradients of all rows. It is assumed until a training has been measured."""
+        """The cost of one training, in gradients of all rows. Without a timed training or derivatives, the cost is
+        assumed.
+        """
         if not self._known or not self._model.differentiable:
             return _ASSUMED
         if not self._second:
@@ -96,7 +98,7 @@ class Refits:
 
 @once
 def refits_of(trained: Trained) -> Refits:
-    """Return a trainer that uses the user's program to train models on other rows or other targets.
+    """Return a trainer that uses the user's program to train models on different rows or targets.
 
     Raises:
         SettingError: if there is no `fit`.
@@ -109,7 +111,7 @@ def refits_of(trained: Trained) -> Refits:
 
 @once
 def wider_refits(trained: Trained) -> Refits:
-    """Return the trainer of `refits_of` for training rows followed by the held-out rows that do not repeat them.
+    """Return a trainer like `refits_of`, for training rows followed by the held-out rows that do not duplicate them.
 
     Raises:
         SettingError: if there is no `fit`, or if there are no held-out rows.
@@ -124,15 +126,13 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """Return the model trained again on targets that are drawn independently of the inputs.
+    """Return the model trained again on targets that are drawn from the training targets, independently of the inputs.
 
-    Held-out targets are drawn in the same way.
-
-    Each target is drawn independently of all others. If the targets were permuted instead, all other rows together
-    would show the target of the last row.
+    Held-out targets are drawn in the same way. Each target is drawn independently of all others. If the targets were
+    permuted instead, the targets of all other rows would determine the target of the last row.
 
     Raises:
-        SettingError: if there is no `fit`, or it fails.
+        SettingError: if there is no `fit`, or if `fit` fails.
     """
     rng, n = np.random.default_rng([trained.seed, 12]), len(trained.x)
     order = rng.integers(0, n, n)

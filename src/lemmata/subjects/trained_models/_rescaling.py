@@ -1,4 +1,4 @@
-"""Units whose incoming weights can be multiplied and outgoing weights divided by c without changing the function."""
+"""Units of a network whose incoming and outgoing weights can be rescaled without changing the function."""
 
 import dataclasses
 
@@ -29,8 +29,9 @@ class Rescaling:
     def charges(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, " k"]:
         """Return |incoming weights|² - |outgoing weights|² for each unit.
 
-        The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0, where D = 1 on incoming weights
-        and -1 on outgoing weights. Gradient flow moves theta along -grad, so theta' D theta does not change.
+        The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0. Here D is diagonal, with 1 at
+        incoming weights, -1 at outgoing weights and 0 elsewhere. Gradient flow moves theta along -grad, so theta^T D
+        theta does not change.
         """
         return np.bincount(np.abs(self.units), np.sign(self.units) * theta**2)[1:]
 
@@ -42,12 +43,12 @@ class Rescaling:
 
 
 def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
-    """Find every layer of units of a model whose rescaling changes no output.
+    """Return every layer of units of a model whose rescaling changes no output.
 
-    Names and the order of axes are not used. For each axis of each array, the product J v is computed on a few rows.
-    Here v equals the array with each slice along the axis multiplied by one random number, and is 0 in all other
-    arrays. All axes of one length use the same numbers. A pair of axes, with or without biases of the same length, is a
-    layer of units if J v_in + J v_constants = J v_out.
+    Names and the order of axes are not used. For each axis of each array, the product J v with the Jacobian J is
+    computed on a few rows. Here v equals the array with each slice along the axis multiplied by one random number. In
+    all other arrays, v is 0. All axes of one length use the same numbers. A pair of axes (in, out), with or without
+    biases of the same length, is a layer of units if J v_in + J v_biases = J v_out.
 
     Args:
         model: a model with derivatives.
@@ -60,7 +61,7 @@ def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
         for axis, length in enumerate(layer.shape):
             if length > 1:
                 pushed[place, axis] = double.jvp(_along(double, place, axis), rows)
-    found, known = [], set()  # without constants, in and out cannot be distinguished, so one order is enough
+    found, known = [], set()  # without biases, in and out cannot be distinguished, so one order is enough
     arrays = [key for key in pushed if len(double.layers[key[0]].shape) > 1]
     for a in arrays:
         for b in arrays:
@@ -90,7 +91,7 @@ def _start(model: AbstractModel, place: int) -> int:
 
 
 def _along(model: AbstractModel, place: int, axis: int) -> Float[np.ndarray, " P"]:
-    """Return the parameters of one array with its slices along an axis times random numbers; all others are 0."""
+    """Return the parameters of one array, with its slices along an axis times random numbers. All others are 0."""
     layer, begin, v = model.layers[place], _start(model, place), np.zeros(len(model.theta))
     numbers = np.random.default_rng(layer.shape[axis]).normal(size=layer.shape[axis])
     own = model.theta[begin : begin + layer.size].reshape(layer.shape)

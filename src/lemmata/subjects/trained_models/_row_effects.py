@@ -1,4 +1,4 @@
-"""The effect of single rows on a model, by descent from a stationary point with a row to one without this row."""
+"""The effect of single rows on a model, by descent from a stationary point with all rows to one without a row."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _TOLERANCE = 3e-2
 
 @dataclasses.dataclass(frozen=True)
 class RowEffects:
-    """How much the loss of each given row grows if the model is trained to a stationary point without this row.
+    """The growth of the loss of each given row if the model is trained to a stationary point without this row.
 
     Args:
         rows: the indices of the rows.
@@ -39,10 +39,10 @@ def shown_rows(trained: Trained) -> Int[np.ndarray, " k"]:
 
 
 def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator[AbstractModel]:
-    """Yield the model at a stationary point with all rows, and then without each of some rows in turn.
+    """Yield the model at a stationary point with all rows, and then the model without each of the given rows in turn.
 
-    The objective without row i keeps its whole decay: sum of the other losses + n (delta/2) |theta|². The model with
-    all rows is trained to a stationary point by the same descent, so errors of the descent cancel.
+    The objective without row i keeps the whole decay: the sum of the other losses + n (delta/2) |theta|². The model
+    with all rows is trained to a stationary point by the same descent, so errors of the descent cancel.
     """
     n, decay, task = len(trained.x), objective_of(trained).decay, trained.task
     tolerance = _TOLERANCE / n
@@ -58,7 +58,7 @@ def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator
 
 @once
 def row_effects(trained: Trained) -> RowEffects:
-    """Return the effects of the shown rows, by descent."""
+    """Return the effects of the rows that `shown_rows` returns."""
     shown = shown_rows(trained)
     whole, *others = whole_and_without(trained, shown)
     x, y = trained.x[shown], trained.y[shown]
@@ -68,7 +68,7 @@ def row_effects(trained: Trained) -> RowEffects:
 
 
 def row_effects_passes(trained: Trained) -> float:
-    """Return the remaining cost of `row_effects`, in float64 gradients of all rows, including its starting point."""
+    """Return the remaining cost of `row_effects`, in gradients of all rows, including the cost of leaving rows out."""
     double = 8.0 / trained.model.theta.itemsize
     own = 0.0 if is_known(row_effects, trained) else double * step_passes(trained) * (2.0 * SHOWN + 1) * DESCENT_STEPS
     return own + leaving_out_passes(trained)

@@ -1,9 +1,10 @@
-"""Outputs at some training rows of models that have not seen these rows, if no dual matrix fits in memory.
+"""Outputs at some training rows of models that have not seen these rows, if no Gram matrix fits in memory.
 
-Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the parameters
-without row i are theta + d. Here d solves (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), and G_j = J_j' Lambda_j J_j
-is the Gauss-Newton matrix of row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same
-outputs from a matrix of all rows and outputs; here, products are enough.
+Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|², where l_j is the loss of row j. To first order
+in the row, the parameters without row i are theta + d. Here d solves (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i).
+J_i is the Jacobian of the outputs, p_i are the predictions, and G_j = J_j' Lambda_j J_j is the Gauss-Newton matrix of
+row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same outputs from a matrix of all rows
+and outputs. The functions in this file need only products with J.
 """
 
 import dataclasses
@@ -30,9 +31,9 @@ class SampledRows:
     Args:
         rows: the indices of the rows.
         outputs: the outputs at each row of the model without this row.
-        movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n. It says how far a
-            Newton step would still move the outputs, relative to their size.
-        residual: the largest |A d - b| / |b| at which conjugate gradients ended.
+        movement: |J H^-1 g| / |f| over all rows, where H is the curvature and g is the gradient of the objective times
+            n. This is the change of the outputs in one more Newton step, relative to their size.
+        residual: the largest |A d - b| / |b| at the end of conjugate gradients, over all solved systems A d = b.
         products: the number of products with the curvature of all rows.
     """
 
@@ -48,15 +49,15 @@ def leave_sampled_rows_out(
 ) -> SampledRows:
     """Return the outputs at some rows of models that have not seen them, one Newton step from a stationary point.
 
-    The computation holds five vectors of parameters and the outputs of all rows. Each product passes all rows forwards
-    and back.
+    The computation stores five vectors of parameters and the outputs of all rows. Each product is one forward and one
+    backward pass of all rows.
 
     Args:
-        objective: an objective for classes or values, with a decay above 0, at a stationary point; `movement` in the
-            result measures whether it is one. If only some parameters decay, the others are treated as if they had
-            1/10000 of that decay.
+        objective: an objective for classes or values, with a decay above 0, at a stationary point. `movement` in the
+            result measures the distance from a stationary point. If only some parameters decay, the other parameters
+            are treated as if they had 1/10000 of this decay.
         rows: the indices of training rows.
-        steps: the largest number of conjugate gradient steps, for each row and for the movement; each step is a product
+        steps: the largest number of conjugate gradient steps, for each row and for the movement. Each step is a product
             with all rows.
         tolerance: the tolerance of the residual, relative to the right-hand side.
 
@@ -113,8 +114,9 @@ def _own(array: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a map that multiplies by the Hessians of all losses with respect to the outputs. Its result is a new
-    array. Plain losses do not need these matrices.
+    """Return a map that multiplies by the Hessians of all losses with respect to the outputs, and returns a new array.
+
+    For log loss and squared loss, the Hessians are not formed.
     """
     task = objective.task
     if isinstance(task.loss, Loss):
@@ -129,7 +131,7 @@ def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[n
 def conjugate_gradients(
     product: Callable[[np.ndarray], np.ndarray], b: np.ndarray, steps: int, tolerance: float
 ) -> tuple[np.ndarray, float]:
-    """Solve A d = b for a positive definite A; return d and |A d - b| / |b|, which is 0 for b = 0.
+    """Solve A d = b for a positive definite A. Return d and |A d - b| / |b|, which is 0 for b = 0.
 
     Args:
         product: the map v -> A v.

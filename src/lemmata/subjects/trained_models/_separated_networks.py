@@ -1,4 +1,4 @@
-"""Small networks trained by L-BFGS on separable classes, with the program that trained them."""
+"""Small networks trained by L-BFGS on classes that are far apart, with the function that trained them."""
 
 import dataclasses
 from typing import Any
@@ -36,7 +36,7 @@ class SeparatedNetworks(Population[Trained]):
         rows: the default number of training rows.
         hidden: the default number of hidden units.
         decay: delta in mean loss + (delta/2) |theta|².
-        apart: the length of the centres, relative to a standard deviation of 1.
+        apart: the length of the centres, in standard deviations of the rows around a centre.
     """
 
     rows: int = 50

@@ -1,4 +1,4 @@
-"""Models of several inputs, which are examined as functions of one array: the message that says how to wrap them."""
+"""Errors for models of several inputs. The messages give code that turns the model into a function of one array."""
 
 import inspect
 import itertools
@@ -70,7 +70,7 @@ def check_one_array(model: Any, x: Any, y: Any) -> None:
 
 
 def _are_inputs(x: Any, y: Any) -> bool:
-    """Return whether each part of x is an array with a row for each target, and x itself is not one array of rows."""
+    """Return whether x is a sequence of arrays with one row for each target, and not a sequence of rows."""
     if not x or y is None or isinstance(y, tuple) or not all(len(np.shape(p)) > 1 for p in x if hasattr(p, "shape")):
         return False
     if not all(hasattr(part, "shape") for part in x):
@@ -80,7 +80,7 @@ def _are_inputs(x: Any, y: Any) -> bool:
 
 
 def _call(model: Any) -> tuple[Any, int]:
-    """Return the function that is called with rows, and how many arguments come before the rows."""
+    """Return the function that is called with rows, and the number of its arguments before the rows."""
     if isinstance(model, tuple):
         module = model[0] if model else None
         return (type(module).__call__, 1) if _is(module, "flax.linen.module") else (module, 1)
@@ -92,7 +92,7 @@ def _call(model: Any) -> tuple[Any, int]:
 
 
 def _needed(call: Any) -> list[str]:
-    """Return the names of arguments without defaults that are passed by position; empty if they are not known."""
+    """Return the names of positional arguments without defaults, or an empty list if the signature is not known."""
     try:
         arguments = inspect.signature(call).parameters.values()
     except (TypeError, ValueError):

@@ -16,15 +16,15 @@ def largest_eigenvalue(
 ) -> tuple[float, int]:
     """Return the largest eigenvalue, by Lanczos' three-term recurrence, and the number of products.
 
-    No basis is stored: besides a product, the method keeps three vectors, in the precision of the start. Vectors then
-    lose their orthogonality to the vectors of converged eigenvalues, which return as duplicates. The largest value is
-    as accurate as with a stored basis (Paige 1976). The method ends if the residual |A x - value x| of the largest
-    Ritz pair is at most the tolerance times |value|. Then some eigenvalue differs from the value by at most the
-    residual.
+    No basis is stored: besides a product, the method keeps three vectors, in the precision of the start. Without a
+    basis, new vectors lose their orthogonality to converged eigenvectors, and duplicates of eigenvalues appear. The
+    largest eigenvalue is as accurate as with a stored basis (Paige 1976). The method ends if the residual |A x - value
+    x| of the largest Ritz pair (value, x) is at most the tolerance times |value|. Then some eigenvalue differs from the
+    value by at most the residual.
 
     Args:
         product: the map v -> A v.
-        start: the start of Lanczos' method, a random vector that is not 0.
+        start: the first vector of Lanczos' method, a random vector that is not 0.
         tolerance: the tolerance of the residual, relative to the value.
 
     Raises:

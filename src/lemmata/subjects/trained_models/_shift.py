@@ -1,9 +1,9 @@
-"""Shift: whether deployment rows come from the distribution of the rows on which a model was judged.
+"""A test for shift: do deployment rows come from the distribution of the reference rows (held-out or training rows)?
 
 A classifier tries to distinguish the two sets of rows by inputs, their squares and the model's outputs. Each row is
-classified by a fit that has not seen it. The classifier's area under the ROC curve is compared with the areas after
-random permutations of the rows. This test is exact: if all rows come from one distribution, its p-value is at most
-alpha with a probability of at most alpha, for any distribution, model and classifier.
+classified by a fit to other rows. The classifier's area under the ROC curve is compared with the areas after random
+permutations of the rows. The test is exact if all rows come from one distribution. Then the p-value is at most alpha
+with a probability of at most alpha, for any distribution, model and classifier.
 """
 
 import dataclasses
@@ -27,9 +27,9 @@ LEVEL = 0.05
 """A p-value of at most this level counts as a shift."""
 FEWEST = 20
 """The smallest accepted number of deployment rows."""
-_ENOUGH = 100  # held-out rows that are a reference
-_MOST = 1000  # rows of each kind that are looked at
-_DRAWS = 199  # together with the unpermuted rows, 200: the level 0.05 is met exactly
+_ENOUGH = 100  # least number of held-out rows for a reference
+_MOST = 1000  # largest number of rows of each set that are compared
+_DRAWS = 199  # with the unpermuted rows, there are 200 areas, so the level 0.05 is exact
 _FOLDS = 5
 _RIDGE = 1.0
 _COLUMNS = 4096
@@ -40,10 +40,11 @@ class Shift:
     """The result of a classifier that compares reference rows and deployment rows.
 
     Args:
-        area: the area under the classifier's ROC curve, on rows that it was not fitted to; 1/2 is guessing.
+        area: the area under the classifier's ROC curve, for rows that the classifier was not fitted to. Guessing gives
+            1/2.
         nulls: the areas after the rows are assigned to the two sets at random. Without a shift, `area` has the same
             distribution.
-        reference: "held-out" or "training": which rows the deployment rows are compared with.
+        reference: "held-out" or "training", the rows with which the deployment rows are compared.
         rows, used: the numbers of reference rows and of deployment rows.
     """
 
@@ -55,12 +56,12 @@ class Shift:
 
     @property
     def p_value(self) -> float:
-        """The share of areas, including the observed one, that are at least as large as the observed area."""
+        """The share of areas that are at least as large as the observed area. The observed area is included."""
         return float(1 + (self.nulls >= self.area).sum()) / (1 + len(self.nulls))
 
     @property
     def limit(self) -> float:
-        """The largest area that is not called a shift: up to this area, the p-value is above 0.05."""
+        """The largest area that does not show a shift. Up to this area, the p-value is above 0.05."""
         return float(np.sort(self.nulls)[-int(LEVEL * (1 + len(self.nulls)))])
 
     @property
@@ -72,13 +73,14 @@ class Shift:
 def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
     """Compare the deployment rows with held-out rows, or with training rows if there are fewer than 100 held-out rows.
 
-    The model's outputs on its training rows differ from its outputs on new rows of the same distribution. So outputs
-    are only compared with outputs on held-out rows.
+    The model's outputs on training rows have another distribution than its outputs on new rows. So by default, outputs
+    are compared only if held-out rows are the reference.
 
     Args:
         trained: a model with deployment rows.
-        training: whether to compare with training rows in any case.
-        outputs: whether outputs are used, too. With None, they are used if held-out rows are the reference.
+        training: whether to compare with training rows even if there are enough held-out rows.
+        outputs: whether the classifier also uses outputs. With None, it uses outputs if held-out rows are the
+            reference.
 
     Raises:
         DataError: if there are no deployment rows.
@@ -108,7 +110,9 @@ def shift_in_use(trained: Trained) -> Shift:
 
 
 def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
-    """Return the reference for deployment rows: "held-out" without duplicates, or "training" if held-out rows are few.
+    """Return the name and the rows of the reference: held-out rows without duplicates, or training rows.
+
+    Training rows are returned if there are fewer than 100 held-out rows without duplicates.
 
     Args:
         trained: a model with its rows.
@@ -134,15 +138,15 @@ def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
 def two_sample_areas(
     blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
-    """Predict each row's sample by cross-fitted ridge regression; return its ROC area and those after permutations.
+    """Return the ROC area of a ridge regression that predicts the sample of each row, and the areas after permutations.
 
-    Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither the
-    scales nor the weights depend on which sample a row is from. The scores are linear in the labels, so one matrix
-    product gives the scores for all permutations.
+    The score of a row comes from a fit to other rows. Columns are divided by their standard deviation over all rows,
+    and every block of columns has the same weight. So the scales and weights do not depend on the assignment of rows to
+    samples. The scores are linear in the labels, so one matrix product gives the scores for all permutations.
 
     Args:
         blocks: blocks of columns for all rows.
-        second: which rows are of the second sample.
+        second: whether each row is in the second sample.
         rng: the random generator of folds and permutations.
     """
     labels = np.asarray(second, float)
@@ -171,7 +175,7 @@ def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
 
 
 def _fitted_elsewhere(kernel: Float[np.ndarray, "n n"], rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    """Return the weights of the labels in the score of each row, fitted to the rows of the other folds."""
+    """Return the matrix that maps labels to the scores of rows. Each score is fitted to the rows of the other folds."""
     n = len(kernel)
     operator = np.zeros((n, n))
     for fold in np.array_split(rng.permutation(n), _FOLDS):
@@ -213,7 +217,7 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
 
     Raises:
         ShapeError: if there are fewer than 20 rows.
-        DataError: if they are the training rows themselves.
+        DataError: if all deployment rows are training rows.
     """
     if len(deployed) < FEWEST:
         raise ShapeError("deployment rows", found=f"{len(deployed)}", rule=f"at least {FEWEST} rows for the comparison")
@@ -225,9 +229,9 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def labels_needed(half_width: float, level: float = 0.95) -> int:
-    """Return the least number of labelled rows that puts exact limits within `half_width` of any error rate.
+    """Return the least number of labelled rows for which exact limits are within `half_width` of any error rate.
 
-    Clopper and Pearson's limits are farthest from the error rate if it is near 1/2.
+    Clopper and Pearson's limits are farthest from the error rate if the error rate is near 1/2.
 
     Args:
         half_width: the largest distance of a limit, below 1/2.
@@ -247,6 +251,6 @@ def labels_needed(half_width: float, level: float = 0.95) -> int:
 
 
 def _farther(rows: int, level: float, half_width: float) -> bool:
-    """Return whether a limit is farther than `half_width` from the share, for some count near one half of the rows."""
+    """Return whether the upper limit for some count from a third to a half of the rows is too far from the share."""
     counts = range(rows // 2, rows // 3 - 1, -1)
     return any(share_interval(float(k), float(rows - k), level)[1] - k / rows > half_width for k in counts)

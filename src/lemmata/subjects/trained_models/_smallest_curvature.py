@@ -1,4 +1,4 @@
-"""The smallest eigenvalue of the Hessian of an objective: whether a point without a gradient is a minimum."""
+"""The smallest eigenvalue of the Hessian of an objective. It shows whether a stationary point is a minimum."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ _FOLDED = 1e3  # periods of a cosine in a typical entry
 
 @dataclasses.dataclass(frozen=True)
 class SmallestCurvature:
-    """An estimate of the smallest eigenvalue from above, with its residual.
+    """An estimate of the smallest eigenvalue, which is an upper bound, with its residual.
 
     Args:
         value: the smallest Ritz value of the Hessian; the smallest eigenvalue is at most this value.
@@ -70,10 +70,11 @@ def smallest_curvature(
 
 
 def _direction(objective: Objective, seed: int) -> Float[np.ndarray, " P"]:
-    """Return a unit vector that looks like noise and does not depend on the order of the parameters.
+    """Return a pseudo-random unit vector that does not depend on the order of the parameters.
 
-    J' u itself would be concentrated in directions of large curvature, and would hardly contain directions of small
-    curvature. So each entry of J' u is turned into noise by a function of the entry.
+    For random u, the vector J' u would be concentrated in directions of large curvature. It would hardly contain
+    directions of small curvature. So each entry of J' u is replaced by a rapidly varying function of the entry, a
+    cosine.
     """
     model = objective.model
     u = np.random.default_rng([seed, 21]).normal(size=objective.y.shape)

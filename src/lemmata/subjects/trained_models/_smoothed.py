@@ -1,4 +1,4 @@
-"""A model under noise on its inputs: its most frequent classes, radii within which these classes stay, and attacks."""
+"""A model with noise on its inputs: the most frequent classes, radii in which these classes stay, and attacks."""
 
 import dataclasses
 
@@ -14,10 +14,10 @@ from ._trained import Trained
 
 ROWS = 8
 """The number of rows that are certified and attacked."""
-_DRAWS = 1024  # that bound a probability, and that judge an attack
+_DRAWS = 1024  # number of draws that bound a probability, and that decide whether an attack succeeds
 _SELECTION = 256
 _ALPHA = 1e-4
-_NOISE = 0.25  # share of the spread of the features
+_NOISE = 0.25  # standard deviation of the noise, as a share of the spread of the features
 _STEPS, _GUIDES = 10, 32  # the number of steps of an attack, and the number of draws that its gradient averages
 _DOUBLINGS, _HALVINGS = 3, 5
 _ENDS = 0.1
@@ -26,7 +26,7 @@ _SURE = 3.5  # standard deviations by which another class must be more frequent
 
 @dataclasses.dataclass(frozen=True)
 class Smoothed:
-    """The smoothed model argmax_c P(f(x + sigma z) = c), z standard normal, at rows where its class is certain.
+    """The smoothed model argmax_c P(f(x + sigma z) = c) for standard normal z, at rows where its class is certified.
 
     Args:
         model: the model f.
@@ -46,7 +46,7 @@ class Smoothed:
     seed: int
 
     def broken(self) -> Float[np.ndarray, " r"]:
-        """Return the least radius at which an attack changes each row's class, or 8 certified radii if no attack does.
+        """Return for each row the least radius at which an attack changes the class, or 8 certified radii if none does.
 
         Projected gradient steps lower the mean probability of the class under the noise. Fresh draws decide whether
         the class has changed: another class must be more frequent by 3.5 standard deviations. The search begins at the
@@ -82,7 +82,7 @@ class Smoothed:
         return np.array([self._loses(row, c, rng) for row, c in zip(self.x + away, self.classes.tolist(), strict=True)])
 
     def _loses(self, row: Float[np.ndarray, "*row"], c: int, rng: np.random.Generator) -> bool:
-        """Return whether another class than c is more frequent under the noise, beyond chance."""
+        """Return whether another class than c is significantly more frequent under the noise."""
         calls = self.model.outputs(row + self.sigma * rng.normal(size=(_DRAWS, *row.shape))).argmax(1)
         counts = np.bincount(calls, minlength=c + 1)
         own, rival = counts[c], np.delete(counts, c).max(initial=0)
@@ -95,9 +95,10 @@ def _norms(rows: Float[np.ndarray, "r *row"]) -> Float[np.ndarray, " r"]:
 
 @once
 def smoothed(trained: Trained) -> Smoothed:
-    """Return the smoothed model at those of the first eight rows (held-out rows if any) where its class is certain.
+    """Return the smoothed model at those of the first eight rows where its class can be certified.
 
-    The noise is a quarter of the root mean square of the features' standard deviations.
+    Held-out rows are used if there are any, and otherwise training rows. The standard deviation of the noise is a
+    quarter of the root mean square of the features' standard deviations.
 
     Args:
         trained: a classifier whose rows are fractions.
@@ -117,10 +118,9 @@ def smoothed(trained: Trained) -> Smoothed:
 
 
 def spread_ratio(x: np.ndarray) -> float:
-    """Return how much the scales of features differ; 1 if all values are in [-1, 1], as in images.
+    """Return the ratio of large to small scales of features, or 1 if all values are in [-1, 1], as in images.
 
-    Otherwise, it is the 90 % quantile of the standard deviations of the varying features, divided by their 10 %
-    quantile.
+    The ratio is the 90 % quantile of the standard deviations of the varying features, divided by the 10 % quantile.
 
     Args:
         x: rows (n, *row) of fractions.
@@ -136,9 +136,7 @@ def spread_ratio(x: np.ndarray) -> float:
 def shared_range(x: np.ndarray) -> float:
     """Return the share of varying features whose range is the common range of all features, up to 10 % of this range.
 
-    The share is near 1 for pixels.
-
-    Columns with different units have different ranges.
+    The share is near 1 for pixels. Columns with different units have different ranges.
 
     Args:
         x: rows (n, *row) of fractions.

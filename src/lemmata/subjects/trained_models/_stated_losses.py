@@ -18,20 +18,21 @@ _OTHERS = {
     "LinearSVR": "the insensitive loss of LinearSVR",
     "SVR": "the insensitive loss of SVR",
 }
-_ABSOLUTE = ("Lasso", "ElasticNet")  # of which the names of such estimators begin, MultiTask before them at most
+_ABSOLUTE = ("Lasso", "ElasticNet")  # names of estimators with this penalty begin so, perhaps after MultiTask
 _BOOSTED = ("GradientBoostingRegressor", "HistGradientBoostingRegressor", "GradientBoostingClassifier")
 _USUAL = ("squared_error", "log_loss", "reg:squarederror", "binary:logistic", "multi:soft")
 _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
 def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
-    """Return the loss and the decay that a fitted estimator states, or None if it does not state them.
+    """Return the loss and the decay that follow from the type and settings of a fitted estimator. Each may be None.
 
-    HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with a scale s that it finds, where h is Huber's loss of
-    width epsilon. At this scale, it minimises the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2.
-    PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean loss. Least squares, and log loss of
-    infinite C, have no penalty, which is a decay of 0. A penalty on absolute values is not a decay; with such a
-    penalty, checks that need the objective are skipped. Any other regressor is assumed to have squared loss.
+    HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² for residuals r_i, weights w and a fitted scale s. Here h
+    is Huber's loss of width epsilon. At the fitted s, the estimator minimises the mean of Huber losses of width epsilon
+    s plus (s alpha/n) |w|²/2. PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean loss. Least
+    squares, and log loss of infinite C, have no penalty, which is a decay of 0. A penalty on absolute values is not a
+    decay. With this penalty, checks that need the objective are skipped. Any other regressor is assumed to have squared
+    loss.
 
     Args:
         estimator: a fitted estimator; other models do not state a loss.
@@ -64,7 +65,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
 
 
 def _other_objective(estimator: Any, name: str) -> str | None:
-    """The loss of boosted trees in words, if it is neither squared distance nor the log loss of classes."""
+    """Return the loss of boosted trees in words, or None for squared loss and log loss."""
     objective = getattr(estimator, "objective", None)  # of XGBoost
     if objective is not None and hasattr(estimator, "get_booster"):
         usual = isinstance(objective, str) and objective.startswith(_USUAL)
@@ -79,11 +80,11 @@ def _other_objective(estimator: Any, name: str) -> str | None:
 def _has_absolute_values(estimator: Any, name: str) -> bool:
     """Return whether absolute values of the weights were part of the objective."""
     if name.removeprefix("MultiTask").startswith(_ABSOLUTE):
-        # also for a model that chose this share
+        # the names with a final underscore are shares that the model chose
         share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", 1.0))
         return bool(np.any(np.asarray(1.0 if share is None else share, float) > 0))
     penalty = getattr(estimator, "penalty", None)
-    if penalty in ("l1", "elasticnet", "deprecated"):  # the last means that only the ratio can be determined
+    if penalty in ("l1", "elasticnet", "deprecated"):  # "deprecated" means that only the ratio is set
         share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", None))
         return penalty == "l1" or bool(np.any(np.asarray(0.0 if share is None else share, float) > 0))
     return False
@@ -96,7 +97,9 @@ def _weights(estimator: Any) -> tuple[tuple[Any, float], ...] | str | None:
 
 
 def _of_descent(estimator: Any, name: str) -> tuple[StatedLoss, float | None]:
-    """Return loss and decay of an SGD estimator: squared, Huber's or two-class log loss with a squared penalty."""
+    """Return the loss and the decay of an SGD estimator. The decay is None if the penalty is not squared or the loss is
+    squared.
+    """
     known = _OF_SGD.get(estimator.loss)
     words = f"the {estimator.loss} loss of {name}"
     if known is None or (known == "log" and len(estimator.classes_) > 2):

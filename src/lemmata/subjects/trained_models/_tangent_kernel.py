@@ -1,4 +1,4 @@
-"""The tangent kernel of a model at its parameters, and ridge regression with it, with exact leave-one-out outputs."""
+"""The tangent kernel of a model, and ridge regression with this kernel and exact leave-one-out outputs."""
 
 import dataclasses
 
@@ -16,17 +16,17 @@ from ._once import once
 from ._trained import Trained
 
 MOST_ROWS = 2000
-_BYTES = 2**28  # that the Jacobian of a block of rows may take
+_BYTES = 2**28  # largest number of bytes of the Jacobian of a block of rows
 _RIDGES = np.geomspace(1e-4, 1e3, 29)  # in units of the mean eigenvalue
 
 
 @dataclasses.dataclass(frozen=True)
 class KernelMachine:
-    """Ridge regression with a kernel of rows; the ridge is chosen by leave-one-out.
+    """Ridge regression with a kernel of rows. The ridge is chosen by leave-one-out.
 
     Args:
         ridge: the ridge, among 29 candidates, with the least squared leave-one-out error.
-        left_out: the outputs at each training row of the regression without that row.
+        left_out: the outputs at each training row of a regression without this row.
         outputs: the outputs at other rows.
     """
 
@@ -38,7 +38,7 @@ class KernelMachine:
 def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | None = None) -> Float[np.ndarray, "n m"]:
     """Return the tangent kernel (1/C) sum_c <df_c(x)/dtheta, df_c(z)/dtheta>, a mean over the C outputs.
 
-    Memory holds the Jacobians of at most two blocks of rows at a time, of at most 0.25 GiB each.
+    The Jacobians of at most two blocks of rows are stored at a time. Each takes at most 0.25 GiB.
 
     Args:
         model: the model at its parameters.
@@ -66,7 +66,7 @@ def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | Non
 
 
 def block_rows(model: AbstractModel, x: np.ndarray) -> int:
-    """Return the number of rows whose Jacobian is held at once.
+    """Return the number of rows in a block, whose Jacobian takes at most 0.25 GiB.
 
     Raises:
         MemoryPlanError: if the Jacobian of one row does not fit.
@@ -81,12 +81,13 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
 def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
     """Return the cost of the kernel of x with itself and with `others` more rows, in gradients of all rows x.
 
-    Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
-    product of two Jacobians 2 C P for each pair of rows. The Jacobian of a dense network has factors, so a product
-    needs at most 2 C (a + b) operations for each matrix of shape (a, b), in place of 2 C a b.
+    Each output of a row needs one gradient. A gradient takes about 6 P operations for each row, with P parameters. A
+    product of two Jacobians takes 2 C P operations for each pair of rows, with C outputs. The Jacobian of a dense
+    network has factors, so a product needs at most 2 C (a + b) operations for each matrix of shape (a, b), in place of
+    2 C a b.
     """
     n, width = len(x), model.outputs(x[:1]).shape[1]
-    step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # a row that does not fit has its price, too
+    step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # also defined if one row does not fit
     if factored:
         sides = sum(sum(layer.shape) for layer in model.layers if len(layer.shape) == 2)
         return width * ((n + others) / n + (n / 2 + others) * sides / (3 * len(model.theta)))
@@ -111,8 +112,9 @@ def kernel_machine(
 ) -> KernelMachine:
     """Fit kernel ridge regression with a constant added to the kernel, and choose the ridge by leave-one-out.
 
-    Leaving row i out is exact: the residual is alpha_i / [(K + ridge)^-1]_ii. Here K is the kernel plus a constant as
-    large as its mean diagonal, so the mean of the targets is learned, too.
+    Leaving row i out is exact: the residual is alpha_i / [(K + ridge)^-1]_ii with alpha = (K + ridge)^-1 y. Here K is
+    the kernel plus a constant, the mean of the kernel's diagonal. With this constant, the mean of the targets is
+    learned, too.
 
     Args:
         kernel: the kernel of the training rows.
@@ -143,13 +145,13 @@ def _flat(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "n CP"]:
 
 @once
 def end_kernel(trained: Trained) -> KernelMachine:
-    """Fit ridge regression with the tangent kernel at the trained weights; predict at training and held-out rows."""
+    """Fit ridge regression with the tangent kernel at the trained weights. Predict at training and held-out rows."""
     return _machine_at(trained, trained.model.in_double())
 
 
 @once
 def start_kernel(trained: Trained) -> KernelMachine:
-    """Fit the same regression with the tangent kernel at the parameters at which training began.
+    """Fit ridge regression with the tangent kernel at the initial parameters of training. Predict like `end_kernel`.
 
     Raises:
         SettingError: if these parameters are not known.

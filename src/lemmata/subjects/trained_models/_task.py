@@ -17,9 +17,9 @@ from ._losses import Loss, StatedLoss, loss_kind, loss_words
 COUNTS = "logarithms of means"
 """The meaning of the outputs of a model that predicts counts."""
 AS_VALUES = "as the targets are values"
-"""The reason for squared loss if nobody has stated a loss."""
+"""The reason for squared loss if no loss is stated."""
 _ROUNDING = 1e-3
-_BEYOND = 1.5  # distance from the middle of 0 and 1; values that are fitted to 0 and 1 stay nearer
+_BEYOND = 1.5  # distance from 1/2; values that are fitted to the targets 0 and 1 are nearer to 1/2
 
 
 class TargetError(DataError):
@@ -30,7 +30,7 @@ class TargetError(DataError):
         row_name: the kind of the row: "row" for a training row, "held-out row" or "corrected row".
         row: the position of the row, counted from 0.
         found, rule, remedy: see `lemmata.errors.LemmataError`.
-        name: the name of the row, such as its line in a file. By default, its position.
+        name: the name of the row, such as its line in a file. By default, the position is the name.
     """
 
     def __init__(
@@ -55,13 +55,14 @@ class Task:
     """The meaning of a model's outputs and targets.
 
     Args:
-        loss: the loss of the training. "softmax" for classes: log sum exp f - f_y. "squared" for values: |f - y|²/2.
-            "documents" for language models, whose one output f is the loss of a document. Any other loss is a `Loss`.
+        loss: the loss of the training. "softmax" is log sum exp f - f_y for classes. "squared" is |f - y|²/2 for
+            values. "documents" is for language models, whose one output f is the loss of a document. Any other loss is
+            a `Loss`.
         outputs: the meaning of the model's outputs. They are "logits", "probabilities", "values", "losses of
             documents", "logarithms of means" of counts, "scores" of classes, or "classes". For scores, the largest
             score gives the class, but no score is a probability.
         labels: the class of each output; empty for values.
-        why: the reason for which this loss is assumed, in words.
+        why: the reason for this loss, in words.
     """
 
     loss: str | Loss
@@ -101,7 +102,7 @@ class Task:
 
     @property
     def loss_told(self) -> str:
-        """The training loss and the reason for which it is assumed, as in "log loss, as the targets are classes"."""
+        """The training loss and the reason for this loss, as in "log loss, as the targets are classes"."""
         words = loss_words(self.loss)
         weights = self.loss.weights if isinstance(self.loss, Loss) else ()
         if weights:
@@ -110,16 +111,16 @@ class Task:
 
     @property
     def scored(self) -> bool:
-        """Whether outputs rank the classes, instead of only naming one."""
+        """Whether outputs rank the classes. If False, outputs only show the predicted class."""
         return self.outputs != "classes"
 
     @property
     def probable(self) -> bool:
-        """Whether outputs show how certain the model is of a class."""
+        """Whether outputs are logits or probabilities, which show the certainty of a class."""
         return self.outputs in ("logits", "probabilities")
 
     def means(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the predictions: probabilities of classes, or the outputs themselves."""
+        """Return the predictions: probabilities of classes, means of counts, or the outputs themselves."""
         if self.is_counted:
             return np.exp(f)
         return softmax(f, axis=1) if self.is_classification else f
@@ -127,20 +128,22 @@ class Task:
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
         """Return the gradients of the training loss with respect to the outputs.
 
-        They are p - y for log loss and f - y for squared loss.
+        The gradients are p - y for log loss with probabilities p, and f - y for squared loss.
 
         Raises:
-            LossError: if the loss is one that cannot be stated.
+            LossError: if the kind of the loss is "other".
         """
         return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
 
     def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradients of `losses` with respect to the outputs, for any training loss."""
+        """Return the gradients of the reported losses (see `losses`) with respect to the outputs, for any training
+        loss.
+        """
         away = self.means(f) - y
         return away * np.exp(f) if self.is_counted else away
 
     def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """Return the reported loss of each row: unweighted log loss, or |m - y|²/2, where m are the means."""
+        """Return the reported loss of each row: unweighted log loss, |m - y|²/2 for means m, or a document's loss."""
         if self.is_classification:
             return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
         if self.is_language:
@@ -148,7 +151,9 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """Return 1 if the class is wrong, else 0; for values, |f - y|²; for documents, nats per token."""
+        """Return the error of each row: 1 or 0 for a wrong or right class, |m - y|² for values, nats per token for
+        documents.
+        """
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
@@ -160,7 +165,8 @@ class Task:
     ) -> Float[np.ndarray, "n C C"]:
         """Return the Hessians of the loss with respect to the outputs.
 
-        They are diag p - p p' for log loss, the identity for squared loss, and 0 for documents. A `Loss` has its own.
+        The Hessians are diag p - p p' for log loss, the identity for squared loss, and 0 for documents. A `Loss`
+        computes its own Hessians.
 
         Args:
             f: the outputs.
@@ -184,7 +190,8 @@ class Task:
             row_name: the name of a row in error messages.
 
         Raises:
-            DataError: if a class has no output (the message gives the first such row), or a value is not finite.
+            DataError: if a class has no output, or a value is not finite. The message gives the first row with this
+                problem.
         """
         y = plain_labels(array_of("y", y))
         if y.dtype.kind == "c":
@@ -225,9 +232,9 @@ def read_task(
 ) -> Task:
     """Infer the task of a model from its outputs on rows and from the targets of the rows.
 
-    Whole numbers, words and Booleans are classes; fractions are values. Outputs in [0, 1] whose rows have the sum 1 are
-    probabilities; all others are logits. A model that only names or scores classes, or of which only values are known,
-    has neither probabilities nor logits.
+    Whole numbers, words and Booleans are classes, and fractions are values. Whole numbers for a single output are
+    values, too. Nonnegative outputs whose rows have the sum 1 are probabilities. Other outputs for classes are logits,
+    unless the model only predicts or ranks classes (see `tells` in `AbstractModel`).
 
     Args:
         model: the model.
@@ -238,7 +245,8 @@ def read_task(
         stated: the training loss, if it is known.
 
     Raises:
-        ShapeError: if the number of targets differs from that of rows, or the number of outputs from that of classes.
+        ShapeError: if the number of targets differs from the number of rows, or the number of outputs from the number
+            of classes.
     """
     y = plain_labels(array_of("y", y))
     if y.shape[:1] != (len(x),):
@@ -277,7 +285,7 @@ def read_task(
         raise ShapeError(
             "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one output for each class", remedy=remedy
         )
-    with np.errstate(invalid="ignore"):  # what is not finite, the examination names
+    with np.errstate(invalid="ignore"):  # the examination reports outputs that are not finite
         sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
     outputs = "logits" if model.tells == "probabilities" else model.tells
     outputs = "probabilities" if sums and model.tells != "classes" else outputs
@@ -296,7 +304,7 @@ def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> st
 
 
 def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -> Task:
-    """Return the task of values: squared loss, unless another loss is stated."""
+    """Return the task for values, with squared loss unless another loss is stated."""
     if stated is None:
         return Task("squared", "values", why=AS_VALUES)
     if stated.kind == "log":
@@ -312,7 +320,7 @@ def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -
 def _of_classes(
     model: AbstractModel, y: np.ndarray, outputs: str, labels: tuple[Any, ...], stated: StatedLoss | None
 ) -> Task:
-    """Return the task of classes: log loss, without weights if none are stated."""
+    """Return the task for classes, with log loss. Weights and smoothing are as stated."""
     plain = Task("softmax", outputs, labels, "as the targets are classes")
     if stated is None:
         return plain
@@ -324,7 +332,7 @@ def _of_classes(
 
 
 def _one_hot(y: np.ndarray) -> bool:
-    """Return whether each row has one 1 and otherwise zeros."""
+    """Return whether each row has a single 1 and zeros."""
     return y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all() and (y.sum(1) == 1).all())
 
 
@@ -337,7 +345,7 @@ def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
 
 
 def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
-    """Raise DataError if columns of targets are several classes of a row or shares of classes, instead of values."""
+    """Raise DataError if columns of targets are several classes of a row, or shares of classes, and not values."""
     if y.dtype.kind not in "biuf":
         raise DataError(
             "targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class for each row, or numbers"
@@ -352,7 +360,7 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
 
 
 def _check_targets(y: np.ndarray) -> None:
-    """Raise DataError if a target is missing or not finite, or if targets are partly words and partly numbers."""
+    """Raise DataError if a target is missing or not finite, or if some targets are words and others are numbers."""
     if y.ndim > 2:
         raise ShapeError(
             "targets", found=f"shape {y.shape}", rule="one class for each row, or one row of values",

@@ -1,4 +1,4 @@
-"""The temperature: one number by which logits are divided to correct a model's confidence."""
+"""The temperature, a number by which logits are divided to correct a model's confidence."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,7 +7,9 @@ from scipy.special import logsumexp
 
 
 def temperature(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> float:
-    """Return the T in [e^-4, e^4] that minimises the log loss of softmax(f/T); above 1 if the model is too confident.
+    """Return the T in [e^-4, e^4] that minimises the log loss of softmax(f/T).
+
+    T is above 1 if the model is too confident.
 
     Args:
         f: the logits.

@@ -21,7 +21,7 @@ from ._torch_double import in_float64, unwrapped
 
 @dataclasses.dataclass(frozen=True)
 class TorchModel(AbstractModel):
-    """A PyTorch module; see `AbstractModel`. Buffers, and parameters that need no gradient, belong to the function.
+    """A model of a PyTorch module. Buffers, and parameters that require no gradient, are fixed parts of the function.
 
     Args:
         module: the user's own module, which is not changed.
@@ -37,10 +37,10 @@ class TorchModel(AbstractModel):
     def _own_call(self, theta: Any, x: Any) -> Any:
         """Return the result of the user's own module."""
         torch = sys.modules["torch"]
-        # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
+        # one split, because its derivative is one concatenation, and slices would need P numbers for each layer
         parts = theta.split([layer.size for layer in self.layers])
         params = {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
-        if self.module.training:  # statistics that a call would change are copies
+        if self.module.training:  # pass copies of the statistics that a call would change
             params |= {name: leaf.clone() for name, leaf in self.module.named_buffers()}
         call = lambda rows: torch_call(self.module, params, (rows,))
         with _differentiable(), in_float64() if theta.dtype == torch.float64 else contextlib.nullcontext():
@@ -72,7 +72,7 @@ class TorchModel(AbstractModel):
             kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
             return tensor
 
-        # saved and not freed before the end, so that a storage is not used for two tensors
+        # tensors stay allocated until the end, so that no storage is used for two tensors
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
             found = self._call(self._here().requires_grad_(), self._tensor(x))
         del found
@@ -95,7 +95,7 @@ class TorchModel(AbstractModel):
         each = func.jacrev(lambda own, row: self._call(own, row[None])[0])
         try:
             return func.vmap(each, in_dims=(None, 0), chunk_size=8)(self._here(), rows).detach().numpy()
-        except (RuntimeError, NotImplementedError):  # of recurrent layers, because they write into their arguments
+        except (RuntimeError, NotImplementedError):  # recurrent layers fail because they write into their arguments
             return np.stack([self._row_jacobian(row[None]) for row in rows])
 
     def _row_jacobian(self, row: Any) -> np.ndarray:
@@ -111,7 +111,7 @@ class TorchModel(AbstractModel):
         def listen(name: str, layer: Any, args: Any, out: Any) -> Any:
             """Add 0 to the layer's output, so that derivatives with respect to this output can be computed."""
             if name in given or len(args) != 1 or out.ndim != 2 or len(out) != len(rows):
-                given[name] = None  # a row passes twice, or in another form than a vector
+                given[name] = None  # rows enter twice, or not as vectors
                 return out
             taken[name], given[name] = args[0].detach().numpy(), torch.zeros_like(out, requires_grad=True)
             return out + given[name]
@@ -141,7 +141,7 @@ class TorchModel(AbstractModel):
         torch, rows = sys.modules["torch"], self._tensor(x)
         try:
             push = torch.func.jvp(lambda own: self._call(own, rows), (self._here(),), (self._tensor(v),))
-        # without a forward derivative, the backward one is used twice (see `linear`)
+        # without a forward derivative, the backward derivative is used twice (see `linear`)
         except (RuntimeError, NotImplementedError):
             return self._twice_backwards(rows)[0](v)
         return push[1].detach().numpy()
@@ -151,10 +151,10 @@ class TorchModel(AbstractModel):
         return self._gradient(lambda own: (self._call(own, rows) * weights).sum(), self._here())
 
     def linear(self, x: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
-        """See `AbstractModel`.
+        """Return the maps v -> J v and u -> J' u; see `AbstractModel`.
 
-        J v is the derivative of <J' u, v> with respect to u. This product is linear in u, so the derivative at u = 0 is
-        enough.
+        J v is the derivative of <J' u, v> with respect to u. This inner product is linear in u, so the derivative at u
+        = 0 is enough.
         """
         if len(x) > self.batch:
             return super().linear(x)
@@ -184,13 +184,13 @@ class TorchModel(AbstractModel):
         return self._second(x, y, loss)(v)
 
     def _second(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> Callable[[np.ndarray], np.ndarray]:
-        """Return the product of the Hessian with a vector, from a gradient whose computation is stored."""
+        """Return the map from a vector to its product with the Hessian. The computation of the gradient is stored."""
         derivative, own = sys.modules["torch"].autograd.grad, self._here().requires_grad_()
         value = loss_of(loss, self._call(own, self._tensor(x)), self._tensor(y))
         slope = derivative(value, own, create_graph=True)[0]
 
         def product(v: np.ndarray) -> np.ndarray:
-            # A loss that is linear in every parameter has a slope without a graph: the product is 0.
+            # If the loss is linear in every parameter, the gradient has no graph, and the product is 0.
             along = {"grad_outputs": self._tensor(v), "allow_unused": True, "retain_graph": True}
             found = derivative(slope, own, **along)[0] if slope.requires_grad else None
             return np.zeros(len(self.theta)) if found is None else found.numpy()
@@ -238,7 +238,7 @@ def _fed(x: Any) -> Any:
 
 
 def document_losses(logits: Any, x: Any) -> Any:
-    """Return the losses (n, 1) of documents, as for a JAX model."""
+    """Return the losses (n, 1) of documents, like the function of this name for JAX models."""
     if logits.ndim != 3 or logits.shape[:2] != x.shape:
         raise ValueError(f"logits of a language model are (documents, tokens, vocabulary), not {tuple(logits.shape)}")
     ahead, tokens = logits[:, :-1], x[:, 1:]
@@ -247,7 +247,7 @@ def document_losses(logits: Any, x: Any) -> Any:
 
 
 def loss_of(name: str | Loss, f: Any, y: Any) -> Any:
-    """Return the summed loss of a batch, as for a JAX model."""
+    """Return the summed loss of a batch, like the function of this name for JAX models."""
     if isinstance(name, Loss):
         return _second_order(name, f, y)
     if name == "documents":
@@ -258,7 +258,7 @@ def loss_of(name: str | Loss, f: Any, y: Any) -> Any:
 
 
 def _second_order(loss: Loss, f: Any, y: Any) -> Any:
-    """Return the summed loss of a batch, with its gradient and Hessian with respect to f, both computed by JAX."""
+    """Return the summed loss of a batch. Its gradient and Hessian with respect to f are computed by JAX."""
     torch, here, targets = sys.modules["torch"], f.detach().numpy(), y.numpy()
     tensor = lambda array: torch.from_numpy(np.array(array, here.dtype))
     value = tensor(loss.of_rows(jnp.asarray(here), jnp.asarray(targets))).sum()
@@ -278,7 +278,7 @@ def torch_model(module: Any) -> TorchModel:
         PrecisionError: if the module is in half precision, or in two precisions at once.
     """
     module = unwrapped(module)
-    own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once
+    own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared parameters occur once
     if not own:
         rule, remedy = "at least one parameter", "call module.requires_grad_(); lemmata does not change the module"
         raise SettingError("parameters", found="no tensor that requires a gradient", rule=rule, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Special cases of PyTorch modules: precisions that are fixed inside a module, and wrappers around it."""
+"""Special cases of PyTorch modules: precisions that are fixed inside a module, and wrappers around a module."""
 
 import sys
 from typing import Any
@@ -7,8 +7,8 @@ from typing import Any
 def in_float64() -> Any:
     """Return a context in which a module computes in float64, even if it requests another precision.
 
-    `x.float()`, `x.to(torch.float32)` and `torch.zeros(n, k)` within a module mix precisions once its parameters are in
-    float64. Here, each of these gives float64; whole numbers and Booleans keep their type.
+    If the parameters are in float64, `x.float()`, `x.to(torch.float32)` and `torch.zeros(n, k)` in a module would mix
+    precisions. In this context, each of these calls returns float64. Whole numbers and Booleans keep their type.
     """
     torch = sys.modules["torch"]
     floats = {torch.float32, torch.float16, torch.bfloat16}
@@ -33,7 +33,9 @@ def in_float64() -> Any:
 
 
 def unwrapped(module: Any) -> Any:
-    """Return the module inside `nn.DataParallel`, `DistributedDataParallel` or `torch.compile`: the same function."""
+    """Return the module inside `nn.DataParallel`, `DistributedDataParallel` or `torch.compile`. Its function is the
+    same.
+    """
     torch = sys.modules["torch"]
     around = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
     while isinstance(module, around) or hasattr(module, "_orig_mod"):

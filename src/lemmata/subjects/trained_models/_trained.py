@@ -15,18 +15,19 @@ from ._task import Task
 class Trained:
     """A trained model, its training rows, held-out rows, and other facts about its training.
 
-    Functions of a `Trained` are defined next to the mathematics that they need. Their results are stored with the
-    object (`once`).
+    Functions of a `Trained` are defined in the files of the methods that they use. Their results are stored with the
+    object (see `once`).
 
     Args:
         model: the model at its trained parameters.
-        task: the meaning of its outputs and targets.
+        task: the meaning of the model's outputs and of the targets.
         x: the training rows.
-        y: the encoded targets: one-hot rows of classes, columns of values, or how many tokens of each document count.
+        y: the encoded targets: one-hot rows of classes, columns of values, or the number of tokens that count in each
+            document.
         targets: the targets of the training rows as the user has them, for `fit`.
 
-    The other fields are the facts of `lemmata.facts.Facts` by their keywords, after reading: models as `AbstractModel`,
-    encoded targets, `noised` as (sampling, noise, steps). `lemmata.facts.FACTS` says what each is.
+    The other fields are the facts of `lemmata.facts.Facts`, by their keywords. Models are stored as `AbstractModel`,
+    targets are encoded, and `noised` is (sampling, noise, steps). `lemmata.facts.FACTS` describes each fact.
     """
 
     model: AbstractModel

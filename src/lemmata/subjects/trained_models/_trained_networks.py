@@ -21,11 +21,11 @@ _HELD = 200
 _RATE = 0.2
 _FEWEST = 20
 _UNFIXED = "without decay, nothing determines the weights, except in a linear model with more rows than weights"
-_BENT = 0.2  # 0.12 at most on digits, permuted classes included; layers that undo the size of their weights have 0.35
+_BENT = 0.2  # on digits, also with permuted classes, at most 0.12; with layers that cancel the size of weights, 0.35
 
 
 def network(params: dict, x: Any) -> Array:
-    """Return the outputs of a tanh layer and a readout; without hidden units, this is a linear model."""
+    """Return the outputs of a tanh layer and a readout, or of a linear model if there are no hidden units."""
     hidden = jnp.tanh(x @ params["w1"]) if "w1" in params else x
     return hidden @ params["w2"] + params["b2"]
 
@@ -33,14 +33,14 @@ def network(params: dict, x: Any) -> Array:
 def initial(
     rng: np.random.Generator, d: int, hidden: int, classes: int = CLASSES
 ) -> dict[str, Float[np.ndarray, "..."]]:
-    """Draw independent normal weights of variance 1/fan-in."""
+    """Draw independent normal weights of variance 1/fan-in, and biases of 0."""
     width = hidden or d
     first = {"w1": rng.normal(size=(d, hidden)) / np.sqrt(d)} if hidden else {}
     return {**first, "w2": rng.normal(size=(width, classes)) / np.sqrt(width), "b2": np.zeros(classes)}
 
 
 def draw_rows(rng: np.random.Generator, n: int, centres: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Draw normal rows around the centres. The share `noise` of them gets a random class."""
+    """Draw normal rows around the centres. A share `noise` of the rows gets a random class."""
     labels = rng.integers(0, CLASSES, n)
     x = centres[labels] + rng.normal(size=(n, centres.shape[1]))
     return x, np.where(rng.random(n) < noise, rng.integers(0, CLASSES, n), labels)
@@ -54,7 +54,7 @@ def begin(seed: int, d: int, hidden: int) -> AbstractModel:
 def train(x: np.ndarray, y: np.ndarray, seed: int, *, decay: float, hidden: int, steps: int = 0) -> Any:
     """Train to a stationary point of mean log loss + (decay/2) |theta|², from weights drawn with the seed.
 
-    If `steps` is above 0, train by this number of steps of gradient descent on the loss without decay instead.
+    If `steps` is above 0, train instead by this number of gradient descent steps on the loss without decay.
     """
     start = begin(seed, x.shape[1], hidden)
     task = read_task(start, x, y)
@@ -128,19 +128,19 @@ class TrainedNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(y), (held[0], task.encode(held[1])), **rest)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # a copy of a training row is not held out
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # duplicates of training rows do not count
         smooth = Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)
         unseen = enough_held_out(held)
         return [*([smooth] if self.differentiable else []), *([unseen] if self.unseen else [])]
 
 
 def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
-    """Return the conditions under which leaving a row out is one Newton step from the current parameters.
+    """Return the conditions under which the parameters without a row are one Newton step from the current parameters.
 
     Args:
         problem: the model with its rows.
-        movement: how far a Newton step may still move the outputs, relative to their size. At 0.4, predicted classes
-            do not change; a comparison of the losses themselves needs 0.1.
+        movement: the largest allowed change of the outputs by one more Newton step, relative to their size. Up to 0.4,
+            predicted classes do not change. A comparison of losses needs 0.1.
     """
     decay = objective_of(problem).decay
     if not decay > 0 and not rows_fix_weights(problem):

@@ -1,12 +1,12 @@
-"""Triggers: the smallest change, the same for all rows, after which a model predicts one class for nearly every row.
+"""Triggers: for each class, the smallest common change of all rows after which the model nearly always predicts it.
 
-A mask m and a pattern p, of the shape of a row, change a row x to (1 - m) x + m p. For each class, m and p are found by
-projected gradient steps on
+A mask m and a pattern p, both of the shape of a row, change a row x to (1 - m) x + m p. For each class, m and p are
+found by projected gradient steps on
 
     mean log loss of that class + lambda sum m,    0 <= m <= 1,    p within the range of each feature,
 
-where lambda rises while the change works, and falls otherwise. A backdoor makes one class much cheaper to reach than
-the others. Without a backdoor, the sizes sum m of all classes are similar.
+where lambda rises while the change works, and falls otherwise. If the model has a backdoor, one class is reached by a
+much smaller change than the others. Without a backdoor, the sizes sum m of all classes are similar.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from ._trained import Trained
 WORKS = 0.9
 """The share of rows of other classes that a change must move to the target class."""
 _ROWS = 48
-_FILLED = 8  # rows from which a mask is filled
+_FILLED = 8  # number of trials in which a mask is filled from another row
 _STEPS = 160
 _EVEN = 0.15  # sizes whose logarithms differ by less count as equal
 _WAIT = 6  # steps between two changes of lambda
@@ -38,8 +38,8 @@ class Triggers:
     """The smallest change found for each class.
 
     Args:
-        masks, patterns: (C, *row).
-        sizes: the sum of each mask, in features; infinite for a class that was not reached.
+        masks, patterns: the mask and the pattern of each class, (C, *row).
+        sizes: the sum of each mask, in features. Infinite for a class that was not reached.
     """
 
     masks: Float[np.ndarray, "C *row"]
@@ -48,7 +48,7 @@ class Triggers:
 
     @property
     def smallest(self) -> int:
-        """The class that is cheapest to reach."""
+        """The class that is reached by the smallest change."""
         return int(self.sizes.argmin())
 
     @property
@@ -58,11 +58,12 @@ class Triggers:
 
     @property
     def anomaly(self) -> float:
-        """How far the smallest log size is below the median, in units of the median distance from it (at least 0.15).
+        """The distance of the smallest log size below the median, in units of the median distance from the median.
 
-        With l = log sizes, the result is (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by
-        their ratios. If all sizes are nearly equal, a class slightly below the others is not an outlier. The result is
-        NaN if half of the classes were not reached.
+        The unit is at least 0.15. With l = log sizes, the result is (median l - min l) / max(median |l - median l|,
+        0.15). Sizes are compared by their ratios. If all sizes are nearly equal, a class slightly below the others is
+        not an outlier, because the unit is at least 0.15. The result is NaN if at least half of the classes were not
+        reached.
         """
         if self.unreached >= 0.5:
             return float("nan")
@@ -71,8 +72,8 @@ class Triggers:
         return float((middle - logs.min()) / max(np.median(np.abs(logs - middle)), _EVEN))
 
     def nearest_rows(self, x: np.ndarray, c: int) -> Int[np.ndarray, " n"]:
-        """Return the indices of rows, sorted by how nearly they carry the change of class c: the least sum of m |x -
-        p| first.
+        """Return the indices of rows, sorted by their distance sum m |x - p| from the pattern of class c, the least
+        first.
 
         Args:
             x: rows (n, *row), for example those of class c.
@@ -84,14 +85,15 @@ class Triggers:
     def rests(
         self, model: AbstractModel, x: np.ndarray, others: np.ndarray, c: int, *, seed: int = 0
     ) -> Float[np.ndarray, " n"]:
-        """Return the share of eight trials in which each row loses class c if the mask is filled from another row.
+        """Return the share of eight trials in which each row loses class c. In a trial, the mask is filled from another
+        row.
 
         Args:
-            model: the model that was searched.
+            model: the model for which the changes were found.
             x: rows (n, *row) for which the model predicts c.
             others: at least one row of another class, from which the mask is filled.
             c: the class.
-            seed: the seed that chooses among these rows.
+            seed: the seed of the random choice among `others`.
         """
         rng, lost = np.random.default_rng([seed, 19]), np.zeros(len(x))
         for _ in range(_FILLED):
@@ -100,16 +102,16 @@ class Triggers:
         return lost / _FILLED
 
     def stamp(self, x: np.ndarray, c: int) -> Float[np.ndarray, "n *row"]:
-        """Return the rows with the change of class c."""
+        """Return the rows after the change of class c."""
         return (1 - self.masks[c]) * x + self.masks[c] * self.patterns[c]
 
 
 def parted(lost: Float[np.ndarray, " n"]) -> float:
-    """Return how clearly rows either lose their class or keep it: mean (l - p)² / (p (1 - p)).
+    """Return the separation of rows that lose their class from rows that keep it: mean (l - p)² / (p (1 - p)).
 
-    Here l is the share of trials in which each row loses its class, and p is the mean of l over the rows. The result
-    is 1 if each row always loses its class or never does. It is 1/8 on average if all rows lose it with the same
-    probability. It is 0 if all rows lose it, or no row.
+    Here l is the share of trials in which each row loses its class, and p is the mean of l over the rows. The result is
+    1 if some rows always lose their class and the others never do. The result is 1/8 on average if all rows lose their
+    class with the same probability. The result is 0 if all rows always lose their class, or if no row ever does.
 
     Args:
         lost: the result of `Triggers.rests`.
@@ -122,7 +124,7 @@ def parted(lost: Float[np.ndarray, " n"]) -> float:
 
 
 def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: int = _STEPS) -> Triggers:
-    """Find, for each class, the smallest change of rows that moves 90 % of the rows of other classes to it.
+    """Return for each class the smallest change of rows that moves 90 % of the rows of other classes to this class.
 
     The result is deterministic for a seed. Each step costs two passes over 48 C rows.
 
@@ -133,7 +135,7 @@ def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: 
         steps: the number of steps of the search.
 
     Raises:
-        DataError: if the rows are not fractions, or the model predicts one class for all of them.
+        DataError: if the rows are not fractions, or if the model predicts the same class for all rows.
         ShapeError: if there are fewer than two outputs.
     """
     if np.asarray(x).dtype.kind != "f":
@@ -163,7 +165,7 @@ def _others(calls: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.nda
 
 
 class _Search:
-    """Masks and patterns of all classes during the search, and the best ones so far."""
+    """Masks and patterns of all classes during the search, and the best masks and patterns so far."""
 
     def __init__(self, model: AbstractModel, rows: Float[np.ndarray, "C r *row"], x: Float[np.ndarray, "n *row"]):
         self.model, self.rows = model, rows
@@ -180,7 +182,7 @@ class _Search:
         self.best_size = np.full(self.classes, np.inf)
 
     def step(self, step: int) -> None:
-        """Test the effect of the change, store it if it is the smallest that works, and take a gradient step."""
+        """Test the change of each class, store it if it is the smallest that works so far, and take a gradient step."""
         stamped = (1 - self.mask[:, None]) * self.rows + (self.mask * self.pattern)[:, None]
         flat = stamped.reshape(-1, *stamped.shape[2:])
         f = self.model.outputs(flat)
@@ -209,5 +211,5 @@ class _Search:
 
 @once
 def smallest_triggers(trained: Trained) -> Triggers:
-    """Return, for each class, the smallest change that moves nearly every training row to it."""
+    """Return, for each class, the smallest change that moves 90 % of the training rows to this class."""
     return find_triggers(trained.model, trained.x, seed=trained.seed)

@@ -1,4 +1,4 @@
-"""Parameters of a module by their names, as in a file of weights, and how to put them back into the module."""
+"""Parameters of a module by their names, as in a file of weights, and a function that puts them into a module."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -42,11 +42,10 @@ def weights(model: Any) -> dict[str, np.ndarray]:
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """Return a model whose arrays are replaced by given arrays of the same names, in its own precision.
+    """Return a model whose arrays are replaced by given arrays of the same names, in the precision of the model.
 
-    Names are those that `weights` returns.
-
-    A PyTorch or Flax nnx module is changed in place; a PyTorch module is set to evaluation mode.
+    The names are the names that `weights` returns. A PyTorch or Flax nnx module is changed in place. A PyTorch module
+    is set to evaluation mode.
 
     Args:
         model: the model, as in `weights`.
@@ -55,7 +54,7 @@ def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weig
 
     Raises:
         SettingError: if the model has no named parameters.
-        ShapeError: if names or shapes differ; the message shows the first three differences.
+        ShapeError: if names or shapes differ. The message shows the first three differences.
         DataError: if numbers are of another kind, such as whole numbers in place of floating-point numbers.
     """
     if _is_torch(model):
@@ -81,8 +80,9 @@ def _is_torch(model: Any) -> bool:
 
 
 def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
-    """Return, for each entry of a state, the first entry with the same memory and the same shape. For an entry that is
-    not tied, this is the entry itself.
+    """Return, for each entry of a state, the name of the first entry with the same memory and shape.
+
+    For an entry that is not tied to another entry, this is its own name.
     """
     seen: dict[tuple[Any, ...], str] = {}
     place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)
@@ -160,7 +160,7 @@ def _kind_of_tensor(leaf: Any) -> str:
 
 
 def _check_kinds(name: str, own: Mapping[str, str], given: Mapping[str, np.ndarray]) -> None:
-    """Raise DataError with the first three arrays whose numbers are of another kind; the precision may differ."""
+    """Raise DataError with the first three arrays whose numbers are of another kind. The precision may differ."""
     told = [
         f"{key} has {given[key].dtype}, a {_kind(given[key].dtype)} type, and the model's array has {kind} numbers"
         for key, kind in own.items()

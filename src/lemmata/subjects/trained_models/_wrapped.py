@@ -1,4 +1,4 @@
-"""The models and rows inside wrappers: hyperparameter searches, training states, scripts and loaders of batches."""
+"""Models and rows inside other objects: hyperparameter searches, training states, scripts and loaders of batches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,18 +15,19 @@ _ARRAYS = "x and y as arrays"
 
 
 def bare_model(model: Any) -> Any:
-    """Return the model inside an object that contains one, as the same function of a row. Other models do not change.
+    """Return the model inside an object that contains a model, as the same function of a row. Other models do not
+    change.
 
     A scikit-learn search contains its best estimator. A Keras model on PyTorch becomes a PyTorch module. A Flax
-    `TrainState` contains a function and its parameters. Equinox's (module, state) contains a module that is called with
-    a row and a state, where the state does not change.
+    `TrainState` contains a function and its parameters. A pair (module, state) of Equinox contains a module that is
+    called with a row and a state. The state does not change.
 
     Args:
         model: the user's object.
 
     Raises:
-        SettingError: if the wrapper contains no model, or a model whose derivatives cannot be computed; the message
-            says what to pass.
+        SettingError: if the object contains no model, or a model whose derivatives cannot be computed. The message
+            gives an alternative.
     """
     if _is(model, "sklearn.model_selection._search"):
         if not hasattr(model, "best_estimator_"):
@@ -57,16 +58,16 @@ def bare_model(model: Any) -> Any:
 
 
 def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
-    """Return arrays of rows and targets from a PyTorch loader or dataset; other rows and targets do not change.
+    """Return arrays of rows and targets from a PyTorch loader or dataset. Other rows and targets do not change.
 
     Rows are in the order of the dataset, even if the loader shuffles.
 
     Args:
         x: rows, or a loader of pairs (row, target).
-        y: targets; None if the loader has them.
+        y: the targets, or None if the loader contains the targets.
 
     Raises:
-        SettingError: if rows are in a dictionary, or the loader's dataset does not give pairs.
+        SettingError: if rows are in a dictionary, or if `y` is None and the dataset does not return pairs.
     """
     if isinstance(x, Mapping):
         names = ", ".join(map(str, x))
@@ -88,7 +89,7 @@ def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
 
 
 def _of_state(module: Any, state: Any) -> tuple[Any, Any]:
-    """Return a function of parameters and a batch: the module's predictions, row by row, at this state."""
+    """Return a function f(params, x) of a batch x, with the module's predictions at this state, and the parameters."""
     params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
 
     def f(own: Any, x: Any) -> Any:
