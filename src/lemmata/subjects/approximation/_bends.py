@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-_APART = 1e-10  # a layer that is 0 beyond a bend has its zero there only by rounding
+_APART = 1e-10  # a zero this close to the end of a piece is a rounding error
 
 
 class Layer(NamedTuple):
@@ -55,10 +55,11 @@ def bends(
     low: float = -np.inf,
     high: float = np.inf,
 ) -> Bends:
-    """Find where units change sign for low < t < high, layer by layer, from the pieces of the layer before.
+    """Find the values of t between low and high at which units change sign. The search goes through the layers in
+    order.
 
-    A unit is values + t slopes on a piece, so its zero is exact. Zeros at the ends of a piece, within rounding, come
-    from a layer whose inputs all become 0; they are not changes of sign.
+    On each piece, the inputs of a layer are affine in t, so the zero of a unit has a closed form. Zeros at the ends of
+    a piece, within rounding, come from a layer whose inputs all become 0. These zeros are not changes of sign.
     """
     ends, values, slopes = np.array([low, high]), start[None], direction[None]
     places, numbers, units = [], [], []

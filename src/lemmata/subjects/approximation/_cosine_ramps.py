@@ -13,7 +13,7 @@ from lemmata.functions import Cosines, CosineSum, ramp, step_density
 
 
 class CosineRamps(eqx.Module):
-    """A function with finitely many frequencies, for which integrals over omega are sums.
+    """A function with finitely many frequencies omega. Integrals over omega are therefore sums.
 
     Args:
         functions: the class of the function.
@@ -71,7 +71,7 @@ class CosineRamps(eqx.Module):
 
 
 class CosineClasses(Population[CosineRamps]):
-    """Functions with the largest amplitudes that their class allows, at 16 points.
+    """Random sums of cosines with the largest amplitudes that their class allows, at 16 points.
 
     Attributes:
         longest: the length of the longest frequencies; None means 7 tau.

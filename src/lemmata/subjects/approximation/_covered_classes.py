@@ -1,4 +1,4 @@
-"""Classes of functions, with covers of their functions or of their pairs (f, x) of a function and a point."""
+"""Classes of functions, with covers of the classes. Some covers consist of functions f, others of pairs (f, x)."""
 
 import math
 
@@ -21,7 +21,8 @@ class AmplitudeLadder(eqx.Module):
     """The class of all a sin(x) with |a| <= 6/11 and b sin(k x) with |b| <= 5/(11 k) on [-1, 1]. Its C_F is 1.
 
     All pairs of the class are covered by pairs of a function a sin(x) and a point, with a on one grid and the point on
-    another grid. The reason is that near every value b sin(k x) lies a value of one of the multiples of sin.
+    another grid. The reason is that every value b sin(k x) is close to the value of one of the functions a sin at a
+    point of the grid.
 
     Args:
         frequency: the frequency k.
@@ -49,7 +50,7 @@ class AmplitudeLadder(eqx.Module):
         return 5 / 11 * jnp.sin(self.frequency * x) / self.frequency
 
     def uncovered(self) -> Float[Array, ""]:
-        """Return the largest difference in value between a pair (wave, x) and its nearby pair in the cover."""
+        """Return the largest difference in value between a pair (wave, x) and the pair that the cover has near it."""
         grid = jnp.linspace(0.0, 1.0, 1 + math.ceil(1 / self.epsilon))
         outward = grid[jnp.minimum(jnp.searchsorted(grid, jnp.abs(self.x)), len(grid) - 1)]
         sine = jnp.sin(jnp.sign(self.x) * outward)
@@ -60,7 +61,7 @@ class AmplitudeLadder(eqx.Module):
 
 
 class AmplitudeLadders(Population[AmplitudeLadder]):
-    """Frequencies near 4, with epsilon = 1e-4 and the tau for which the bound in the proof of Lemma 1 is least."""
+    """Frequencies near 4, with epsilon = 1e-4. tau minimises the bound in the proof of Lemma 1."""
 
     settings = Space()
 
@@ -87,10 +88,10 @@ class Covered(eqx.Module):
 
     Args:
         functions: the class.
-        parameters: for each frequency of each function, the amplitude times cosine and sine of the phase.
-        features: the features.
+        parameters: for each frequency of each function, the amplitude times the cosine and the sine of the phase.
+        features: the random features of the class.
         x: points of the unit ball.
-        epsilon: the precision.
+        epsilon: the precision of the cover.
     """
 
     functions: Cosines
@@ -100,12 +101,16 @@ class Covered(eqx.Module):
     epsilon: float = eqx.field(static=True)
 
     def nearby(self) -> Float[Array, "k two m"]:
-        """Truncate the parameters to multiples of size epsilon / sqrt(2), which belong to the cover."""
+        """Return the parameters of functions of the cover: the given parameters, truncated towards 0 to multiples of
+        size epsilon / sqrt(2). The size is the bound on the amplitude at the frequency.
+        """
         unit = self.functions.sizes * self.epsilon / math.sqrt(2)
         return jnp.trunc(self.parameters / unit) * unit
 
     def log_cover(self) -> float:
-        """Return log |N| for (1 + 2 sqrt(2)/epsilon)^2m functions and a cover of the ball."""
+        """Return log |N|. The cover N contains the pairs of (1 + 2 sqrt(2)/epsilon)^2m functions and the points of a
+        cover of the unit ball.
+        """
         m, d = self.functions.atoms.shape
         return 2 * m * math.log1p(2 * math.sqrt(2) / self.epsilon) + log_ball_cover(d, self.epsilon)
 
@@ -113,14 +118,14 @@ class Covered(eqx.Module):
         """Return the function with the given parameters.
 
         Args:
-            parameters: the amplitude times cosine and sine of the phase, for each frequency.
+            parameters: the amplitude times the cosine and the sine of the phase, for each frequency.
         """
         sizes, phases = jnp.hypot(*parameters), jnp.arctan2(parameters[1], parameters[0])
         return CosineSum(self.functions.atoms, self.functions.sizes, sizes, phases)
 
 
 class CoveredCosines(Population[Covered]):
-    """Frequencies of length near 6, with 16 functions and 32 points."""
+    """Classes with frequencies of length near 6, with 16 functions and 32 points."""
 
     settings = Space(
         d=Integer(2, 1, 20, "dimension"),
@@ -175,8 +180,8 @@ class FunctionsAtPoints(eqx.Module):
 class SinesAtPoints(Population[FunctionsAtPoints]):
     """Sines b sin(<k, x> + phase)/|k| with |b| <= 1, each at one of 256 points.
 
-    Half of the sines have phase 0, and are therefore steepest at 0. Each sine has a first moment of at most 1. The same
-    C_F = 1 for all sines is the hardest case for the cover.
+    Half of the sines have phase 0, and are therefore steepest at 0. Each sine has a first moment of at most 1. All
+    sines are divided by the same C_F = 1, which is the hardest case for the cover.
     """
 
     settings = Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
@@ -215,7 +220,7 @@ class ClassesOfCosines(eqx.Module):
     epsilon: float = eqx.field(static=True)
 
     def largest(self, m: int) -> Float[Array, " n"]:
-        """Return the largest |f(x)| of the class at each point, which a single wave attains.
+        """Return the largest |f(x)| of the class at each point. A single wave attains this maximum.
 
         Args:
             m: the number of frequencies.

@@ -1,4 +1,4 @@
-"""Finite pools of features, over which means are exact, and random draws from the pools."""
+"""Finite pools of features, and random draws from the pools. Means over a pool are exact."""
 
 import equinox as eqx
 import jax
@@ -14,7 +14,8 @@ _POOL, _POINTS, _COPIES = 1024, 24, 64
 
 
 class FeaturePool(eqx.Module):
-    """Ramps phi_theta(x) = phi(tau (<u, x> - t)) with theta = (u, t) in a pool, from which some are drawn uniformly.
+    """A pool of ramps phi_theta(x) = phi(tau (<u, x> - t)) with theta = (u, t). Some ramps are drawn uniformly from the
+    pool.
 
     Args:
         x: points of the unit ball.
@@ -52,10 +53,10 @@ class FeaturePools(Population[FeaturePool]):
     """1024 features with uniform directions and thresholds, and 24 uniform points in the unit ball.
 
     Attributes:
-        dimension: the dimension d, unless a setting says otherwise.
-        features: the number n of drawn features, unless a setting says otherwise.
-        least: the least number of features that a claim needs; extra settings of the claim have up to a quarter more
-            features.
+        dimension: the default dimension d; a setting may replace it.
+        features: the default number n of drawn features; a setting may replace it.
+        least: the least number of features that a claim needs. If it equals `features`, extra settings of the claim
+            have up to a quarter more features.
     """
 
     free = ("x", "thresholds")

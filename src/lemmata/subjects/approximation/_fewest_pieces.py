@@ -14,8 +14,8 @@ _POINTS, _SLOPES, _HALVINGS = 33, 14, 18
 def line_error(f: Curve, low: Array, high: Array) -> Array:
     """Return the largest error of the best line on [low, high], measured at 33 points.
 
-    This error is half the range of f - slope x, which is convex in the slope. So the order of the points where f -
-    slope x is largest and smallest shows on which side the best slope lies.
+    This error is half the range of f - slope x, and the range is convex in the slope. If f - slope x is largest to the
+    right of its smallest value, the best slope is larger, and otherwise smaller.
     """
     x = low + (high - low) * jnp.linspace(0.0, 1.0, _POINTS)
     y = f(x)
@@ -35,7 +35,8 @@ def line_error(f: Curve, low: Array, high: Array) -> Array:
 def pieces_needed(f: Curve, tolerance: Array, end: float, most: int) -> Array:
     """Return the smallest number of affine pieces that fit f on [0, end] within the tolerance, but at most `most`.
 
-    The error of a line grows with its interval. So each piece, from the left, is made as long as possible.
+    The error of the best line grows with its interval. The function therefore goes from left to right and makes each
+    piece as long as possible.
     """
 
     def further(state):

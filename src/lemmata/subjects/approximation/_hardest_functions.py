@@ -1,7 +1,7 @@
 """A search, by ascent over dual measures, for the functions of a class that random features represent worst.
 
-The deviation of every measure is a lower bound on the distance of one function. So an ascent that stops early gives a
-lower bound on the largest distance over the class.
+Each measure belongs to a function of the class. The deviation of the measure is a lower bound on the distance of this
+function. So an ascent that stops early gives a lower bound on the largest distance over the class.
 """
 
 import jax
@@ -50,8 +50,8 @@ def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Floa
 def hardest_in_mean_square(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> Float[Array, ""]:
     """Return a large E|phi_h| - P_n|phi_h| for weights h of mean 0 and mean square 1 on m points of equal mass.
 
-    The search is gradient ascent with adaptive steps. It starts at the difference of the means and at three waves over
-    the points.
+    The search is gradient ascent with adaptive steps. It starts from four weights h: the difference between the mean
+    over the pool and the mean over the drawn features, and three cosine waves over the points.
 
     Args:
         pool: phi_theta(x), with one row for each point and one column for each feature of the pool.

@@ -1,4 +1,4 @@
-"""How many ReLU units fit a curve of one variable within a tolerance, and where their hinges are."""
+"""The number of ReLU units that fit a curve of one variable within a tolerance, and the places of their hinges."""
 
 import dataclasses
 from typing import Any
@@ -17,7 +17,7 @@ from ._stabbed_gates import joined_line, links
 _CLAIMS = ("approximation.steps_and_knots.free_knots",)
 _FACTORS = (16.0, 4.0, 1.0, 0.25)
 _SAMPLES = 8  # steps of the second differences in a piece
-_SLACK, _ROUNDING = 1e-9, 1e-14  # gates are wider by a part of the tolerance, and in the proof by rounding errors too
+_SLACK, _ROUNDING = 1e-9, 1e-14  # gates are widened by _SLACK tolerances; for the lower bound also by _ROUNDING
 _LARGEST, _ROWS, _SHOWN = 1e300, 1000, 2000
 
 
@@ -30,11 +30,12 @@ class Hinges:
         fewest: a proved lower bound; no function with fewer hinges is within the tolerance at the points.
         places: the places of the hinges.
         weights: the change of the slope at each hinge, which is the outgoing weight of its unit.
-        slope, height: the affine function to the left of all hinges. The height is its value at the first point.
-        error: the largest difference from the curve at the points.
+        slope, height: the affine function to the left of all hinges. The height is the value of this affine function at
+            the first point.
+        error: the largest absolute difference between the function and the curve at the points.
         tolerance: the requested tolerance.
         predicted: the number of units that the second derivative of the curve predicts, for small tolerances.
-        tolerances, counts: other tolerances, and the numbers of hinges that they need.
+        tolerances, counts: four tolerances, and the number of hinges that are found for each tolerance.
         x, y: the points, in order.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -63,11 +64,11 @@ class Hinges:
             x: places, in an array of any shape.
 
         Raises:
-            ShapeError, PrecisionError, DataError: for anything but finite numbers.
+            ShapeError, PrecisionError, DataError: if x does not consist of finite numbers.
         """
         at = numbers_of("x", x).astype(float)
         flat, bends = at.ravel(), np.zeros(at.size)
-        for start in range(0, at.size, _ROWS):  # places times hinges may not fit the memory
+        for start in range(0, at.size, _ROWS):  # an array of places times hinges may exceed the memory
             part = flat[start : start + _ROWS, None]
             bends[start : start + _ROWS] = np.maximum(part - self.places, 0.0) @ self.weights
         return np.asarray(self.height + self.slope * (at - self.x[0]) + bends.reshape(at.shape))
@@ -107,12 +108,14 @@ class Hinges:
 
 
 def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
-    """Find the smallest number of ReLU units that fit a curve of one variable within a tolerance, and their places.
+    """Find a small number of ReLU units that fit a curve of one variable within a tolerance, and the places of their
+    hinges.
 
-    A network of one layer and N units in one variable is an affine function with N hinges. So the question is how few
-    joined affine pieces pass through the gates [y - tolerance, y + tolerance]. The fewest separate pieces are found
-    exactly, one after another, and joined pieces cannot do better. So `fewest` is a proved lower bound. The joined
-    pieces that are found form a network with `units` hinges. If both numbers agree, the answer is exact.
+    A network of one layer and N units in one variable is an affine function with N hinges. So `hinges` searches for few
+    joined affine pieces that pass through the gates [y - tolerance, y + tolerance]. The smallest number of separate
+    (not joined) pieces is computed exactly. Joined pieces are never fewer than separate pieces, so `fewest` is a proved
+    lower bound. The joined pieces that are found form a network with `units` hinges. If `units` equals `fewest`, this
+    number is the smallest possible number.
 
     For a smooth curve f and a small tolerance, the number of units is near the integral of |f''|^(1/2) divided by 4
     tolerance^(1/2).
@@ -124,8 +127,9 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
     Raises:
         SettingError: for a tolerance that is not a positive number.
-        ShapeError, PrecisionError, DataError: for points that are not two equally long columns of numbers; for fewer
-            than 3 places; for equal places whose values are too far apart; for rounding errors above the tolerance.
+        ShapeError, PrecisionError, DataError: if x and y are not two equally long columns of numbers, or if there are
+            fewer than 3 different places. They are also raised if equal places have values that are too far apart, or
+            if rounding errors exceed the tolerance.
 
     Example:
         >>> import numpy as np
@@ -160,7 +164,9 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
 
 def _error(network: Hinges, x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest error of the sum of units at the points. The sum may have large rounding errors."""
+    """Return the largest error of the network at the points. Raise an error if the rounding errors of the sum over
+    units bring it above the tolerance.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.abs(network(x) - y).max())
     if not error <= network.tolerance * (1 + 1e-6):
@@ -186,7 +192,7 @@ def _column(name: str, values: Any) -> np.ndarray:
 
 
 def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
-    """Return the sorted distinct places, the lowest and highest allowed value at each, and the middle of the two."""
+    """Return the sorted distinct places, and the lowest, the highest and the middle allowed value at each place."""
     if len(x) != len(y):
         raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
     places, which = np.unique(x, return_inverse=True)
@@ -215,7 +221,9 @@ def _rounded_up(number: float) -> str:
 
 
 def _widened(y: np.ndarray, reach: np.ndarray, more: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gates for another tolerance. Each gate keeps at least one point."""
+    """Return the lower and upper ends of the gates, widened by `more` on each side. If `more` is negative, the gates
+    become narrower, but each gate keeps at least one point.
+    """
     half = np.maximum(reach + more, 0.0)
     return y - half, y + half
 

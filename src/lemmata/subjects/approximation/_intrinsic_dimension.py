@@ -17,8 +17,8 @@ _CLAIMS = ("approximation.lookups.two_nearest_neighbours", "approximation.lookup
 _LEAST, _ASKED, _RESAMPLES = 20, 5000, 1000
 _STABLE = 1.25
 _CANDIDATES, _BLOCK, _EQUAL, _FEW_TIES = 10, 200, 1e-9, 0.01
-# Rows share neighbours. On tori and normal rows of dimension 1 to 8, the mean had 1.3 to 1.8 times the variance that it
-# has for independent logarithms.
+# Neighbouring rows share neighbours, so the logarithms are dependent. In experiments with tori and with normal rows, of
+# dimension 1 to 8, the variance of their mean was 1.3 to 1.8 times as large as for independent logarithms.
 _STRETCH = 1.35
 
 
@@ -28,9 +28,9 @@ class IntrinsicDimension:
 
     Args:
         dimension: 1 over the mean of log(r_2/r_1), where r_1 and r_2 are the distances to the nearest two rows.
-        interval: a confidence interval of the dimension, from a bootstrap of the rows, widened because rows share
-            neighbours. The upper end may be inf.
-        sizes: numbers of rows, halved again and again.
+        interval: a confidence interval of the dimension, from a bootstrap of the rows. The interval is widened, because
+            rows share neighbours. The upper end may be inf.
+        sizes: the number of all rows, its half, its quarter and its eighth, as long as at least 20 rows remain.
         dimensions: the estimates from random subsets of these sizes. Smaller subsets have larger distances between
             rows.
         rows: the number of different rows.
@@ -52,7 +52,7 @@ class IntrinsicDimension:
 
     @property
     def exponent(self) -> float:
-        """The exponent -1/dimension: the error of a lookup table falls like this power of the number of rows."""
+        """The exponent -1/dimension. The error of a lookup table decreases like this power of the number of rows."""
         return -1 / self.dimension
 
     def __str__(self) -> str:
@@ -88,23 +88,25 @@ class IntrinsicDimension:
 
 
 def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> IntrinsicDimension:
-    """Estimate how many dimensions the rows of a table fill, from the distances of each row to its two nearest rows.
+    """Estimate the dimension of the set that the rows of a table fill, from the distances of each row to the nearest
+    two.
 
-    Let r_1 and r_2 be these distances. Suppose that rows fill a set of dimension d, on which their density is constant
-    over these distances. Then E log(r_2/r_1) = 1/d, whatever the density is and wherever the set lies. The estimate is
-    too low if d is large, because the boundary is then near every row. Noise raises the estimate at small distances. So
-    the dimension is also estimated from subsets, whose distances are larger.
+    Let r_1 and r_2 be the distances of a row to its two nearest rows. Suppose that the rows fill a set of dimension d,
+    and that the density of the rows is constant over distances up to r_2. Then E log(r_2/r_1) = 1/d. This mean does not
+    depend on the value of the density or on the place of the set. The estimate is too low if d is large, because every
+    row is then near the boundary of the set. Noise raises the estimate at small distances. Therefore the dimension is
+    also estimated from subsets of the rows, in which the distances are larger.
 
     Args:
-        x: a table of shape (n, columns). Images or other arrays are flattened to rows. Distances depend on the units
-            of the columns, which are not changed.
+        x: a table of shape (n, columns). Images or other arrays are flattened to rows. The columns are not rescaled, so
+            the distances depend on their units.
         level: the confidence level of the interval.
         seed: the random seed of subsets and resamples.
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
-        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers. They
-            are also raised for data on a lattice, where most rows are equally far from their two nearest rows.
+        ShapeError, PrecisionError, DataError: if x is not a table of at least 20 different rows of numbers. A DataError
+            is also raised for data on a lattice, where most rows are equally far from their two nearest rows.
 
     Example:
         >>> import numpy as np
@@ -126,7 +128,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
         raise DataError("x", found=found, rule=f"at least {_LEAST} different rows", remedy="add rows")
     different = different[rng.permutation(len(different))]
     sizes = [len(different) // 2**k for k in range(4) if len(different) // 2**k >= _LEAST]
-    # the first subset is all rows; disjoint parts of a smaller size are averaged
+    # The first subset contains all rows. For each smaller size, the mean is over the rows of several disjoint parts.
     logs = [_logs(different)]
     for size in sizes[1:]:
         parts = [different[start : start + size] for start in range(0, len(different) - size + 1, size)]
@@ -163,9 +165,11 @@ def _centred(rows: np.ndarray) -> np.ndarray:
 
 
 def _logs(rows: np.ndarray) -> np.ndarray:
-    """Return log(r_2/r_1) for each row, or for the first 5000 rows, whose order is random.
+    """Return log(r_2/r_1) for each row. If there are more than 5000 rows, return it for the first 5000. The rows are in
+    random order.
 
-    The search in many columns rounds small distances, so the distances to a few candidates are computed again.
+    If there are many columns, the neighbour search rounds small distances. So the distances to the 10 nearest
+    candidates are computed again.
     """
     asked, logs = rows[:_ASKED], []
     candidates = NearestNeighbors(n_neighbors=_CANDIDATES).fit(rows).kneighbors(asked, return_distance=False)
@@ -205,7 +209,7 @@ def _conditions(
 
 
 def _excluded(low: float, high: float, columns: int) -> Condition:
-    """Return the condition that the interval excludes a dimension between 1 and the number of columns."""
+    """Return the condition that the interval excludes at least one whole dimension from 1 to the number of columns."""
     count = sum(not low <= dimension <= high for dimension in range(1, columns + 1))
     return Condition("the interval excludes a dimension from 1 to the number of columns (how many it excludes)",
                      float(count), count > 0,

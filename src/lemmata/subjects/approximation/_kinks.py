@@ -1,4 +1,4 @@
-"""The exact kinks of a network between two inputs."""
+"""The exact places between two inputs at which the slope of a piecewise linear network changes (its kinks)."""
 
 import dataclasses
 from typing import Any
@@ -27,12 +27,13 @@ class Kinks:
     Args:
         places: the values of t at which the slope of an output changes, in order.
         layers: for each kink, the number of the hidden layer of the unit that bends there, from 0.
-        units: the number of this unit in its layer.
-        jumps: the norm of the change of the slope of the outputs in t, at each kink.
-        crossings: the number of sign changes of units in each layer, including those that change no output.
+        units: for each kink, the number of this unit in its layer, from 0.
+        jumps: the norm of the change of the outputs' derivative in t, at each kink.
+        crossings: the number of sign changes of units in each layer, including sign changes that do not change the
+            slope of any output.
         widths: the number of units of each hidden layer.
-        expected: the mean number of crossings for random weights of the same size. The first number is for the first
-            layer, the second for all layers if there are no biases.
+        expected: the mean number of crossings for random weights of the same size. There is one number for each hidden
+            layer if no hidden layer has biases, and otherwise one number for the first layer.
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
         conditions: the conditions for the results.
@@ -82,7 +83,9 @@ class Kinks:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Return an Altair chart of the kinks along the segment, by layer, with the change of the slope at each."""
+        """Return an Altair chart of the kinks along the segment, coloured by layer, with the change of the slope at
+        each kink.
+        """
         import altair as alt
 
         rows = [
@@ -105,9 +108,10 @@ class Kinks:
 def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     """Find exactly all places between two inputs at which a piecewise linear network changes its slope.
 
-    On the segment, each layer is affine between the kinks of the layers before. So its own kinks are zeros of affine
-    functions, which are found layer by layer without a grid. At random weights of the same size, the expected number of
-    crossings in the first layer has a closed form. Training changes the number of crossings.
+    On the segment, the inputs of each layer are affine between the kinks of the earlier layers. So the kinks of the
+    layer are zeros of affine functions. These zeros are computed layer by layer without a grid. For random weights of
+    the same size, the expected number of crossings (sign changes of units) in the first layer has a closed form.
+    Training changes the number of crossings.
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`. Its layers
@@ -117,8 +121,8 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
         params: the parameters of a network of lemmata.
 
     Raises:
-        SettingError: for networks that are not piecewise linear in this form, or without hidden layers.
-        ShapeError, DataError: for inputs that do not fit the network or each other, or are equal.
+        SettingError: if the network does not consist of these layers, or has no hidden layer.
+        ShapeError, DataError: if the inputs do not fit the network, have different shapes, or are equal.
         PrecisionError: for weights of half precision.
 
     Example:
@@ -162,10 +166,10 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     network_layers.check((1 - at) * start.ravel() + at * end.ravel())
     order = np.argsort(found.places, kind="stable")
     slopes = found.slopes @ network_layers.weights.T
-    # in the unit of the largest slope, since squares of slopes may be too small for numbers
+    # slopes are divided by the largest slope, because squares of small slopes may underflow to 0
     unit = float(np.abs(slopes).max(initial=0.0)) or 1.0
     jumps = unit * np.linalg.norm(np.diff(slopes / unit, axis=0), axis=1)
-    # a unit that no later layer uses does not bend the output
+    # a unit that no later layer uses causes no kink of the output
     seen = jumps / unit > _SEEN * np.linalg.norm(slopes / unit, axis=1).max(initial=0.0)
     widths = tuple(len(layer.biases) for layer in network_layers.layers)
     crossings = tuple(int(n) for n in np.bincount(found.layers, minlength=len(widths)))
@@ -183,10 +187,11 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
 
 
 def _expected(network: PiecewiseLinear, a: np.ndarray, b: np.ndarray) -> tuple[float, bool]:
-    """Return the share of units that change sign at random weights, and whether all layers lack biases.
+    """Return the expected share of first-layer units that change sign if weights are random, and whether no layer has
+    biases.
 
-    The random weights and biases have the size of those in the first layer. The share is the angle between (a, c) and
-    (b, c) divided by pi, where c is the ratio of the sizes of biases and weights.
+    The random weights and biases have the same mean squares as in the first layer. The share is the angle between (a,
+    c) and (b, c) divided by pi. Here c is the root mean square of the biases divided by that of the weights.
     """
     first = network.layers[0]
     ratio = np.sqrt(np.mean(first.biases**2) / max(np.mean(first.weights**2), 1e-300))
@@ -209,7 +214,7 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
 
 
 def _content(slope: float, expected: float, spread: float, width: int) -> tuple[Condition, ...]:
-    """Return the conditions under which the kinks and the comparison with random weights have a meaning."""
+    """Return the conditions under which the kinks and the comparison with random weights are meaningful."""
     most = max(expected, width - expected) / spread if spread > 0 else 0.0
     return (
         Condition("an output changes between a and b (largest slope)", slope, slope > 0,

@@ -1,4 +1,4 @@
-"""Read sequential networks of lemmata, Equinox and PyTorch as affine maps and units that bend at 0."""
+"""Convert sequential networks of lemmata, Equinox and PyTorch into affine maps and units with a kink at 0."""
 
 import copy
 import itertools
@@ -18,7 +18,7 @@ from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError, 
 
 from ._bends import Layer
 
-# Affine maps and slopes are read from values, of single precision perhaps.
+# Affine maps and slopes are computed from outputs of layers, which may have single precision.
 _EXACT = 1e-4
 _LARGEST = 200_000_000
 _SIZES = np.array([1e-3, 0.03, 0.3, 1.0, 5.0, 40.0])
@@ -27,7 +27,9 @@ Points = Callable[[np.ndarray], np.ndarray]
 
 
 class Step(NamedTuple):
-    """A named layer as a function of a batch of points, with its weights and biases, or its slopes, if known."""
+    """A named layer as a function of a batch of points. Its weights and biases, or its slopes, are given if they are
+    known.
+    """
 
     name: str
     function: Points
@@ -36,7 +38,9 @@ class Step(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A step, the shape of its inputs, and either its weights and biases or its slopes below and above 0."""
+    """A step (a layer of the network), the shape of its inputs, and either its weights and biases or its slopes below
+    and above 0.
+    """
 
     step: Step
     shape: tuple[int, ...]
@@ -51,7 +55,9 @@ class Reading(NamedTuple):
 
 
 class PiecewiseLinear(NamedTuple):
-    """Layers of units, the affine map that follows them, and how each step of the network was read."""
+    """Layers of units, the affine map that follows the layers, and the affine map or slopes found for each network
+    layer.
+    """
 
     layers: tuple[Layer, ...]
     weights: Float[np.ndarray, "out n"]
@@ -59,19 +65,21 @@ class PiecewiseLinear(NamedTuple):
     readings: tuple[Reading, ...] = ()
 
     def check(self, x: Float[np.ndarray, "points n"]) -> None:
-        """Raise an error if a layer differs at these points from what was read, such as a ReLU that is cut off at 100.
+        """Raise an error if a layer's outputs at these points differ from the outputs of the affine map or slopes that
+        were found for the layer. An example is a ReLU that is cut off at 100.
 
         Args:
             x: flattened inputs, one row each.
 
         Raises:
-            SettingError: if the layer was read wrongly; the message names the layer.
+            SettingError: if the outputs of a layer differ; the message names the layer.
         """
         for reading in self.readings:
             after = reading(x)
             if reading.step.affine is None and reading.step.slopes is None:
                 found = reading.step.function(x.reshape(-1, *reading.shape)).reshape(len(x), -1)
-                # numbers of single precision round by their largest terms, and become 0 below 1e-38
+                # in single precision, rounding errors are proportional to the largest terms, and numbers below 1e-38
+                # become 0
                 scale = np.abs(x) if reading.affine is None else np.abs(x) @ np.abs(reading.affine[0]).T
                 if not (np.abs(found - after) <= _EXACT * scale + _EXACT * np.abs(after) + 1e-30).all():
                     raise _another(reading.step)
@@ -122,7 +130,9 @@ def _another(step: Step) -> SettingError:
 
 
 def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]]:
-    """Return (weights, biases) or None, the slopes or None, and the shape of an output."""
+    """Return (weights, biases) or None, the slopes or None, and the shape of one output. Both are None if the step is
+    neither an affine map nor an activation with two slopes.
+    """
     size, what = int(np.prod(shape)), _named(step)
     if step.slopes is not None:
         return None, step.slopes, shape
@@ -155,14 +165,14 @@ def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None
     there, middle = function(trial), function((trial[:1] + trial[1:]) / 2)
     scale = np.abs(there).max() + np.abs(bias).max() + 1e-30
     if not np.isfinite(scale):
-        return there, bias  # refused by the caller
+        return there, bias  # the caller raises an error because these values are not finite
     if np.abs(middle - (there[:1] + there[1:]) / 2).max() > _EXACT * scale:
         return None
     return (function(np.eye(size)) - bias).T, bias[0]
 
 
 def _slopes(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return slopes below and above 0 if the function acts on single coordinates and bends only at 0, else None."""
+    """Return the slopes below and above 0, or None if the function mixes coordinates or has kinks away from 0."""
     one = np.ones((1, size))
     below, above = -function(-one), function(one)
     if above.shape != one.shape:
@@ -259,12 +269,12 @@ def _equinox(module: Any) -> Iterator[Step]:
 
 
 def _activation(name: str, own: Any, whole: Callable[..., Any]) -> Iterator[Step]:
-    """Yield nothing for the identity, which returns its argument, and otherwise the activation as a step."""
+    """Yield nothing if the activation is the identity, which returns its argument. Otherwise yield one step."""
     given = object()
     try:
         if own(given) is given:
             return
-    # a function of arrays may do anything with other objects, so it does not count as the identity for them
+    # a function of arrays may raise any error for this object; it is then not the identity
     except Exception:
         pass
     yield Step(name, _mapped(whole), slopes=(0.0, 1.0) if own is jax.nn.relu else None)
@@ -279,10 +289,12 @@ def _mapped(function: Callable[..., Any]) -> Points:
 
 
 def _doubled(network: Any) -> Any:
-    """Return a copy in double precision, since weights are read as differences of outputs with large biases."""
+    """Return a copy in double precision. Weights are computed as differences of outputs, and large biases would cause
+    rounding errors in single precision.
+    """
     try:
         return copy.deepcopy(network).double()
-    except RuntimeError:  # parameters that PyTorch computes from others
+    except RuntimeError:  # PyTorch cannot copy parameters that it computes from others
         return network
 
 
@@ -301,7 +313,7 @@ def _torch(torch: Any, network: Any) -> Iterator[Step]:
     def function(module: Any) -> Points:
         def at(x: np.ndarray) -> np.ndarray:
             with torch.no_grad():
-                found = module(torch.tensor(x).to(like))  # a copy, which a layer may change in place
+                found = module(torch.tensor(x).to(like))  # a copy, because a layer may change its input in place
             if not isinstance(found, torch.Tensor):
                 raise TypeError(f"{type(module).__name__} returns a {type(found).__name__}")
             return found.detach().cpu().double().numpy()

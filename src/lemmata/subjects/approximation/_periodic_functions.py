@@ -1,4 +1,6 @@
-"""Functions with integer frequencies, whose Fourier coefficients are exact, and combinations of classes of them."""
+"""Functions with integer frequencies, and combinations of classes of such functions. Their Fourier coefficients are
+exact.
+"""
 
 import equinox as eqx
 import jax
@@ -10,7 +12,7 @@ from lemmata.functions import CosineSum
 
 
 class Periodic(eqx.Module):
-    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies, whose Fourier coefficients are exact.
+    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies k_j. Their Fourier coefficients are exact.
 
     Args:
         atoms: the frequencies k_j, all distinct, and none of them the negative of another.
@@ -44,9 +46,9 @@ def sampled_periodic(normal: Float[Array, "rows forty"], functions: int, others:
 
 
 class PeriodicFunctions(Population[Periodic]):
-    """Three functions with eight frequencies in common."""
+    """Three random functions with the same eight frequencies."""
 
-    # None, because the lattice of the measurement fixes the sizes.
+    # There are no settings, because the lattice of the measurement fixes the sizes.
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Periodic:
@@ -81,7 +83,7 @@ class Combined(eqx.Module):
 class CombinedClasses(Population[Combined]):
     """Eight functions of eight frequencies. Each function has a large amplitude at one frequency only."""
 
-    # None, because the lattice of the measurement fixes the sizes.
+    # There are no settings, because the lattice of the measurement fixes the sizes.
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Combined:

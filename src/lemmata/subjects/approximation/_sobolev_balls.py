@@ -1,4 +1,4 @@
-"""Sobolev balls on the torus: alone, with a number of parameters, or with sections of a kernel."""
+"""Sobolev balls on the torus, some with a number of parameters or with sections of a kernel."""
 
 import equinox as eqx
 import jax
@@ -77,7 +77,8 @@ class KernelSections(eqx.Module):
 
     @property
     def sections(self) -> Float[Array, "two_k n"]:
-        """The coefficients of each section, in a column, for 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x).
+        """The coefficients of each section, in a column, in the basis of 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi
+        j x).
 
         The last row belongs to sin(0) and is zero.
         """
@@ -88,7 +89,8 @@ class KernelSections(eqx.Module):
 
 
 class SectionsOnCircle(Population[KernelSections]):
-    """2m + 1 sections of exp(beta cos), with beta uniform in [1/2, 8]. Half of the problems have random phases.
+    """2m + 1 sections of the kernel exp(beta cos), with beta uniform in [1/2, 8]. Half of the problems have random
+    phases.
 
     The centres are equispaced in half of the problems, and uniformly random in the others.
     """

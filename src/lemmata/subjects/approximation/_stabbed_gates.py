@@ -1,4 +1,4 @@
-"""Find the lines through a row of vertical gates. These lines form a convex polygon of pairs (value, slope)."""
+"""Find lines through a row of gates (vertical segments). The lines form a convex polygon of pairs (value, slope)."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from jaxtyping import Float
 
 Polygon = Float[np.ndarray, "_ 2"]
 
-_STEEP = 3.0  # margin of lines through a single gate, in units of the steepest line from there to the next gates
+_STEEP = 3.0  # the largest slope of lines at a single gate, relative to the steepest line to a next gate
 
 
 class Link(NamedTuple):
-    """The lines through the gates `first`, ..., `last`, each given by its value at the last gate and its slope."""
+    """The lines through the gates `first`, ..., `last`. A line is given by its value at the last gate and its slope."""
 
     lines: Polygon
     first: int
@@ -19,7 +19,9 @@ class Link(NamedTuple):
 
 
 def _clip(lines: Polygon, low: float, high: float) -> Polygon:
-    """Return the lines whose value is between two numbers. Each bound cuts off one run of the polygon's vertices."""
+    """Return the part of a polygon of lines where the value is between `low` and `high`. Each bound cuts off one run of
+    adjacent vertices.
+    """
     for sign, bound in ((1.0, high), (-1.0, -low)):
         room = bound - sign * lines[:, 0]
         inside = room >= 0
@@ -43,8 +45,8 @@ def links(
 ) -> list[Link]:
     """Return lines through all gates from left to right. Each line passes through as many gates as possible.
 
-    Separate lines are the fewest possible. Joined lines bend between two gates if no line of the previous link passes
-    both gates. In rare cases, an earlier bend could save a link.
+    Separate lines (not joined) are the fewest possible. If no line of a link passes through the next gate, a new link
+    begins there. Joined lines then bend between the two gates. In rare cases, an earlier bend could save a link.
 
     Args:
         x: the places of the gates.
@@ -67,7 +69,8 @@ def links(
         found.append(Link(lines, first, i - 1))
         start, lines = lines, fresh(i)
         if joined:
-            # all lines of the previous link pass above the gate, or all below; the next link starts on the other side
+            # the lines of the previous link all pass above this gate, or all below it, so the new line comes from that
+            # side
             above = bool(moved[:, 0].min() > highs[i])
             edge = start[:, 0].min() if above else start[:, 0].max()
             most = -steep[i] if above else steep[i]
@@ -79,13 +82,16 @@ def links(
 def _steepest(
     x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Return, for each gate, an upper bound on the slopes of lines from this gate through a neighbouring gate."""
+    """Return, for each gate, three times an upper bound on the slopes of lines from this gate through a neighbouring
+    gate.
+    """
     slopes = (np.maximum(high[1:], high[:-1]) - np.minimum(low[1:], low[:-1])) / np.diff(x)
     return _STEEP * np.maximum(np.append(slopes, 0.0), np.append(0.0, slopes))
 
 
 def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y of the knots of a function that takes one line of each link, including both end gates.
+    """Return x and y of the knots of a piecewise linear function that uses one line of each link. The first and the
+    last gate count as knots.
 
     Lines are chosen from the last link back to the first. Each line must meet the next line in the gap between their
     links.
@@ -107,13 +113,15 @@ def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarr
 
 
 def _meeting(gaps: np.ndarray, lines: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return where in a gap, from 0 to 1, a mean of `lines` meets the next line, given the distances at both ends."""
+    """Return the place in a gap between links, from 0 to 1, where a weighted mean of `lines` meets the next line, and
+    this mean. `gaps` contains the vertical distances from the next line at both ends of the gap.
+    """
     middle = gaps.mean(axis=1)
     if middle[0] * middle[1] <= 0:
         place = 0.5 if middle[0] == middle[1] else middle[0] / (middle[0] - middle[1])
         return float(place), lines.mean(axis=0)
     for end in (0, 1):
-        # the mean of the lines, moved towards the line that is farthest on the other side, until the gap is 0
+        # move the mean of the lines towards the line that is farthest on the other side, until the distance is 0
         other = int(np.argmin(gaps[end] * np.sign(middle[end])))
         if gaps[end, other] * middle[end] <= 0:
             part = middle[end] / (middle[end] - gaps[end, other])

@@ -1,4 +1,4 @@
-"""Noised data: targets under noise schedules, evaluated at times and places, or sampled."""
+"""Data with added noise: target distributions under noise schedules, evaluated at times and places, or sampled."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ _PARTICLES = 256
 
 
 class Diffused(eqx.Module):
-    """A target under a noise schedule, evaluated at a few times and places.
+    """A target distribution under a noise schedule, evaluated at a few times and places.
 
     Args:
         target: the distribution of the data.
@@ -43,7 +43,8 @@ class Diffused(eqx.Module):
 def training_set(
     key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int, horizon: float = 1.0, first: float = 0.0
 ) -> tuple[Float[Array, " n"], Float[Array, "n d"], Float[Array, "n d"]]:
-    """Draw times t_i uniform on [first, horizon], places x(t_i)_i and noisy labels x(0)_i (Section 6.1).
+    """Draw times t_i uniform on [first, horizon], noised places x(t_i)_i, and labels x(0)_i, which are clean data
+    (Section 6.1).
 
     Args:
         key: the random key.
@@ -67,7 +68,9 @@ def look(key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int
 
 
 def pose_rows(problem: object) -> Diffused | None:
-    """Take a user's first rows, scaled into the unit ball and blurred by 0.2, as the distribution of the data."""
+    """Use a user's first 32 rows as the distribution of the data. The rows are scaled into the unit ball, and normal
+    noise of standard deviation 0.2 is added.
+    """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, Diffused) else None
     rows = jnp.asarray(problem.x[:32], float)
@@ -85,10 +88,10 @@ def positive_times(problem: Diffused) -> list[Hypothesis]:
 class NoisedMixtures(Population[Diffused]):
     """Mixtures of four normal distributions under random schedules.
 
-    For a user's data, the distribution is that of the first 32 rows, blurred by 0.2.
+    For a user's data, the distribution is that of the first 32 rows, plus normal noise of standard deviation 0.2.
     """
 
-    pose = staticmethod(pose_rows)  # pyright: ignore[reportAssignmentType]  # a function stands for the method
+    pose = staticmethod(pose_rows)  # pyright: ignore[reportAssignmentType]  # a function is used as the method
     settings = Space(d=DIMENSION, std=STD)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Diffused:
@@ -139,7 +142,7 @@ class NoisedCubes(Population[Diffused]):
 
 
 class Sampled(eqx.Module):
-    """Draws of a target at the ends of a diffusion.
+    """Draws of a target distribution at four times of a diffusion.
 
     Args:
         target: the distribution of the data.
@@ -181,7 +184,7 @@ class NoisedDraws(Population[Sampled]):
         return Sampled(target, schedule, *jnp.split(schedule.noised(noise_key, times, clean), 4))
 
     def hypotheses(self, problem: Sampled) -> list[Hypothesis]:
-        """Require a schedule that forgets the data (Assumption 6.3), and finite second moments."""
+        """Return the hypotheses on the schedule (Assumption 6.3), and the hypothesis of finite second moments."""
         return [
             *problem.schedule.hypotheses(),
             Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite"),

@@ -12,7 +12,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 from lemmata.errors import SettingError
 
 _SIDES = {1: 801, 2: 91}  # points of the quadrature along a coordinate, by dimension
-_REACH = 8.5  # standard deviations beyond the outermost mean, where a density is 1e-15 of its largest value
+_REACH = 8.5  # standard deviations beyond the outermost mean; a normal density there is below 1e-15 of its maximum
 _VARIANCES = (0.3, 2.0)
 
 
@@ -20,7 +20,7 @@ class HeatedMixture(eqx.Module):
     """The distribution of x0 + sqrt(v) xi at any v >= 0. x0 is drawn from sum_k w_k N(mu_k, S_k), and xi is standard
     normal.
 
-    Its density p solves the heat equation d p/dv = (1/2) div grad p, where v is twice the time.
+    The density p of this distribution solves the heat equation d p/dv = (1/2) div grad p. Its time is v/2.
 
     Args:
         weights: the weights w_k, which sum to 1.
@@ -42,7 +42,7 @@ class HeatedMixture(eqx.Module):
         return self.covariances + v * jnp.eye(self.means.shape[1])
 
     def log_density(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the logarithm of sum_k w_k N(z; mu_k, S_k + v I), by Cholesky factors."""
+        """Return the logarithm of the density sum_k w_k N(z; mu_k, S_k + v I), computed with Cholesky factors."""
         factors = jnp.linalg.cholesky(self.widened(v))
         # inverses, so that many places use one factorisation under vmap
         inverses = jax.scipy.linalg.solve_triangular(
@@ -57,20 +57,20 @@ class HeatedMixture(eqx.Module):
         return jnp.einsum("kij,kj->ki", jnp.linalg.inv(self.widened(v)), z - self.means)
 
     def responsibilities(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " k"]:
-        """Return r_k(z), the probability of component k given z."""
+        """Return r_k(z), the probability of component k given z at noise level v."""
         determinants = jnp.linalg.slogdet(self.widened(v))[1]
         squares = jnp.sum((z - self.means) * self.pulls(v, z), axis=1)
         return jax.nn.softmax(jnp.log(self.weights) - (determinants + squares) / 2)
 
     def score(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-        """Return the gradient of log p_v at z, which is -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k)."""
+        """Return the score, the gradient of log p_v at z, which is -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k)."""
         return -self.responsibilities(v, z) @ self.pulls(v, z)
 
     def posterior_variance(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
         """Return the trace of Cov(x0 | z).
 
-        The trace is the mean over components of the trace of v S_k (S_k + v I)^-1, plus the trace of the covariance of
-        the components' posterior means.
+        Components are weighted by their probability given z. The trace is the mean over components of the trace of v
+        S_k (S_k + v I)^-1, plus the trace of the covariance of the components' posterior means.
         """
         shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
         inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)
@@ -88,8 +88,8 @@ class HeatedMixture(eqx.Module):
     def grid(self, v: Float[Array, ""]) -> tuple[Float[Array, "q d"], Float[Array, ""]]:
         """Return points of an even grid that contains all but 1e-15 of p_v, and the volume of a cell.
 
-        The trapezoidal rule on this grid converges geometrically for analytic integrands. More than two dimensions
-        raise a SettingError.
+        The trapezoidal rule on this grid converges geometrically for analytic integrands. If there are more than two
+        dimensions, the method raises a SettingError.
         """
         d = self.means.shape[1]
         if d not in _SIDES:
@@ -114,7 +114,7 @@ def fisher_information(mixture: HeatedMixture, v: Float[Array, ""]) -> Float[Arr
 def sampled_heated_mixture(
     key: Key[Array, ""], components: int, d: int, least: float = 0.1, far: float = 1.0
 ) -> HeatedMixture:
-    """Draw normal means, probabilities in ratios of at most 4, and covariances whose eigenvalues exceed `least`.
+    """Draw normal means, probabilities with ratios of at most 4, and covariances with eigenvalues of at least `least`.
 
     Args:
         key: the random key.
@@ -160,7 +160,9 @@ class HeatedPlaces(eqx.Module):
 
 
 class HeatedMixtures(Population[HeatedPlaces]):
-    """Random mixtures at eight log-uniform noise levels, each at a place drawn from the noised distribution."""
+    """Random mixtures at eight log-uniform noise levels. There is one place per level, drawn from the noised
+    distribution.
+    """
 
     def settings(self) -> Space:
         components = Integer(3, 1, 16, "components of the mixture", corners=(2, 4))

@@ -1,4 +1,4 @@
-"""Softmax networks trained on noised data, and the kernel regressions that split their error into parts."""
+"""Softmax networks trained on noised data, and kernel regressions, which split the networks' error into parts."""
 
 import dataclasses
 import math
@@ -29,17 +29,17 @@ class Learned(eqx.Module):
         inputs: training inputs (t_i, x(t_i)), divided by the length of the longest input.
         labels: clean data x(0)_i.
         truth: F*, the denoiser, at the training points.
-        member: F_H, a function in the space of H, at the training points.
-        values: the increasing eigenvalues of H, the tangent kernel matrix at the initial weights on training points.
-            The rows of H are ordered by output, and then by point.
+        member: F_H, a function in the space of the tangent kernel, at the training points.
+        values: the eigenvalues of H in increasing order. H is the matrix of the tangent kernel at the initial weights,
+            on the training points. Its rows are ordered by output, and then by point.
         vectors: the eigenvectors of H, one in each column.
-        cross: H between test and training points.
+        cross: the matrix of the tangent kernel between test and training points.
         rate: the learning rate m eta for H.
         steps: the number tau of steps.
-        norm: |F_H|², the squared norm in the space of H.
+        norm: |F_H|², the squared norm in the space of the tangent kernel.
         f_network: the trained network at the test points.
-        f_kernel: kernel regression after the same number of steps.
-        f_pseudo: the kernel regression f_kernel, but with labels F_H(x_i) + y_i - F*(x_i).
+        f_kernel: kernel regression at the test points, after the same number of steps.
+        f_pseudo: like f_kernel, but with the labels F_H(x_i) + y_i - F*(x_i), where y_i is x(0)_i.
         f_member: F_H at the test points.
         f_truth: F* at the test points.
     """
@@ -80,9 +80,10 @@ def _matrix(network: SoftmaxNetwork, params: dict, x: Array, other: Array) -> Fl
 def train_beside_kernel(
     network: SoftmaxNetwork, params: dict, x: Array, labels: Array, others: Array, matrix: Array, rate: Array, steps
 ) -> tuple[dict, Float[Array, "kn s"]]:
-    """Train a network, and kernel regressions with the network's initial H, by the same number of gradient steps.
+    """Train a network, and kernel regressions with H, the network's tangent kernel matrix at the initial weights.
 
-    The steps are W <- W - rate/m Delta W(W), and gamma <- gamma - rate (H gamma - vec(Y)) for each column of targets.
+    Both take the same number of gradient steps. For the network of width m, a step is W <- W - rate/m Delta W(W), with
+    the gradient Delta W. For each column of targets vec(Y), a step is gamma <- gamma - rate (H gamma - vec(Y)).
 
     Args:
         network: the network.
@@ -106,10 +107,10 @@ def train_beside_kernel(
 
 
 def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2) -> Learned:
-    """Train a network on noised draws, and return it with the functions to which it is compared.
+    """Train a network on noised draws. Return the network and the functions to which the network is compared.
 
-    The function F_H is a kernel regression of F* on 16 points of its own, stopped after a number of steps that is
-    log-uniform up to 1000. The number of steps of the network is log-uniform up to `horizon`.
+    F* is the denoiser. The function F_H is a kernel regression of F* on 16 separate points. It stops after a number of
+    steps that is log-uniform up to 1000. The number of steps of the network is log-uniform up to `horizon`.
 
     Args:
         key: the random key.
@@ -137,7 +138,7 @@ def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law
     member = rows(_matrix(network, params, raw[: n + _TEST], centres) @ coefficients, d)
 
     matrix, cross = _matrix(network, params, x, x), _matrix(network, params, test, x)
-    # The only decomposition of a trial, because several in one compiled program can wait for each other for ever.
+    # A trial has only this eigendecomposition, because several in one compiled program can deadlock.
     values, vectors = jnp.linalg.eigh(matrix)
     rate = 1 / values[-1]
     steps = jnp.floor(10 ** jax.random.uniform(keys[4], minval=0.0, maxval=math.log10(horizon)))
@@ -160,7 +161,7 @@ _SIZES = {
 
 
 def _of_any_law(problem: Learned) -> list[Hypothesis]:
-    """Require finite second moments, and a schedule with which the data can be noised."""
+    """Return the hypotheses that second moments are finite, and the hypotheses on the schedule."""
     second = jnp.mean(jnp.sum(problem.labels**2, axis=1))
     return [
         Hypothesis("labels have a second moment", second, "<", jnp.inf, "all gaps are means of squares"),
@@ -194,8 +195,8 @@ class TrainedScores(Population[Learned]):
 class TrainedOnSquares(Population[Learned]):
     """Softmax networks trained on noised draws of data that are uniform on a square.
 
-    The squares are in the unit ball, unlike draws from mixtures of normal distributions. The denoiser of a square is
-    Lipschitz uniformly in time, unlike the denoiser of a sphere.
+    The squares lie in the unit ball. Draws from mixtures of normal distributions do not. The denoiser of a square has
+    one Lipschitz constant for all times. The denoiser of a sphere has none.
     """
 
     settings = Space(**_SIZES)
@@ -204,7 +205,7 @@ class TrainedOnSquares(Population[Learned]):
         return sampled_learned(key, setting["n"], setting["width"], setting["horizon"])
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
-        """Require Assumptions 6.1 to 6.4, but not the width n³ d³ exp(18 B) / lambda², which is above 1e20."""
+        """Return Assumptions 6.1 to 6.4, without the required width n³ d³ exp(18 B) / lambda², which is above 1e20."""
         smallest = problem.values[0]
         return [
             *_of_any_law(problem),

@@ -18,9 +18,10 @@ _STEPS = 128
 
 
 def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
-    """Return an unbiased estimate of 2 E|X - Y| - E|X - X'| - E|Y - Y'|, without pairs of a point with itself.
+    """Return an unbiased estimate of the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'|.
 
-    Its expectation is 0 if the distributions are equal, and positive if they are not. A single value may be negative.
+    Pairs of a point with itself are left out. The expectation of the estimate is 0 if the distributions are equal, and
+    otherwise positive. A single estimate may be negative.
 
     Args:
         x: a sample.
@@ -34,12 +35,12 @@ def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Arr
 def energy_interval(
     x: Float[Array, "n d"], y: Float[Array, "n d"], blocks: int = 10, width: float = 3.0
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """Return the energy distance, and an interval of `width` jackknife standard errors on either side.
+    """Return the energy distance, and the two ends of an interval of `width` jackknife standard errors on either side.
 
     Args:
         x: a sample.
         y: another sample with the same number of points.
-        blocks: the number of blocks into which the samples are cut; each block is left out in turn.
+        blocks: the number of blocks into which the samples are divided; the jackknife leaves out each block in turn.
         width: half the width of the interval in standard errors.
     """
     left = lambda a, b: jnp.concatenate([a[: b * len(a) // blocks], a[(b + 1) * len(a) // blocks :]])
@@ -54,14 +55,16 @@ def _squares(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n 
 
 
 def reverse_grid(first: float, horizon: float, steps: int) -> Float[Array, " s"]:
-    """Return times from `first` to `horizon`: squares of an even grid, denser near `first`, where scores are steep."""
+    """Return times from `first` to `horizon`, the squares of an even grid. They are denser near `first`, where scores
+    are steep.
+    """
     return jnp.linspace(first**0.5, horizon**0.5, steps + 1) ** 2
 
 
 def simulate_forward(
     key: Key[Array, ""], schedule: Schedule, clean: Float[Array, "n d"], horizon: float, steps: int
 ) -> Float[Array, "n d"]:
-    """Compute x(T) from x(0) by Euler-Maruyama steps of equation (3), not by its explicit solution.
+    """Compute x(T) from x(0) by Euler-Maruyama steps of equation (3), without the explicit solution of this equation.
 
     Args:
         key: the random key.
@@ -150,17 +153,17 @@ def _simulate(key: Key[Array, ""], drift: Callable, amplitude: Callable, grid: A
 
 
 def _end(path: diffrax.Solution) -> Float[Array, " d"]:
-    assert path.ys is not None  # the default is to save the last state
+    assert path.ys is not None  # by default, diffrax saves the last state
     return path.ys[0]
 
 
 class LearnedScore(eqx.Module):
-    """The score that follows from the denoiser of a kernel or a network.
+    """The score that is computed from a learned denoiser (a kernel regression or a network).
 
     The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
-    at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball
-    are replaced by the nearest point in the ball, because the theory does not cover such inputs and the model grows
-    exponentially.
+    at 0. Without the constant 1, the denoiser of every model would therefore be 0 at t = 0, x = 0. Inputs outside the
+    unit ball are replaced by the nearest point in the ball. The theory does not cover inputs outside the ball, and the
+    model grows exponentially there.
 
     Args:
         predict: the model, which maps rows of inputs to rows of F.
@@ -173,12 +176,12 @@ class LearnedScore(eqx.Module):
     length: Float[Array, ""]
 
     def denoiser(self, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """F(t, x)."""
+        """Return F(t, x), the estimate of x(0) given x(t) = x."""
         scaled = _inputs(t[None], x[None, :]) / self.length
         return self.predict(scaled / jnp.maximum(1.0, jnp.linalg.norm(scaled)))[0]
 
     def __call__(self, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """Return (alpha F - x) / (1 - alpha²)."""
+        """Return the score (alpha F - x) / (1 - alpha²), where alpha(t) is the factor of x(0) in x(t)."""
         return score_from_denoiser(self.schedule, t, x, self.denoiser(t, x))
 
 
@@ -242,12 +245,13 @@ def train_score(
     sigma: float = 2.0,
     steps: int = 300,
 ) -> LearnedScore:
-    """Learn a score by training a softmax network to map (1, t, x(t)) to x(0), with `steps` gradient descent steps.
+    """Learn a score by training a softmax network to map (1, t, x(t)) to x(0), with `steps` steps of gradient descent.
 
-    The learning rate is 1 divided by the trace of the tangent kernel. The softmax kernel estimates this trace.
+    The learning rate is 1 divided by an estimate of the trace of the network's tangent kernel matrix. The estimate is
+    `width` times the trace of the softmax kernel matrix.
 
     Args:
-        key: randomness of the initial weights.
+        key: the random key for the initial weights.
         schedule: the noise schedule g.
         times: the times t_i.
         places: the noised data x(t_i)_i.

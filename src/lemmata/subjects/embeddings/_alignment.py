@@ -1,5 +1,5 @@
-"""Regression that is trained on a source and used on a target. It uses a linear map of the inputs with a small
-discrepancy between source and target.
+"""Regression that is trained on a source and used on a target. The regression uses a linear map of the inputs for which
+source and target have a small discrepancy.
 """
 
 from typing import Literal, get_args
@@ -27,8 +27,8 @@ class AlignedRegression(eqx.Module):
         projection: the matrix that maps inputs x to z.
         weights: the weights of z in the prediction.
         level: the constant in the prediction.
-        start: the source's loss and the squared discrepancy D² before the first step.
-        end: the source's loss and the squared discrepancy D² after the last step.
+        start: the loss on the source and the squared discrepancy D² before the first step.
+        end: the loss on the source and the squared discrepancy D² after the last step.
     """
 
     projection: Float[Array, "d c"]
@@ -38,7 +38,7 @@ class AlignedRegression(eqx.Module):
     end: tuple[float, float]
 
     def predict(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Return the predicted label of each row."""
+        """Return the predicted label of each row of x."""
         return x @ self.projection @ self.weights + self.level
 
 
@@ -55,35 +55,38 @@ def aligned_regression(
 ) -> AlignedRegression:
     """Fit a linear map z = W'x that minimises the source's error plus a discrepancy D between source and target.
 
-        min over W of  mean (y - z'b - c)²/var y  +  weight D(z_s, z_t)²,
+        min over W of  mean (y - z'b - c)²/var y  +  weight D(z_s, z_t)².
 
-    by Adam, from the leading principal components of source and target together. Here z_s and z_t are the values of z
-    in source and target. Given W, b and c are the slope and constant of a ridge regression of standardised labels on z
-    with a ridge of 0.01. The squared error that is minimised does not include the ridge's penalty. D is zero, or the
-    distance between the mean embeddings of z (`"marginal"`), or the conditional operator discrepancy of z given the
-    label (`"conditional"`). For `"conditional"`, the current predictions replace the target's labels, and no gradient
-    is taken through them. z is divided by its standard deviations over source and target together, so shrinking cannot
-    lower D. The kernel of z is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of
-    the standardised labels is `RBF(1)`.
+    Adam minimises this sum. It starts at the leading principal components of source and target together. Here z_s and
+    z_t are the values of z in source and target. Given W, b and c are the slope and constant of a ridge regression of
+    standardised labels on z with a ridge of 0.01. The minimised squared error does not include the penalty of the
+    ridge. If `term` is `"none"`, D is zero. If it is `"marginal"`, D is the distance between the mean embeddings of z.
+    If it is `"conditional"`, D is the conditional operator discrepancy of z given the label. For `"conditional"`, the
+    current predictions replace the target's labels, and gradients ignore that predictions depend on W. z is divided by
+    its standard deviations over source and target together. So D does not become smaller if W is multiplied by a small
+    number. The kernel of z is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of the
+    standardised labels is `RBF(1)`.
 
     Args:
         x: inputs of the source.
         y: labels of the source.
         target: inputs of the target.
-        term: which discrepancy D is used.
+        term: the kind of the discrepancy D: `"none"`, `"marginal"` or `"conditional"`.
         weight: the weight of D².
         columns: the number of columns of z.
-        steps: the number of Adam's steps.
+        steps: the number of steps of Adam.
         rate: the learning rate of Adam.
 
     Raises:
-        SettingError: for an unknown term, a negative weight, more columns than the inputs have, a negative number of
-            steps, or a rate that is not above 0.
-        ShapeError: if rows or columns do not fit each other, or if there are not more rows than columns of z.
-        DataError: if a number is not finite; if all labels are equal; if the rows of both sets vary in fewer directions
-            than z has columns; if numbers are so large that the fit is not finite.
+        SettingError: if the term is unknown, or if the weight is negative or infinite. It is also raised if there are
+            more columns than the inputs have, if `steps` is negative, or if the rate is not a finite number above 0.
+        ShapeError: if the shapes of x, y and target do not fit each other, or if z has at least as many columns as
+            there are rows.
+        DataError: if a number is not finite, or if all labels are equal. It is also raised if the rows of source and
+            target vary in fewer directions than z has columns, or if numbers are so large that the fit is not finite.
 
-    References: yang2024cod, abstract: the objective, without its marginal term and without its modified moments.
+    References: yang2024cod, abstract: the objective of this source, without its marginal term and without its modified
+    moments.
 
     Example:
         >>> import jax
@@ -150,11 +153,11 @@ def aligned_regression(
 
 
 def _leading(both: Array, columns: int) -> Array:
-    """Return the first principal directions of all rows. Raise DataError if the rows do not vary along each of
-    them.
+    """Return the first principal directions of all rows. Raise DataError if the rows do not vary in `columns`
+    directions.
     """
     _, values, directions = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)
-    # After centring, a constant column contains the rounding error of its mean, of any size.
+    # After centring, a constant column is not exactly 0: it contains the rounding error of its mean.
     floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())
     rank = int((values > floor).sum())
     if rank < columns:

@@ -1,16 +1,16 @@
-"""The discrepancy between two conditional distributions of z given y, computed from Gram matrices. It compares their
-mean operators and their covariance operators.
+"""The discrepancy between two conditional distributions of z given y, computed from Gram matrices. The discrepancy
+compares the conditional mean operators and the conditional covariance operators.
 
-Kernels k of z and l of y have feature maps phi and psi. Take n pairs (z, y). Let K = k(z, z) and L = l(y, y) be the
-Gram matrices, e a ridge and H the centring matrix. The conditional mean operator and the conditional covariance
-operator are
+The kernels k of z and l of y have feature maps phi and psi. Take n pairs (z, y), and let Phi and Psi have the features
+of the pairs as columns. Let K = k(z, z) and L = l(y, y) be the Gram matrices, e a ridge and H the centring matrix. The
+conditional mean operator and the conditional covariance operator are
 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1.
 
-The moments C are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y
-is linear in y, and that the covariance of Z given Y = y is the same for all y. In the limit of many pairs and a ridge
-that goes to 0, the mean of Z given Y = y is U y, and the covariance is R.
+The moments C are about 0 in U and about the mean in R. Suppose that kernels are linear and that the mean of z given y
+is linear in y. Suppose also that the covariance of z given y is the same for all y. In the limit of many pairs and a
+ridge that goes to 0, this mean is U y, and this covariance is R.
 """
 
 import equinox as eqx
@@ -24,7 +24,7 @@ from lemmata.kernels import AbstractKernel, gram
 
 
 class ConditionalDiscrepancy(eqx.Module):
-    """Two squared distances between conditional distributions; the discrepancy is the root of their sum.
+    """Two squared distances between conditional distributions. The discrepancy is the square root of their sum.
 
     Args:
         mean: |U_s - U_t|² of the conditional mean operators, in the Hilbert-Schmidt norm.
@@ -36,9 +36,9 @@ class ConditionalDiscrepancy(eqx.Module):
 
     @property
     def value(self) -> Float[Array, ""]:
-        """The discrepancy, which is a metric on pairs of a mean operator and a covariance operator."""
+        """The discrepancy. It is a metric on pairs of a mean operator and a covariance operator."""
         squared = self.mean + self.covariance
-        none = squared <= 0  # if the root has no slope; the slope is 0 for equal distributions
+        none = squared <= 0  # the square root has no derivative at 0; its gradient is then set to 0
         return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))
 
 
@@ -48,12 +48,12 @@ def conditional_mean_distance(
     between: tuple[Float[Array, "n m"], Float[Array, "n m"]],
     ridge: float | Float[Array, ""],
 ) -> Float[Array, ""]:
-    """Return the squared distance of two conditional mean operators, from Gram matrices (K, L) of z and y.
+    """Return the squared distance of two conditional mean operators, computed from Gram matrices K of z and L of y.
 
         |U_s - U_t|² = tr(L_s A_s K_s A_s) + tr(L_t A_t K_t A_t) - 2 tr(L_ts A_s K_st A_t), A = (L + n e)^-1.
 
     Args:
-        source: K_s and L_s of the source.
+        source: K_s and L_s, the Gram matrices of z and y in the source.
         target: K_t and L_t of the target.
         between: K_st and L_st, the Gram matrices between source and target.
         ridge: e, above 0.
@@ -90,15 +90,16 @@ def conditional_covariance_distance(
 ) -> Float[Array, ""]:
     """Return the squared Bures distance of two conditional covariance operators.
 
-    It is
+    The squared distance is
 
         tr R_s + tr R_t - 2 tr (R_s^1/2 R_t R_s^1/2)^1/2,
 
-    where tr R = tr(H K H B)/n. The last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2, divided
-    by the square root of n m, where n and m are the numbers of rows of source and target.
+    where tr R = tr(H K H B)/n, H is the centring matrix and B = n e (H L H + n e)^-1. The last trace is the sum of the
+    singular values of B_s^1/2 H K_st H B_t^1/2, divided by the square root of n m. Here n and m are the numbers of rows
+    of source and target.
 
     Args:
-        source: K_s and L_s of the source.
+        source: K_s and L_s, the Gram matrices of z and y in the source.
         target: K_t and L_t of the target.
         between: K_st, the Gram matrix of z between source and target.
         ridge: e, above 0.
@@ -135,7 +136,7 @@ def _check_ridge(ridge: float | Float[Array, ""]) -> None:
 def _check_grams(
     source: tuple[Array, Array], target: tuple[Array, Array], between: tuple[Array, ...], ridge: float | Array
 ) -> None:
-    """Check Gram matrices and ridge, for both distances."""
+    """Check the Gram matrices and the ridge. Both distances use this function."""
     _check_ridge(ridge)
     for name, pair in (("source", source), ("target", target)):
         for letter, matrix in zip("KL", pair, strict=True):
@@ -157,7 +158,7 @@ def _centred(k: Float[Array, "n m"]) -> Float[Array, "n m"]:
 
 
 def _residual_root(gram_y: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, "n n"]:
-    """Return the square root of B = n e (H L H + n e)^-1."""
+    """Return the square root of B = n e (H L H + n e)^-1, where L is `gram_y` and e is the ridge."""
     values, vectors = jnp.linalg.eigh(_centred(gram_y))
     shift = len(gram_y) * ridge
     return (vectors * jnp.sqrt(shift / (jnp.maximum(values, 0.0) + shift))) @ vectors.T
@@ -170,16 +171,16 @@ def conditional_discrepancy(
     label_kernel: AbstractKernel,
     ridge: float = 0.05,
 ) -> ConditionalDiscrepancy:
-    """Return the distance of two conditional distributions of z given y, from samples (conditional operator
-    discrepancy).
+    """Return the conditional operator discrepancy, a distance of two conditional distributions of z given y, from
+    samples.
 
     Args:
         source: representations z and labels y of the source, one row for each example.
         target: representations and labels of the target.
         kernel: the kernel of z.
         label_kernel: the kernel of y.
-        ridge: e, above 0. A smaller ridge resolves more of the conditional distribution, but also more noise of the
-            sample.
+        ridge: e, above 0. A smaller ridge makes the distance sensitive to more of the conditional distribution, but
+            also to more noise of the sample.
 
     Returns:
         The two squared distances; `value` is the root of their sum.
@@ -191,8 +192,8 @@ def conditional_discrepancy(
 
     References:
         yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional
-        distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator by an amount that
-        depends on its own labels.
+        distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator, by an amount that
+            depends on the labels of its sample.
 
     Example:
         >>> import jax

@@ -1,4 +1,4 @@
-"""Samples of representations and labels from a source and a target, and pairs of domains with finitely many labels."""
+"""Samples of representations and labels from a source and a target. Some pairs of domains have finitely many labels."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -42,11 +42,13 @@ class ConditionalSamples(eqx.Module):
 
     @property
     def spread(self) -> float:
-        """A bound on the squared condition number of the labels' second moments plus the ridge."""
+        """An upper bound on the squared condition number of the labels' second-moment matrix plus the ridge."""
         return (1 + max(float(jnp.sum(y**2)) / len(y) for y in (self.y_s, self.y_t)) / self.ridge) ** 2
 
     def operator(self, target: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return U and R of one of the two samples from their moments, in coordinates."""
+        """Return the conditional mean operator U and the conditional covariance operator R of one sample, as matrices
+        computed from moments of z and y.
+        """
         z, y = (np.asarray(own) for own in ((self.z_t, self.y_t) if target else (self.z_s, self.y_s)))
         ridge = self.ridge * np.eye(y.shape[1])
         u = z.T @ y / len(y) @ np.linalg.inv(y.T @ y / len(y) + ridge)
@@ -56,10 +58,10 @@ class ConditionalSamples(eqx.Module):
 
 
 class ConditionalPairs(Population[ConditionalSamples]):
-    """Representations that are linear maps of normal labels with noise.
+    """Representations that are linear maps of normal labels plus noise.
 
     Args:
-        between: whether the target's conditional distribution is near that of the source.
+        between: whether the target's linear map is near that of the source; otherwise the two maps are independent.
     """
 
     between: bool = False
@@ -118,7 +120,8 @@ class ShiftedLabels(Population[ConditionalSamples]):
 
 
 class NormalConditionals(eqx.Module):
-    """In both domains, z is b y plus s times a standard normal number, and y is standard normal. Both have one column.
+    """Two domains in which y is standard normal, and z is b y plus s times a standard normal number. z and y have one
+    column.
 
     Args:
         slopes: b of source and target.
@@ -132,7 +135,7 @@ class NormalConditionals(eqx.Module):
 
     @property
     def residuals(self) -> Float[np.ndarray, " 2"]:
-        """R of the source and of the target."""
+        """The conditional variance R of z given y, with the ridge, in the source and in the target."""
         return self.noises**2 + self.slopes**2 * self.ridge / (1 + self.ridge)
 
     def draw(self, key: Key[Array, ""], rows: int) -> ConditionalSamples:
@@ -144,7 +147,7 @@ class NormalConditionals(eqx.Module):
 
 
 class SpreadPairs(Population[NormalConditionals]):
-    """Domains with random slopes. The target has the larger noise, and its slope may be larger, too."""
+    """Domains with random slopes. The target has the larger noise, and its slope is drawn from a wider range."""
 
     def settings(self) -> Space:
         wider = Real(2.5, 1.5, 4.0, "the target's noise", corners=(2.0, 3.0))
@@ -188,8 +191,8 @@ class LabelledDomains(eqx.Module):
         return (self.weight * self.means[domain] - self.labels) ** 2 + self.weight**2 * self.variances[domain]
 
     def moments(self, domain: int) -> Float[np.ndarray, "2 K"]:
-        """Return the means of z² and of z given each label. They are the conditional mean operator of the features z²,
-        z.
+        """Return the means of z² and of z given each label. These means form the conditional mean operator of the
+        features (z², z).
         """
         return np.stack([self.means[domain] ** 2 + self.variances[domain], self.means[domain]])
 
@@ -198,15 +201,16 @@ class DomainPairs(Population[LabelledDomains]):
     """Random source and target domains with finitely many labels.
 
     Args:
-        shift: what differs: the distribution of the labels, or the distribution of z given the labels.
+        shift: `"labels"` if only the distribution of the labels differs. Otherwise, only the distribution of z given
+            the labels differs.
     """
 
     shift: str = "labels"
     settings = Space(labels=Integer(4, 2, 12, "labels"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledDomains:
-        """Draw the worst case in half of the problems: errors at only one label, or moments that move in the direction
-        in which the loss changes most.
+        """Draw two random domains. Half of the problems are worst cases. In a worst case, errors occur at only one
+        label, or moments change in the direction in which the loss changes most.
         """
         rng, count = generator_of(key), setting["labels"]
         labels, worst = rng.normal(size=count), rng.random() < 0.5

@@ -1,4 +1,4 @@
-"""Compute how many random directions can be active at once before a linear readout or sparse decoding fails."""
+"""Compute the number of random directions that can be active before a linear readout or sparse decoding fails."""
 
 from typing import Any
 
@@ -11,26 +11,28 @@ _LEAST_VARIANCE = 1e-12
 
 def welch_floor(n: int, d: int) -> float:
     """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions. For some
-    n and d, no vectors attain the bound.
+    n and d, no set of vectors attains the bound.
     """
     return float(np.sqrt(max(n - d, 0) / (d * (n - 1))))
 
 
 def rankin_floor(n: int, d: int) -> float:
-    """Return a lower bound on the largest inner product of n unit vectors: -1/(n - 1) for n <= d + 1 (a simplex), else
-    0. For more than 2d vectors, the largest inner product is above 0.
+    """Return a lower bound on the largest inner product of n unit vectors in d dimensions. The bound is -1/(n - 1) for
+    n <= d + 1 (a simplex), and otherwise 0. For more than 2d vectors, the largest inner product is above 0.
     """
     return -1.0 / (n - 1) if n <= d + 1 else 0.0
 
 
 def usual_coherence(n: int, d: int) -> float:
-    """Return the median coherence that n random unit vectors would have if their pairs were independent."""
+    """Return the median coherence (largest absolute inner product) that n random unit vectors in d dimensions would
+    have if their pairs were independent.
+    """
     share = np.log(2.0) / (n * (n - 1) / 2)
     return float(np.sqrt(special.betainccinv(0.5, (d - 1) / 2, min(share, 1.0))))
 
 
 def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
-    """Return P(<u, x> > c |x|) for a random unit vector u in d dimensions and c >= 0. It is 0 for c >= 1.
+    """Return P(<u, x> > c |x|) for a random unit vector u in d dimensions and c >= 0. The probability is 0 for c >= 1.
 
     Args:
         c: the cosines.
@@ -40,15 +42,17 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
 
 
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
-    """Return how often a threshold of 1/2 on inner products misreads a sum of `active` out of n random directions.
+    """Return the approximate probability that a linear readout fails on a sum of `active` out of n random unit
+    directions.
 
-    With k active directions, the sum has a length of about sqrt(k). Without one of these directions, the length is
-    about sqrt(k - 1). The probability that a silent direction is read as active, or an active one as silent, is then
-    given by `cap_tail`.
+    The readout takes a direction as active if its inner product with the sum is above 1/2. With k active directions,
+    the sum has a length of about sqrt(k). Without one of these directions, the length is about sqrt(k - 1). `cap_tail`
+    then gives the probability that an inactive direction is read as active, and that an active direction is read as
+    inactive.
 
     Args:
         active: numbers of active directions.
-        n: how many directions there are.
+        n: the number of directions.
         d: the dimension of the directions.
     """
     k = np.asarray(active, float)
@@ -58,13 +62,14 @@ def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.n
 
 
 def statistical_dimension(k: int, n: int) -> tuple[float, float]:
-    """Return the number of measurements at which non-negative l1 decoding starts to succeed, and the variance that
-    sets the width of this transition.
+    """Return the number of measurements at which non-negative l1 decoding starts to succeed. Also return the variance
+    that determines the width of this transition.
 
-    Consider n codes, of which k are positive, and the cone of directions in which the sum of the codes does not rise.
-    The cone has the statistical dimension n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+² for
-    a standard normal g. Its intrinsic volumes have the variance Var dist² - 2 E dist². Here dist² is the squared
-    distance of a normal vector from t times the subdifferential.
+    Consider n codes, of which k are positive and the others 0. The descent cone contains the directions that keep the
+    codes non-negative and do not increase their sum. This cone has the statistical dimension n psi(k/n), where psi(r) =
+    min over t of r (1 + t²) + (1 - r) E(g - t)_+² for a standard normal g. The intrinsic volumes of the cone have the
+    variance Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t times the
+    subdifferential of the objective.
 
     Args:
         k: the number of positive codes.
@@ -81,7 +86,8 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
 
 
 def decoding_failure(k: int, n: int, d: int) -> float:
-    """Return how often non-negative l1 decoding misses k positive codes for n random directions in d dimensions.
+    """Return the approximate probability that non-negative l1 decoding does not recover k positive codes for n random
+    directions in d dimensions.
 
     Args:
         k: the number of positive codes.
@@ -95,11 +101,11 @@ def decoding_failure(k: int, n: int, d: int) -> float:
 
 
 def most_linear(n: int, d: int, failure: float) -> int:
-    """Return the largest number of active random directions at which a linear readout fails in at most the allowed
-    share of sets, or 0 if there is none.
+    """Return the largest number of active random directions at which a linear readout fails with at most the allowed
+    probability. Return 0 if there is no such number.
 
     Args:
-        n: how many directions there are.
+        n: the number of directions.
         d: the dimension of the directions.
         failure: the largest allowed share of failures.
     """
@@ -108,11 +114,11 @@ def most_linear(n: int, d: int, failure: float) -> int:
 
 
 def most_decoded(n: int, d: int, failure: float) -> int:
-    """Return the largest number of active random directions at which sparse decoding fails in at most the allowed
-    share of sets, or 0 if there is none.
+    """Return the largest number of active random directions at which sparse decoding fails with at most the allowed
+    probability. Return 0 if there is no such number.
 
     Args:
-        n: how many directions there are.
+        n: the number of directions.
         d: the dimension of the directions.
         failure: the largest allowed share of failures.
     """

@@ -1,4 +1,4 @@
-"""Try, on given directions, which sets of active directions can be read from their sum."""
+"""Test whether random sets of active directions can be recovered from the sum of the directions."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -6,9 +6,9 @@ from scipy import linalg
 
 from lemmata.core import one_blas_thread
 
-_BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
-_TIE = 1e-5  # within which of the threshold rounding decides
-_FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, if they are cheap
+_BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # inner product imposed on inactive directions, and the proof's bound
+_TIE = 1e-5  # inner products closer than this to the threshold 1/2 count as misread
+_FEW, _MORE = 15, 20_000  # linear systems per set: _FEW + _MORE / dimension
 _PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
 
 
@@ -16,8 +16,8 @@ def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draw
     """Draw random directions in random order. The first k entries of a row are a random set of k directions.
 
     Args:
-        n: how many directions there are.
-        most: how many directions are drawn in each row.
+        n: the number of all directions.
+        most: the number of directions that are drawn for each row.
         draws: the number of rows.
         seed: the random seed of the draws.
     """
@@ -26,7 +26,8 @@ def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draw
 
 
 def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return for each set whether a threshold of 1/2 on the inner products with the set's sum finds a different set.
+    """Return, for each set of active directions, whether the linear readout finds a different set. The readout takes a
+    direction as active if its inner product with the sum of the set is above 1/2.
 
     Args:
         unit: directions of length 1.
@@ -44,20 +45,20 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 
 
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return for each set whether the search failed to prove that non-negative l1 decoding recovers all positive codes
+    """Return, for each set, True if the search did not prove that non-negative l1 decoding recovers all positive codes
     on the set.
 
-    The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others. Then every other
-    nonnegative code with the same sum of directions has a larger sum of entries. If the active directions are
-    independent, y exists whenever all positive codes on the set are recovered uniquely. The search looks for the
-    shortest y. It exchanges, in blocks, the inequalities that hold with equality. It stops when all other inequalities
-    hold and the multipliers are positive.
+    The proof is a vector y with <u, y> = 1 for active directions u and <u, y> < 1 for all others. If y exists, every
+    other non-negative code with the same weighted sum of directions has a larger sum of entries. If the active
+    directions are independent, y exists whenever all positive codes on the set are recovered uniquely. The search looks
+    for the shortest y. In each step, it exchanges a block of the inequalities that hold with equality. It stops when
+    all other inequalities hold and the multipliers are positive.
 
     Args:
         unit: directions of length 1.
         sets: the sets of active directions.
     """
-    with one_blas_thread():  # for hundreds of systems of a few hundred unknowns
+    with one_blas_thread():  # one thread is faster for many small linear systems
         found = [_undecoded(unit, sets[start : start + _SEARCHES]) for start in range(0, len(sets), _SEARCHES)]
     return np.concatenate(found)
 
@@ -87,7 +88,7 @@ class _Search:
         self.solve()
 
     def _grow(self, new: np.ndarray) -> None:
-        """Add new directions to the matrix of inner products of all directions that were met so far."""
+        """Add new directions to `pool`, and to the matrix of inner products of all directions in `pool`."""
         rows = self.unit[new].astype(float)
         cross = rows @ self.rows.T
         self.gram = np.block([[self.gram, cross.T], [cross, rows @ rows.T]])
@@ -108,7 +109,7 @@ class _Search:
         target = np.where(np.arange(len(places)) < count, 1.0, _BELOW)
         try:
             weights = linalg.cho_solve(linalg.cho_factor(gram, check_finite=False), target, check_finite=False)
-        except linalg.LinAlgError:  # dependent directions
+        except linalg.LinAlgError:  # the directions are linearly dependent
             self.proved = False
             return
         self.vector, self.multipliers = weights @ self.rows[places], -weights[count:]
@@ -116,7 +117,12 @@ class _Search:
             self.proved = False
 
     def exchange(self, scores: np.ndarray) -> None:
-        """Exchange inequalities in blocks. If this does not help any more, use the method of Lawson and Hanson."""
+        """Exchange a block of inequalities. If exchanges no longer reduce the number of violations, use the method of
+        Lawson and Hanson.
+
+        Args:
+            scores: the inner product of each direction with `vector`.
+        """
         scores = scores.copy()
         scores[self.active] = -np.inf
         if scores.max() < _PROVED:
@@ -133,16 +139,16 @@ class _Search:
         room = self.unit.shape[1] - len(self.active) - len(kept)
         above = above[np.argsort(-scores[above], kind="stable")]
         if self.patience > 0:
-            # More equations than unknowns have no solution. If there are more, only the largest scores are used.
+            # More equations than unknowns have no solution. If there are too many, only the largest scores are used.
             self.met = np.concatenate([kept, above if len(above) <= room else above[: room // 2 + 1]])
             self.solve()
         elif len(below) or len(above):
             self._ascend(above[: max(min(_ADDED, room), 1)])
         else:
-            self.proved = False  # held inequalities are met at 1: rounding
+            self.proved = False  # rounding errors brought an inner product in `met` from _BELOW to nearly 1
 
     def _ascend(self, above: np.ndarray) -> None:
-        """Raise the dual value. New multipliers start at 0, and each step ends before a multiplier becomes
+        """Increase the dual objective. New multipliers start at 0, and each step ends before a multiplier becomes
         negative.
         """
         kept = self.multipliers > 0

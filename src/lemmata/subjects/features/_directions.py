@@ -1,5 +1,5 @@
-"""Directions of features from arrays, files and autoencoders, as unit vectors, one in each row, and their inner
-products.
+"""Directions of features, read from arrays, files and autoencoders, and their inner products. The directions are scaled
+to unit vectors, one in each row.
 """
 
 import dataclasses
@@ -17,21 +17,21 @@ from lemmata.errors import DataError, MissingFileError, SettingError, ShapeError
 from ._numbers import shown
 
 _LAYOUTS = ("auto", "rows", "columns")
-_UNIT = 2e-3  # by which lengths of normalised directions may differ from 1, also in half precision
-_SAME = 1e-5  # of 1 less the inner product of two directions that are one
+_UNIT = 2e-3  # largest difference from 1 of the length of a normalised direction, for half precision
+_SAME = 1e-5  # two directions are equal if their inner product is above 1 minus this number
 _SPANNED = 1e-6  # share of the mean eigenvalue above which a dimension counts
 _ROWS, _LARGEST = 1024, 4096
-_WEIGHTS = "sae_weights.safetensors"  # beside which SAELens saves other files
+_WEIGHTS = "sae_weights.safetensors"  # SAELens saves other files in the same folder
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Directions:
-    """Unit vectors, and how they were read.
+    """Unit vectors, and a description of their source.
 
     Args:
         unit: the unit vectors, one in each row.
         ratio: the length of the longest vector divided by the length of the shortest one, before scaling.
-        read: a description of what was read.
+        read: a description of the array that was read.
     """
 
     unit: Float[np.ndarray, "n d"]
@@ -41,13 +41,13 @@ class Directions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InnerProducts:
-    """Inner products of all pairs of directions.
+    """Statistics of the inner products of all pairs of directions.
 
     Args:
-        largest: the largest inner product, with its two directions.
-        smallest: the smallest inner product, with its two directions.
-        repeated: for each direction that repeats an earlier direction, the indices of the first equal direction and of
-            the repetition.
+        largest: the largest inner product, and the indices of its two directions.
+        smallest: the smallest inner product, and the indices of its two directions.
+        repeated: for each direction that equals an earlier direction, the index of the first such direction and the
+            index of the repetition.
         square: the mean squared inner product.
     """
 
@@ -67,8 +67,7 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
     Raises:
         SettingError: if the layout is unknown, or cannot be determined.
-        ShapeError, PrecisionError, DataError: unless the array is a matrix of finite numbers whose directions are not
-            0.
+        ShapeError, PrecisionError, DataError: if the array is not a matrix of finite numbers, or if a direction is 0.
     """
     if not isinstance(layout, str) or layout not in _LAYOUTS:
         raise SettingError("directions", found=shown(layout), rule='"auto", "rows" or "columns"')
@@ -90,8 +89,8 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
 
 def _found(decoder: Any, name: str) -> tuple[str, Any, int | None]:
-    """Return the name of the array, the array, and the dimension of the directions, which is None if no bias of the
-    decoder determines it.
+    """Return the name of the array, the array, and the dimension of the directions. The dimension is the length of
+    b_dec, or None if there is no b_dec.
     """
     if isinstance(decoder, str | os.PathLike):
         return _of_file(Path(decoder), name)
@@ -138,7 +137,7 @@ def _of_file(path: Path, name: str) -> tuple[str, Any, int | None]:
         with safe_open(path, framework="numpy") as file:
             arrays = {key: file.get_tensor(key) for key in file.keys() if key in (name, "b_dec")}  # noqa: SIM118
             missing = {} if name in arrays else dict.fromkeys(file.keys())
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:  # types that NumPy lacks
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:  # or types unknown to NumPy
         found = " ".join(str(error).split())[:80]
         raise file_error(error)(f"file {path}", found=found, rule="a safetensors file") from error
     return f"{name} in {path.name}", *_of_names(missing or arrays, name, f"file {path}")
@@ -158,13 +157,14 @@ def _in_folder(folder: Path) -> Path:
 def _floating(what: str, values: Any) -> Shaped[np.ndarray, "..."]:
     array = single_of(what, values)
     if array.dtype.kind in "fiub" and array.size:
-        return array  # entries that are not finite are named by their directions
+        return array  # `_scaled` checks for entries that are not finite, and names their directions
     return numbers_of(what, array)
 
 
 def _layout(what: str, array: np.ndarray, dimension: int | None) -> str:
-    """Decide whether rows or columns are the directions: by the bias, by lengths of 1, or because there are at least as
-    many rows as columns.
+    """Return "rows" or "columns", depending on which are the directions. Three rules are tried in turn. Directions have
+    the dimension of the bias. Directions have length 1, if only rows or only columns do. Directions are rows if there
+    are at least as many rows as columns.
     """
     n, d = array.shape
     if dimension is not None and dimension not in (n, d):
@@ -189,7 +189,9 @@ def _lengths(table: np.ndarray) -> np.ndarray:
 
 
 def _scaled(kind: str, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows scaled to length 1 in single precision, and their original lengths up to a common factor."""
+    """Return the rows scaled to length 1 in single precision, and the original lengths of the rows up to a common
+    factor.
+    """
     unit, lengths = np.empty(table.shape, np.float32), np.empty(len(table))
     scales = np.empty(len(table))
     for start in range(0, len(table), _ROWS):
@@ -216,7 +218,8 @@ def _refuse(kind: str, wrong: np.ndarray, found: str, rule: str) -> None:
 
 
 def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
-    """Find the largest and smallest inner product of two directions, and repeated directions, block by block.
+    """Find the largest and smallest inner product of two directions, their mean square, and repeated directions. The
+    inner products are computed in blocks of rows.
 
     Args:
         unit: directions of length 1, one in each row.
@@ -224,7 +227,7 @@ def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
     largest, smallest, repeated, squares = (-2.0, 0, 1), (2.0, 0, 1), dict[int, int](), 0.0
     for start in range(0, len(unit), _ROWS):
         block = unit[start : start + _ROWS] @ unit[start:].T
-        earlier = np.tril_indices(len(block))  # pairs in order, without the pair of a direction with itself
+        earlier = np.tril_indices(len(block))  # each pair is used once, without pairs of equal indices
         block[earlier] = 0.0
         squares += float(np.einsum("ij,ij->", block, block, dtype=float))
         block[earlier] = -2.0
@@ -248,15 +251,15 @@ def _value(pair: tuple[float, int, int]) -> float:
 
 
 def _exact(unit: np.ndarray, pair: tuple[float, int, int]) -> tuple[float, int, int]:
-    """Return the inner product of a pair in double precision."""
+    """Return a pair of directions with its inner product computed again in double precision."""
     one, other = unit[pair[1]].astype(float), unit[pair[2]].astype(float)
     cosine = one @ other / np.sqrt((one @ one) * (other @ other))
     return float(np.clip(cosine, -1.0, 1.0)), pair[1], pair[2]
 
 
 def span(unit: Float[np.ndarray, "n d"]) -> int | None:
-    """Return the dimension of the span of all directions. For matrices above 4096 x 4096, return None without
-    computing it.
+    """Return the dimension of the span of all directions. If there are more than 4096 directions in more than 4096
+    dimensions, return None without computing the span.
 
     Args:
         unit: directions of length 1, one in each row.

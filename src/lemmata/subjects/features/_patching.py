@@ -1,4 +1,4 @@
-"""The effects of restoring and of ablating sites of a model, one at a time and in sets."""
+"""The effects of restoring and ablating sites of a model (named activations), one at a time and in sets."""
 
 import dataclasses
 import math
@@ -17,34 +17,35 @@ from ._numbers import shown
 from ._runs import FunctionRuns, TorchRuns
 
 _CLAIMS = ("features.circuits.redundancy",)
-_MOST = 10  # sites of which all sets are tried
-_APART = 0.1  # share of the joint effect by which a sum of single effects counts as different
-_ROUNDING, _COMPILED = 1e-5, 1e-2  # share of the outputs by which two runs may differ
+_MOST = 10  # largest number of sites for which all sets are run
+_APART = 0.1  # a sum of single effects that differs by more than this share of the joint effect counts as different
+_ROUNDING, _COMPILED = 1e-5, 1e-2  # relative difference that is allowed between two runs, and for compiled code
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PatchingReport:
-    """Effects on a model's output of clean values in the corrupted run, and of corrupted values in the clean run.
+    """The effects on a model's output of restoring and of ablating sites.
 
-    All effects are in units of the output. They are the part of `clean` - `corrupt` that a site restores or removes.
-    If there are several rows, they are means over rows.
+    Restoring puts clean values into the corrupted run. Ablating puts corrupted values into the clean run. All effects
+    are in units of the output. An effect is the part of `clean` - `corrupt` that a site restores or removes. If there
+    are several rows, all outputs and effects are means over rows.
 
     Args:
         sites: the names of the sites.
         clean: the output on the clean input.
         corrupt: the output on the corrupted input.
-        restore: the effect of restoring each single site: the output of the corrupted run with the site's clean
-            values, minus the output of the corrupted run.
+        restore: the effect of restoring each single site: the output of the corrupted run with the site's clean values,
+            minus the output of the corrupted run.
         ablate: the effect of ablating each single site: the output of the clean run, minus the output of the clean run
             with the site's corrupted values.
         shapley: the effect of each site's clean values, averaged over all orders in which sites are restored. None if
-            not computed.
+            the values were not computed.
         restore_all: the effect of restoring all sites.
         ablate_all: the effect of ablating all sites.
         sets: the outputs of the corrupted run with clean values at each set of sites. The index of a set is the sum of
-            2^i over its sites i, and there is one column for each row. None if not computed.
-        intervals: confidence intervals for the means over rows, under "restore", "ablate" and "shapley". Empty for one
-            row.
+            2^i over its sites i. There is one column for each row of the input. None if the outputs were not computed.
+        intervals: confidence intervals for the means over rows, under "restore", "ablate" and "shapley". Empty if there
+            is only one row.
         rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
@@ -68,8 +69,8 @@ class PatchingReport:
 
     @property
     def gaps(self) -> tuple[float, float]:
-        """The joint effect minus the sum of single effects, for restoring and for ablating. It is 0 if effects add
-        up.
+        """The joint effect minus the sum of single effects, for restoring and for ablating. This difference is 0 if the
+        single effects add up to the joint effect.
         """
         return self.restore_all - float(self.restore.sum()), self.ablate_all - float(self.ablate.sum())
 
@@ -89,7 +90,7 @@ class PatchingReport:
 
     @property
     def reading(self) -> str:
-        """What the sums of single effects say, in words."""
+        """A sentence that compares the sums of single effects with the joint effects."""
         size = max(abs(self.restore_all), abs(self.ablate_all))
         if size <= _ROUNDING * max(abs(self.clean), abs(self.corrupt)):
             return "the sites together have no effect"
@@ -130,7 +131,7 @@ class PatchingReport:
 
 
 def _shown(value: float, scale: float) -> str:
-    """Return the value to three significant digits, or 0 if it is only a rounding error of the outputs."""
+    """Return the value as text with three significant digits. Return 0 if the value is only a rounding error."""
     text = f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):.3g}"
     return f" {text:>9}"
 
@@ -147,32 +148,32 @@ def patching_report(
 ) -> PatchingReport:
     """Patch activations at named sites, and return single effects, joint effects, and Shapley values.
 
-    Restoring a site puts its value of the clean run into the corrupted run. Ablating a site puts its value of the
-    corrupted run into the clean run. If several sites can replace each other, ablating one of them has no effect. If
-    several sites are all needed, restoring one of them has no effect. The Shapley value of a site accounts for both
-    cases. It is the effect of restoring the site, averaged over all orders in which the sites are restored. For s
-    sites, this takes 2^s runs.
+    A site is a named activation of the model. Restoring a site puts its value of the clean run into the corrupted run.
+    Ablating a site puts its value of the corrupted run into the clean run. If several sites can replace each other,
+    ablating only one of them has no effect. If several sites are all needed, restoring only one of them has no effect.
+    The Shapley value of a site accounts for both cases. The Shapley value is the effect of restoring the site, averaged
+    over all orders in which the sites are restored. For s sites, the Shapley values need 2^s runs.
 
-    A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
-    hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site). Call h =
-    site("name", h) in it for each value h that can be replaced, and continue with the returned value.
+    A PyTorch module runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
+    hooks are removed and the earlier mode is restored. A model in JAX or NumPy is a function model(x, site). In this
+    function, call h = site("name", h) for each value h that can be replaced, and continue with the returned value.
 
     Args:
         model: a torch.nn.Module, or a function model(x, site).
-        clean: an input on which the model shows the behaviour that you want to explain. For a module, a tuple holds
-            the arguments, and a dictionary the keyword arguments.
+        clean: an input on which the model shows the behaviour that you want to explain. For a module, a tuple contains
+            positional arguments, and a dictionary contains keyword arguments.
         corrupt: another input of the same shape, on which the model does not show this behaviour.
         sites: names of submodules, or the names that the function passes to `site`. At most 10 for Shapley values.
-        metric: a function of the model's output that returns a number, or one number for each row. None if the output
-            itself is such a number.
+        metric: a function of the model's output that returns a number, or one number for each row. None if the model
+            itself returns these numbers.
         shapley: whether to run all sets of sites and compute Shapley values.
         level: the confidence level of the intervals for means over several rows.
 
     Raises:
         UnknownNameError: if a site does not exist.
         SettingError: if the model, the metric or another setting is of the wrong kind, or if the model fails.
-        ShapeError, DataError: if the inputs differ in shape, an output is not finite, or two equal runs differ in
-            output.
+        ShapeError, DataError: if the inputs differ in shape, an output is not finite, or two runs on the same input
+            have different outputs.
 
     Example:
         >>> model = lambda x, site: max(site("one", x[0]), site("other", x[1]))
@@ -216,7 +217,7 @@ def patching_report(
             sets, worst, whole = None, corrupted(nowhere), corrupted(everywhere)
             restored = [corrupted(one(place)) for place in range(len(names))]
         _check_equal(best, cleaned(nowhere), worst, _ROUNDING)
-        if runs.first is not None and runs.first.shape == best.shape:  # compiled code keeps what was random in Python
+        if runs.first is not None and runs.first.shape == best.shape:  # a compiled run repeats Python's random numbers
             _check_equal(runs.first, best, worst, _COMPILED)
     return _report(names, best, worst, np.stack(restored) - worst, best - np.stack(ablated), whole - worst,
                    best - destroyed, sets, level)  # fmt: skip
@@ -253,7 +254,7 @@ def shapley_values(sets: Float[np.ndarray, "sets rows"]) -> Float[np.ndarray, "s
     """Return the Shapley values of s players from the value of each set of players.
 
     Args:
-        sets: the value of each set of players, at the index sum of 2^i over the players i of the set.
+        sets: the value of each set of players. The index of a set is the sum of 2^i over its players i.
     """
     count = len(sets).bit_length() - 1
     index = np.arange(len(sets))
@@ -277,7 +278,7 @@ def _report(
     intervals = {}
     if rows > 1:
         for name, own in effects.items():
-            unit = float(np.abs(own).max()) or 1.0  # squares of which are finite
+            unit = float(np.abs(own).max()) or 1.0  # divided by this unit, effects have finite squares
             reach = stats.t.ppf((1 + level) / 2, rows - 1) * unit * (own / unit).std(axis=1, ddof=1) / np.sqrt(rows)
             intervals[name] = np.stack([means[name] - reach, means[name] + reach], axis=1)
     apart, scale = float((best - worst).mean()), float(np.maximum(np.abs(best), np.abs(worst)).max())

@@ -1,4 +1,4 @@
-"""Find how many features of a dictionary can be active at once and still be read from their sum."""
+"""Find the number of features of a dictionary that can be active at once and still be recovered from their sum."""
 
 import dataclasses
 import math
@@ -31,25 +31,25 @@ _CLAIMS = (
     "features.stored_features.sparse_decoding",
 )
 _ONE_LENGTH, _MARGIN = 1.01, 0.1
-_STEPS, _FACTOR, _DOWN = 16, 1.1, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a tenth
+_STEPS, _FACTOR, _DOWN = 16, 1.1, 1.25  # the search starts with a factor of 1.1, and stops at a relative step of 1/16
 _ROUNDING = 1e-6  # rounding of inner products in single precision
-_LOOK = 10  # sets after which a number of active features may be excluded
+_LOOK = 10  # after this many sets, the search checks whether it can exclude a number of features
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Readout:
-    """How well one way of reading finds random sets of active features.
+    """The success of one readout (a method that finds the active features from their sum) on random sets of features.
 
     Args:
-        name: the name of this way of reading.
-        failure: the share of random sets that are not read correctly, tried on these directions.
+        name: the name of the readout.
+        failure: the share of random sets of these directions for which the readout fails.
         interval: Clopper and Pearson's interval for the probability of such a failure.
         predicted: the predicted share of failures for random directions.
-        most: the largest number of active features at which the share of failures was found to be at most the allowed
-            share.
-        most_interval: the range that contains this largest number, by the intervals of the numbers that were tried.
-        most_predicted: the predicted largest number for random directions.
-        certain: the largest number of active features at which the inner products alone prove that every set is read.
+        most: about the largest number of active features at which the share of failures is at most the allowed share.
+        most_interval: a range for this largest number, from the confidence intervals at the numbers that were tried.
+        most_predicted: the predicted value of `most` for random directions.
+        certain: the largest number of active features at which the inner products prove that the readout succeeds for
+            every set.
         tried: numbers of active features that were tried.
         shares: the share of failures at each of these numbers.
     """
@@ -68,25 +68,25 @@ class Readout:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Readability:
-    """The inner products of directions of features, and how many features can be active at once.
+    """The inner products of directions of features, and the number of features that can be active at once.
 
     Args:
-        read: the facts that were read from the decoder.
+        read: a description of the directions that were read from the decoder.
         directions: the number of directions.
         dimensions: the dimension of the space.
         span: the dimension of the span of the directions, which the lower bounds and predictions use.
-        active: the number of active features that you asked about.
+        active: the number of active features that the caller passed.
         coherence: the largest absolute inner product of two directions.
         pair: these two directions.
-        welch: a lower bound on the coherence of so many directions in this dimension.
-        usual: the coherence of random directions.
-        closest: the largest inner product, with its sign, and the two directions.
-        rankin: a lower bound on the largest inner product of so many directions in this dimension.
-        spread: the mean square of inner products, times the dimension: 1 for random directions.
-        repeated: for each direction that repeats an earlier direction, the indices of the first equal direction and of
-            the repetition.
+        welch: a lower bound on the coherence of any equally many directions in this dimension.
+        usual: the approximate median coherence of equally many random directions.
+        closest: the largest inner product (not its absolute value), and its two directions.
+        rankin: a lower bound on the largest inner product of any equally many directions in this dimension.
+        spread: the mean square of inner products, times the dimension. It is about 1 for random directions.
+        repeated: for each direction that equals an earlier direction, the index of the first such direction and the
+            index of the repetition.
         linear: the readout that takes a feature as active if its inner product with the sum is above 1/2.
-        sparse: decoding by non-negative codes with the smallest sum.
+        sparse: the readout that computes the non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
@@ -143,7 +143,7 @@ class Readability:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot failures against the number of active features with Altair. Points are numbers that were tried, and
+        """Plot the share of failures against the number of active features with Altair. Points are measured shares, and
         lines are predictions for random directions.
         """
         import altair as alt
@@ -180,13 +180,14 @@ def readable(
     level: float | int = 0.95,
     seed: int = 0,
 ) -> Readability:
-    """Find whether features with these directions can be read if several are active, and how many may be active.
+    """Estimate the number of features with given directions that can be active at once and recovered from their sum.
 
     The state is the sum of the directions of a random set of active features. A linear readout takes a feature as
-    active if the inner product with its direction is above 1/2. Sparse decoding computes, of all non-negative codes
-    that reproduce the state, those with the smallest sum. Both methods are tried on random sets of these directions.
-    Their failures are also predicted for equally many random directions in the same dimension. A set counts as decoded
-    if a dual vector proves that any positive codes on it are recovered.
+    active if the inner product of the state and the feature's direction is above 1/2. Sparse decoding computes, of all
+    non-negative codes that reproduce the state, those with the smallest sum. Both methods are tried on random sets of
+    these directions. The failures of both methods are also predicted for equally many random directions in the same
+    dimension. A set counts as decoded if a dual vector proves that sparse decoding recovers any positive codes on the
+    set.
 
     Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so the matrix of
     all pairs is never stored. The largest and the smallest product are computed again in double precision.
@@ -194,10 +195,10 @@ def readable(
     Args:
         decoder: directions as the rows of an array or tensor. It may also be a .safetensors file, a folder with one
             such file, or a mapping or an object with the array W_dec, as in SAELens.
-        active: how many features are active at once.
-        directions: "rows" or "columns". With "auto", three rules are tried in turn: a direction has as many entries as
-            b_dec; directions have length 1; directions are rows if there are at least as many rows as columns. If none
-            of the rules decides, pass "rows" or "columns".
+        active: the number of features that are active at once.
+        directions: "rows" or "columns". With "auto", three rules are tried in turn. Directions have as many entries as
+            b_dec. Directions have length 1. Directions are rows if there are at least as many rows as columns. If no
+            rule applies, pass "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
         draws: the number of random sets for the linear readout.
@@ -206,9 +207,9 @@ def readable(
         seed: the random seed of the sets.
 
     Raises:
-        SettingError: for invalid settings, or if the layout cannot be determined.
-        ShapeError, PrecisionError, DataError: unless the array is a matrix of finite numbers without zero directions.
-            The error lists the directions that are zero or not finite.
+        SettingError: if a setting is invalid, or if the layout cannot be determined.
+        ShapeError, PrecisionError, DataError: if the array is not a matrix of finite numbers, or if a direction is
+            zero. The error lists the directions that are zero or not finite.
         UnknownNameError: if the file, mapping or object does not have an array of this name.
 
     Example:
@@ -231,7 +232,7 @@ def readable(
     coherence = max(largest[0], -smallest[0])
     most = max(active, min(n, dimension))
     sets, fewer = (orderings(n, most, count, seed) for count in (draws, decodings))
-    free = rank == n  # independent directions: any codes are recovered
+    free = rank == n  # directions are linearly independent, so any codes are recovered
     by_linear = lambda k, some: misread(unit, sets[some, :k])
     by_sparse = lambda k, some: np.zeros(len(fewer[some]), bool) if free else undecoded(unit, fewer[some, :k])
     limits = allowed, level
@@ -263,7 +264,7 @@ def _readout(
     tried: dict[int, tuple[float, tuple[float, float]]] = {}
 
     def share(k: int) -> float:
-        """Return the share of failures at k. Stop early if the first sets already exclude k."""
+        """Return the share of failures with k active features. Stop early if the first sets already exclude k."""
         if k in tried:
             return tried[k][0]
         own, done = np.zeros(0, bool), 0
@@ -301,7 +302,7 @@ def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -
     low, high, k, factor = least, limit + 1, start, _FACTOR
     while high - low > max(1, low // _STEPS):
         low, high = (k, high) if holds(k) else (low, k)
-        if low == least or high > limit:  # no bracket yet: faster and faster
+        if low == least or high > limit:  # there is no bracket yet, so the step grows
             k = math.floor(high / factor) if high <= limit else math.ceil(low * factor)
             k, factor = min(max(k, low + 1), high - 1), factor**2
         else:
@@ -310,8 +311,8 @@ def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -
 
 
 def _certain_linear(largest: float, smallest: float, n: int) -> int:
-    """Return the largest k such that k times the largest inner product and -(k - 1) times the smallest one are both
-    below 1/2.
+    """Return the largest k such that k times the largest inner product and -(k - 1) times the smallest inner product
+    are both below 1/2.
     """
     silent = math.ceil(0.5 / (largest + _ROUNDING)) - 1 if largest > 0 else n
     missed = math.ceil(0.5 / (_ROUNDING - smallest)) if smallest < 0 else n

@@ -19,14 +19,14 @@ Metric = Callable[[Any], Any] | None
 
 
 def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
-    """Return the number that is compared, or one such number for each row.
+    """Return the model's output, or the metric of the output, as an array with one number for each row.
 
     Args:
         output: the output of the model.
         metric: a function of the output, or None.
 
     Raises:
-        SettingError: unless the value is a number, or one number for each row.
+        SettingError: if the value is not a number, or one number for each row.
         DataError: if a number is not finite, or too large for sums.
     """
     if metric is None and not hasattr(output, "shape") and not isinstance(output, int | float):
@@ -53,7 +53,7 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
         return call()
     except LemmataError:
         raise
-    except Exception as error:  # any error of a user's function
+    except Exception as error:  # a user's function may raise any error
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         raise SettingError(what, found=found, rule=rule) from error
 
@@ -92,10 +92,10 @@ class FunctionRuns:
     def __init__(self, model: Callable[..., Any], sites: tuple[str, ...], metric: Metric):
         self.model, self.sites, self.metric = model, sites, metric
         self._compiled: Any = jax.jit(self._masked)
-        self.first: np.ndarray | None = None  # the output of the first run, if later ones are compiled
+        self.first: np.ndarray | None = None  # the output of the first run, if later runs are compiled
 
     def record(self, x: Any) -> dict[str, Any]:
-        """Return the values at the sites.
+        """Run the function on an input, and return the value at each site.
 
         Args:
             x: the input.
@@ -123,18 +123,18 @@ class FunctionRuns:
             if name not in found:
                 raise _unknown(name, list(found))
         if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(found)):
-            self._compiled = None  # NumPy computes in double precision if JAX might not
+            self._compiled = None  # values of NumPy have double precision, which JAX might reduce
         if self.first is None and self._compiled is not None:
             self.first = value_of(output, self.metric)
         return {name: found[name] for name in self.sites}
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
-        """Return the compared number of a run in which the chosen sites take their values from another run.
+        """Return the output (or its metric) of a run in which the chosen sites take their values from another run.
 
         Args:
             x: the input.
             patch: the values of the other run.
-            chosen: which sites are replaced.
+            chosen: for each site, whether its value is replaced.
         """
         if self._compiled is not None:
             try:
@@ -164,7 +164,7 @@ class FunctionRuns:
             return call()
         except (LemmataError, *let):
             raise
-        except Exception as error:  # any error of a user's function
+        except Exception as error:  # a user's function may raise any error
             found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             raise SettingError("model", found=found, rule=rule) from error
 
@@ -191,7 +191,7 @@ def _check_shapes(name: str, one: list[tuple[int, ...]], two: list[tuple[int, ..
 
 
 class TorchRuns:
-    """Runs of a module of PyTorch in evaluation mode, with hooks on submodules until the context is left.
+    """Runs of a PyTorch module in evaluation mode. Submodules have hooks inside a `with` block, and none after it.
 
     Args:
         model: the module.
@@ -199,7 +199,7 @@ class TorchRuns:
         metric: a function of the output, or None.
 
     Raises:
-        SettingError, UnknownNameError: if a name is not a submodule, or if two names belong to one module.
+        SettingError, UnknownNameError: if a name is not a submodule, or if two names belong to the same module.
     """
 
     def __init__(self, model: Any, sites: tuple[str, ...], metric: Metric):
@@ -242,7 +242,7 @@ class TorchRuns:
         def hook(module: Any, given: Any, output: Any) -> Any:
             call = self._calls[name] = self._calls.get(name, -1) + 1
             if self._kept is not None:
-                self._kept.setdefault(name, []).append(_copied(output))  # which later layers may change in place
+                self._kept.setdefault(name, []).append(_copied(output))  # later layers may change it in place
             if name not in self._patch:
                 return None
             stored = self._patch[name]
@@ -260,7 +260,7 @@ class TorchRuns:
         )
 
     def record(self, x: Any) -> dict[str, Any]:
-        """Return the outputs of the sites, one for each call.
+        """Run the module on an input. Return a list for each site, with the output of each call of the site.
 
         Args:
             x: the input.
@@ -283,12 +283,12 @@ class TorchRuns:
         return kept
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
-        """Do the same as `FunctionRuns.run`.
+        """Return the output (or its metric) of a run in which the chosen sites take their values from another run.
 
         Args:
             x: the input.
             patch: the values of the other run.
-            chosen: which sites are replaced.
+            chosen: for each site, whether its value is replaced.
         """
         taken = {name: patch[name] for name, own in zip(self.sites, chosen, strict=True) if own}
         output = self._output(x, taken)
@@ -298,7 +298,7 @@ class TorchRuns:
         return value_of(output, self.metric)
 
     def _output(self, x: Any, patch: dict[str, list[Any]]) -> Any:
-        import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
+        import torch  # the user's module needs torch  # pyright: ignore[reportMissingImports]
 
         self._patch, self._calls = patch, {}
         given, named = self._inputs(x)

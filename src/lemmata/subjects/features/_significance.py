@@ -1,4 +1,4 @@
-"""Compute how surprising the AUC of a feature is if the feature was chosen as the best of many."""
+"""Compute the p-value of the AUC of a feature that was chosen as the best of many features."""
 
 import dataclasses
 import math
@@ -13,8 +13,8 @@ from lemmata.answers import Condition, inside, probability, whole
 from lemmata.printable import preformatted
 
 _CLAIMS = ("features.evidence.best_of_many",)
-_EXACT = 4000  # pairs up to which the distribution is enumerated
-_TERMS = 100_000  # examples of the rarer kind up to which the saddlepoint is computed
+_EXACT = 4000  # largest number of pairs for which the exact distribution is computed
+_TERMS = 100_000  # largest number of examples of the rarer kind for which the saddlepoint approximation is used
 _INK, _BLUE, _RED = "#7b828c", "#3b6fb6", "#c2562d"
 
 
@@ -26,9 +26,9 @@ class FeatureSignificance:
         auc: the probability that the feature is larger at a positive example than at a negative example.
         features: the number of compared features.
         positives, negatives: the number of examples of each kind.
-        alone: the p-value of one feature that was chosen beforehand. It is the probability that an unrelated feature
+        alone: the p-value of one feature that was chosen beforehand. This is the probability that an unrelated feature
             has at least this AUC.
-        p_value: the p-value of the best of independent features, 1 - (1 - alone)^features.
+        p_value: the p-value if this feature is the best of independent features: 1 - (1 - alone)^features.
         bound: `features` times `alone`, an upper bound on the p-value for features that depend on each other in any
             way.
         expected: the mean of the largest AUC among equally many independent features that are unrelated to the concept.
@@ -73,9 +73,7 @@ class FeatureSignificance:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the p-value of the best of all features against its AUC, with this feature marked, as an Altair
-        chart.
-        """
+        """Return an Altair chart of the p-value against the AUC of the best of all features. This feature is marked."""
         import altair as alt
 
         tail, pairs = _tail(self.positives, self.negatives), self.positives * self.negatives
@@ -102,7 +100,7 @@ def feature_significance(
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative example. Ties count
             1/2.
-        features: how many features were compared.
+        features: the number of features that were compared.
         positives: the number of examples of the concept.
         negatives: the number of other examples.
         level: the significance level.
@@ -133,7 +131,9 @@ def feature_significance(
 
 
 def _count(auc: float, pairs: int) -> int:
-    """Return the largest number of ordered pairs that fits the AUC, which may be rounded to single precision."""
+    """Return the largest number of correctly ordered pairs that agrees with the AUC. The AUC may be rounded to single
+    precision.
+    """
     return min(math.floor(auc * pairs + min(1e-6 + 1e-7 * auc * pairs, 0.25)), pairs)
 
 
@@ -142,8 +142,8 @@ def _best(alone: float, features: int) -> float:
 
 
 def _tail(n1: int, n0: int) -> Callable[[int], float]:
-    """Return the function P(U >= u) of Mann and Whitney's statistic U without ties. It is exact for few pairs, and
-    approximate otherwise.
+    """Return the function P(U >= u) of u, for Mann and Whitney's statistic U without ties. The function is exact up to
+    4000 pairs, and approximate for more pairs.
     """
     if n1 * n0 <= _EXACT:
         upper = np.cumsum(_distribution(n1, n0)[::-1])[::-1]
@@ -155,11 +155,11 @@ def _tail(n1: int, n0: int) -> Callable[[int], float]:
 
 
 def _distribution(n1: int, n0: int) -> np.ndarray:
-    """Return the probabilities of 0, 1, ..., n1 n0 ordered pairs. The recursion removes the largest value, which
-    belongs to an example of one kind or of the other kind.
+    """Return the probabilities of 0, 1, ..., n1 n0 ordered pairs. The recursion conditions on the largest value, which
+    belongs to a positive or a negative example.
     """
     few, many = sorted((n1, n0))
-    rows = [np.ones(1) for _ in range(many + 1)]  # no value of the first kind
+    rows = [np.ones(1) for _ in range(many + 1)]  # the distribution without examples of the rarer kind
     for i in range(1, few + 1):
         new = [np.ones(1)]
         for j in range(1, many + 1):
@@ -172,8 +172,8 @@ def _distribution(n1: int, n0: int) -> np.ndarray:
 
 
 def _saddlepoint(u: int, few: int, many: int) -> float:
-    """Return Lugannani and Rice's tail probability for whole numbers, from the generating function of Mann and
-    Whitney's statistic.
+    """Return P(U >= u) for Mann and Whitney's statistic U by the saddlepoint formula of Lugannani and Rice for whole
+    numbers.
     """
     if u <= 0:
         return 1.0
@@ -207,7 +207,9 @@ def _saddlepoint(u: int, few: int, many: int) -> float:
 
 
 def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
-    """Return the mean of the largest AUC, by summation if the tail is exact, and else by a normal approximation."""
+    """Return the mean of the largest AUC of m features, by a sum if the tail is exact, and else by a normal
+    approximation.
+    """
     if n1 * n0 <= _EXACT:
         return float(np.mean([_best(tail(u), m) for u in range(1, n1 * n0 + 1)]))
     deviation = math.sqrt((float(n1) + n0 + 1) / (12 * float(n1) * n0))
@@ -219,7 +221,9 @@ def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
 
 
 def _needed(tail: Callable[[int], float], m: int, pairs: int, level: float) -> float | None:
-    """Return the least AUC whose bound is at most the level."""
+    """Return the least AUC for which m times the tail probability is at most the level, or None if no AUC has this
+    property.
+    """
     low, high = 0, pairs
     if m * tail(pairs) > level:
         return None

@@ -1,4 +1,4 @@
-"""Find which features the toy model of superposition stores in few dimensions, and in which directions."""
+"""Find the features that the toy model of superposition stores in few dimensions, and their directions."""
 
 import dataclasses
 from collections.abc import Callable
@@ -29,31 +29,30 @@ Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Superposition:
-    """The best weights that were found for y = ReLU(W'W x + b).
+    """The best weights that were found for the model y = ReLU(W'W x + b) with n features and m dimensions.
 
     Args:
-        phase: "superposition" if more features than dimensions are stored. If at most as many are stored, it is
-            "dedicated" if they are orthogonal and "shared" if they are not. It is "nothing stored" if no feature is
-            stored.
+        phase: "superposition" if more features than dimensions are stored. If at most m features are stored, the phase
+            is "dedicated" if no pair of them is in `edges`, and otherwise "shared". If no feature is stored, the phase
+            is "nothing stored".
         weights: W, one column for each feature.
         biases: b.
-        loss: the weighted squared error of the model.
-        loss_without: the least loss without superposition, where each of the m most important features has its own
+        loss: the mean squared error of the model, weighted by importance.
+        loss_without: the least loss without superposition; then each of the m most important features has its own
             dimension.
-        sizes: |W_i|² for each feature i. It is near 1 for a stored feature and near 0 for a feature that is not
-            stored.
+        sizes: |W_i|² for each feature i. It is near 1 for a stored feature and near 0 for a feature that is not stored.
         stored: the features of size above 1/2.
         per_dimension: |W|²/m, the stored features per dimension.
         interference: the matrix of W_i'W_j, with 0 on the diagonal.
         edges: pairs of stored features whose directions have a cosine above 0.1 in absolute value, with this cosine.
-            The largest come first.
-        sufficient: for two features in one dimension, the frequency up to which storing both as an antipodal pair is
-            proved to be better than storing one. None otherwise.
-        boundary: for two features in one dimension, two frequencies. At the first, weights near an antipodal pair were
-            found to be better. At the second, the next larger frequency that was tried, no such weights were found.
-            None otherwise, or if the ratio of the importances is below 0.01.
+            The pairs with the largest absolute cosines come first.
+        sufficient: a frequency of the features, for two features in one dimension. Up to this frequency, storing both
+            features as an antipodal pair is proved to be better than storing one feature. None for other sizes.
+        boundary: two frequencies, for two features in one dimension. At the first, a search found weights near an
+            antipodal pair that are better than storing one feature. At the second, which is larger by 1e-4, the search
+            found no such weights. None for other sizes, and if the ratio of the importances is below 0.01.
         exact: whether the loss is exact. Otherwise it is a mean over random rows.
-        starts: how many starts ended within 1 % of the least loss, and the number of starts.
+        starts: the number of starts that ended within 1 % of the least loss, and the number of all starts.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -119,19 +118,20 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
 
     Each feature is uniform on [0, 1] with probability `density`, and 0 otherwise. The loss is the mean of the sum of
     importance_i (x_i - y_i)². For two features in one dimension the loss is exact. Otherwise weights are fitted to 2500
-    random rows in which some feature is active, and the loss is a mean over 20,000 other rows. The least loss from
-    several starts need not be the global minimum.
+    random rows in which some feature is active, and the loss is a mean over 20,000 other rows. The result is the least
+    loss from several starts, which may be above the global minimum.
 
     Args:
         n: the number of features, at most 64.
         m: the number of dimensions, below n.
         density: the probability that a feature is active.
-        importance: one number for each feature, or the ratio of the importances of a feature and the previous feature.
+        importance: one number for each feature, or one number r. With r, the importance of each feature is r times that
+            of the previous feature.
         seed: the random seed of the starts and rows.
 
     Raises:
-        SettingError: if counts are not whole numbers or do not fit each other, the density is outside (0, 1], or an
-            importance is not positive.
+        SettingError: if n or m is not a whole number, n is above 64, m is not below n, or the density is outside [1e-6,
+            1]. It is also raised if an importance is not positive, or if one is more than 1e9 times another.
         ShapeError: if there is not one importance for each feature.
 
     Example:
@@ -193,7 +193,7 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
 def _importances(importance: Any, n: int) -> np.ndarray:
     given = numbers_of("importance", importance).astype(float)
     if given.ndim == 0:
-        with np.errstate(all="ignore"):  # what overflows is refused below
+        with np.errstate(all="ignore"):  # numbers that overflow raise an error below
             given = float(given) ** np.arange(n)
     if given.shape != (n,):
         raise ShapeError(
@@ -208,7 +208,7 @@ def _importances(importance: Any, n: int) -> np.ndarray:
 
 
 def _exact(weight: np.ndarray, p: float) -> Loss:
-    """Return the loss function of two features, of which the more important has the weight 1."""
+    """Return the exact loss function of two features in one dimension. The more important feature has the weight 1."""
     swap = weight[0] < weight[1]
     order = np.array([1, 0, 3, 2]) if swap else np.arange(4)
 
@@ -220,12 +220,12 @@ def _exact(weight: np.ndarray, p: float) -> Loss:
 
 
 def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, count: int = _ROWS) -> Loss:
-    """Return the loss function as a mean over random rows with an active feature, plus the exact part of rows without
+    """Return the loss function as a mean over random rows with an active feature, plus the exact loss of rows without
     an active feature.
     """
     n = len(weight)
     silent = (1 - p) ** n
-    # first the number of active features, given that there are some; then which features these are
+    # draw the first active feature, given that there is one, and then independently whether later features are active
     first = np.minimum(np.floor(np.log1p(-rng.random(count) * (1 - silent)) / np.log1p(-min(p, 1 - 1e-12))), n - 1)
     place = np.arange(n)
     active = np.where(place > first[:, None], rng.random((count, n)) < p, place == first[:, None])
@@ -247,7 +247,7 @@ def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, cou
 
 
 def _least(loss: Loss, n: int, m: int, rng: np.random.Generator, two: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the losses at the ends of all descents, and the weights at the best end."""
+    """Return the losses at the end of each descent, and the weights and biases with the least loss."""
     starts = [np.concatenate([rng.normal(size=n * m) / np.sqrt(m), np.zeros(n)]) for _ in range(_STARTS)]
     if two:
         starts += [np.array(own, float) for own in ((1, -1, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0))]

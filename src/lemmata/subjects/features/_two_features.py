@@ -4,14 +4,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize
 
-_GAIN = 1e-10  # share of the loss that rounding does not explain
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2)  # exact up to degree 3, which the pieces have
+_GAIN = 1e-10  # a loss is smaller if the difference exceeds this number, which is above rounding errors
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2)  # exact for polynomials up to degree 3, such as the pieces
 _NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
 
 
 def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return quadrature nodes and weights between the kinks, row by row. The variable is uniform on [0, 1] with
-    probability p, and 0 otherwise.
+    """Return quadrature nodes and weights for a variable that is uniform on [0, 1] with probability p, and 0 otherwise.
+    Each row has its own kinks, and the nodes lie between them.
     """
     ends = np.sort(np.clip(kinks, 0.0, 1.0), axis=1)
     ends = np.concatenate([np.zeros((len(ends), 1)), ends, np.ones((len(ends), 1))], axis=1)
@@ -55,10 +55,10 @@ def two_feature_loss(weights: Float[np.ndarray, " 4"], p: float, r: float) -> tu
 
 
 def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, np.ndarray]:
-    """Descend to a local minimum. Return its loss and weights.
+    """Descend from `start` to a local minimum of the loss. Return the loss and the weights of this minimum.
 
     Args:
-        start: weights to start from.
+        start: the numbers w_1, w_2, b_1, b_2 at which the descent starts.
         p: the probability that a feature is active.
         r: the importance of the second feature.
     """
@@ -67,7 +67,8 @@ def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, 
 
 
 def one_feature_loss(p: float, r: float) -> float:
-    """Return the least loss of a model that stores only the first feature: r times the variance of the second feature.
+    """Return the least loss of a model that stores only the first feature. This loss is r times the variance of the
+    second feature.
 
     Args:
         p: the probability that a feature is active.

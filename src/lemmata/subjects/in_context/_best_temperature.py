@@ -1,4 +1,4 @@
-"""The best temperature of a product by logistic functions in finite precision, and the error at this temperature."""
+"""The best temperature for products computed with logistic functions in finite precision, and the error there."""
 
 from typing import Any
 
@@ -10,7 +10,9 @@ PRECISIONS = (jnp.bfloat16, jnp.float32, jnp.float64)
 
 
 def best_temperature(size: float | Array, dtype: Any) -> Array:
-    """Return the tau that minimises truncation plus rounding, size³/(12 tau²) + eps tau; it is (size³/(6 eps))^(1/3).
+    """Return the temperature tau = (size³/(6 eps))^(1/3), which minimises the error size³/(12 tau²) + eps tau.
+
+    The first term of the error is truncation, the second is rounding.
 
     Args:
         size: the size |x| of the product.
@@ -35,15 +37,15 @@ def least_error(size: float | Array, dtype: Any) -> Array:
 
 
 def rounded_product(x: Float[Array, "*s"], temperature: Float[Array, ""], dtype: Any) -> Float[Array, "*s"]:
-    """Return 4 tau (sigma(x/tau) - 1/2) as float64, with every intermediate number rounded to the type.
+    """Return 4 tau (sigma(x/tau) - 1/2) as float64. Each intermediate number is rounded to the type `dtype`.
 
     Args:
         x: the numbers x, which the result approximates.
         temperature: tau.
-        dtype: the type.
+        dtype: the floating-point type.
     """
     kind = jnp.finfo(dtype)
-    # Compilers may compute with more digits than a type has, unless they are told to drop them.
+    # A compiler may keep more digits than the type has, unless the code reduces the precision explicitly.
     store = lambda values: jax.lax.reduce_precision(values, kind.nexp, kind.nmant)
     tau = store(temperature.astype(dtype))
     mass = store(jax.nn.sigmoid(store(store(x.astype(dtype)) / tau)))

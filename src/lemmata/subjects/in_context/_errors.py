@@ -1,4 +1,4 @@
-"""The errors of the steps of a forward pass, and the temperature at which these errors are small."""
+"""The errors of the steps of a transformer's forward pass, and the temperature at which these errors are small."""
 
 import equinox as eqx
 import jax
@@ -14,7 +14,8 @@ from ._passes import exact_update, inexact_update, path_of
 
 
 def query_gaps(prompt: Prompt) -> Array:
-    """Return |y^ - phi^T rho| of the query before each step, which is 0 before the first step.
+    """Return |y^ - phi^T rho| before each step, for the query's prediction y^ and features phi. It is 0 before the
+    first step.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -24,7 +25,9 @@ def query_gaps(prompt: Prompt) -> Array:
 
 
 def powers_at_tokens(prompt: Prompt, power: int) -> Array:
-    """Return sum |y_i|^power + sum |phi_i^T rho|^power + |y^|^power, over all N + 1 tokens, before each step.
+    """Return sum |y_i|^power + sum |phi_i^T rho|^power + |y^|^power over all N + 1 tokens, before each step.
+
+    y^ is the query's prediction, and phi_i are the features of token i.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -38,7 +41,8 @@ def powers_at_tokens(prompt: Prompt, power: int) -> Array:
 
 
 def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
-    """Return the updates of equations (118) and (108) at the rho before each step; the first rho is 0.
+    """Return the updates of equations (118) and (108), computed from the coefficients rho before each step. The first
+    rho is 0.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -48,13 +52,13 @@ def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
 
 
 def cancellation(prompt: Prompt, bound: Array) -> Array:
-    """Return the largest |rho| or |y|, divided by the bound, because terms of this size cancel up to third order."""
+    """Return the largest |rho| or |y|, divided by the bound. Terms of this size cancel up to third order."""
     rho, _ = path_of(prompt)
     return jnp.maximum(jnp.abs(rho).max(), jnp.abs(prompt.y).max()) / jnp.maximum(bound, 1e-12)
 
 
 def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
-    """Return e_t = rho_t - ST(rho_{t-1} + exact gradient step), t = 1, ..., T, where ST is the soft threshold.
+    """Return e_t = rho_t - ST(rho_{t-1} + exact gradient step) for t = 1, ..., T. Here ST is soft thresholding.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -94,7 +98,7 @@ def gap_allowed(prompt: Prompt) -> Array:
 
 
 def at_temperature(prompt: Prompt, temperature: Array) -> Prompt:
-    """Return the prompt and its transformer with another temperature.
+    """Return the prompt with the given temperature in its transformer.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -113,7 +117,9 @@ def value_at_the_end(prompt: Prompt) -> Array:
 
 
 def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
-    """Return max |e_t|_1, max |rho_t|_1 and (phi^T rho_T - y^)² of the pass at another temperature.
+    """Return max |e_t|_1, max |rho_t|_1 and (phi^T rho_T - y^)² of the forward pass at the given temperature.
+
+    e_t is the error of step t, rho_t are the coefficients, and phi and y^ are the query's features and prediction.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -126,11 +132,11 @@ def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
 
 
 def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
-    """Return the least temperature of the ladder such that the three bounds of Lemma 7 and (59b) hold from there on.
+    """Return the least temperature of the ladder at which, and above which, the three bounds of Lemma 7 and (59b) hold.
 
     Args:
         prompt: examples, the query and a transformer.
-        ladder: increasing temperatures to try; if even the last is too low, the result is infinite.
+        ladder: increasing temperatures to try. If even the last temperature is too low, the result is infinite.
     """
     allowed = jnp.stack([error_allowed(prompt), norm_allowed(prompt), gap_allowed(prompt)])
     held = jax.vmap(lambda tau: jnp.all(found_at(prompt, tau) <= allowed))(ladder)

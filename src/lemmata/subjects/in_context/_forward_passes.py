@@ -18,7 +18,7 @@ _drawn = eqx.filter_jit(sampled_prompt)
 
 
 def sizes_of(prompt: Prompt) -> tuple[int, int, int]:
-    """Return n, N and L: the numbers of features (without the constant), of examples, and of layers.
+    """Return n, N and L, the numbers of features (without the constant feature), of examples, and of layers.
 
     Args:
         prompt: examples and a transformer.
@@ -27,7 +27,9 @@ def sizes_of(prompt: Prompt) -> tuple[int, int, int]:
 
 
 def discrepancy(prompt: Prompt) -> Array:
-    """Return the largest |phi(x)^T rho* - f(x)| over the inputs of the prompt, which is at most eps_dis.
+    """Return the largest |phi(x)^T rho* - f(x)| over the inputs of the prompt. It is at most eps_dis.
+
+    f is the function, phi are the features, and rho* are the coefficients that represent f.
 
     Args:
         prompt: examples, queries, a function and the features of its class.
@@ -38,7 +40,7 @@ def discrepancy(prompt: Prompt) -> Array:
 
 
 def penalty_asked(prompt: Prompt) -> Array:
-    """Return sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, with `discrepancy` as eps_dis.
+    """Return sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, where `discrepancy` gives eps_dis.
 
     Args:
         prompt: examples and a transformer.
@@ -48,11 +50,11 @@ def penalty_asked(prompt: Prompt) -> Array:
 
 
 def reachable(dtype: Any, number: int, layers: int) -> int:
-    """Return the largest N at which the temperature of Lemma 7 does not round all targets away, or 0.
+    """Return the largest number N of examples at which rounding does not remove all targets, or 0 if there is none.
 
-    At |z| <= eps/2, a logistic function is rounded to 1/2. Targets y of size up to C_F enter this function as eta y /
-    tau. Here eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F. So the targets are not rounded away if N (N + n) n²
-    (L + n)(n + 1) is below 1/eps.
+    The temperature is that of Lemma 7. At |z| <= eps/2, the logistic function of z is rounded to 1/2. Targets y of size
+    up to C_F enter this function as z = eta y / tau. Here eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F. So some
+    targets remain if N (N + n) n² (L + n)(n + 1) is below 1/eps.
 
     Args:
         dtype: the type of the computation; eps is the distance from 1 to the next number.
@@ -72,7 +74,7 @@ def reachable(dtype: Any, number: int, layers: int) -> int:
 
 
 def features_are_fractions(prompt: Prompt) -> Hypothesis:
-    """Check that all features are between 0 and 1.
+    """Return the hypothesis that all features are between 0 and 1.
 
     Args:
         prompt: examples and a transformer.
@@ -81,7 +83,7 @@ def features_are_fractions(prompt: Prompt) -> Hypothesis:
 
 
 class DensePasses(Population[Prompt]):
-    """Bumps in two dimensions and a transformer with concrete weights, whose matrices can be written down.
+    """Prompts with bump functions in two dimensions, and a transformer whose weight matrices are given explicitly.
 
     Attributes:
         layers: the default number of layers L.
@@ -118,7 +120,8 @@ class DensePasses(Population[Prompt]):
 
 
 class ForwardPasses(Population[Prompt]):
-    """A random function of a random class, noise of standard deviation 1/10, and the transformer's own numbers.
+    """Prompts with a random function of a random class, noise of standard deviation 1/10, and a transformer for this
+    class.
 
     Attributes:
         layers: the default number of layers L.
@@ -126,7 +129,8 @@ class ForwardPasses(Population[Prompt]):
         of_inputs: if positive, lambda is this factor times `penalty_asked` instead.
         of_theory: if positive, lambda is this factor times `penalty_of_theory` instead.
         temperature: the temperature tau; 0 means the temperature that the construction requires.
-        unreached: use only sizes at which the temperature of the construction rounds all targets away in float32.
+        unreached: if true, use only sizes at which float32 rounds all targets away at the temperature of the
+            construction.
         families: the classes of functions for the extra settings. If empty, all classes are used.
     """
 
@@ -197,10 +201,11 @@ class ForwardPasses(Population[Prompt]):
 
 
 class MomentumPasses(Population[Prompt]):
-    """The accelerated transformer of 17 layers at the temperature 10^9, at which truncation is below rounding.
+    """The accelerated transformer of 17 layers at the temperature 10^9. At this temperature, truncation errors are
+    below rounding errors.
 
-    The extra settings do not have a smaller penalty or more features, because the objective would then be flatter.
-    With a flatter objective, rates at a few depths would differ from the rates along the whole path.
+    The extra settings do not have a smaller penalty or more features, because the objective would then be flatter. With
+    a flatter objective, convergence rates at a few depths would differ from the rates along the whole path.
 
     Attributes:
         penalty, n: the default penalty lambda and the default number of features.
@@ -232,6 +237,6 @@ class MomentumPasses(Population[Prompt]):
         )
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Check that the step is short enough, since lambda_max(Phi^T Phi)/N is at most the largest |phi_i|²."""
+        """Return the hypothesis that the step is short enough. lambda_max(Phi^T Phi)/N is at most max |phi_i|²."""
         curvature = 2 * problem.model.step * jnp.max(jnp.sum(problem.prompt**2, axis=1))
         return [Hypothesis("the step is at most 1/(2 lambda_max)", curvature, "<=", 1 + 1e-12, "2 eta |phi|²")]

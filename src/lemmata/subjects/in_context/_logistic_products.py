@@ -1,4 +1,4 @@
-"""Numbers that a logistic function should approximate, and how they are drawn."""
+"""Random numbers that a logistic function approximates, as in a product of a transformer."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,9 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class Products(eqx.Module):
-    """Numbers x that a logistic function should approximate, and its temperature tau."""
+    """Numbers x that 4 tau (sigma(x/tau) - 1/2) approximates, where sigma is the logistic function and tau the
+    temperature.
+    """
 
     x: Float[Array, " s"]
     tau: Float[Array, ""]
@@ -20,7 +22,7 @@ def _positive(problem: Products) -> Hypothesis:
 
 
 class ProductsAroundTau(Population[Products]):
-    """64 numbers of size tau/100 to 10 tau with either sign; the logarithms of their sizes are uniform."""
+    """64 numbers of size tau/100 to 10 tau with alternating signs. The logarithms of their sizes are uniform."""
 
     free = ("x",)
     settings = Space(tau=Real(3.0, 0.01, 1e3, "temperature", corners=(0.01, 1e3)))
@@ -35,7 +37,7 @@ class ProductsAroundTau(Population[Products]):
 
 
 class UniformProducts(Population[Products]):
-    """Numbers that are uniform between `low` and 1. The temperature is 1; scaling claims set it themselves.
+    """Numbers that are uniform between `low` and 1. The temperature is 1. Claims about scaling use other temperatures.
 
     Attributes:
         low: the lower end of the numbers.

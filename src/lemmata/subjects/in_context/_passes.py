@@ -1,4 +1,4 @@
-"""Forward passes of the in-context transformer with its matrices, and the intended contents of its token rows."""
+"""Forward passes of the in-context transformer with its weight matrices, and the intended contents of the tokens."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from lemmata.subjects.in_context._forward_passes import sizes_of
 
 
 def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D T"]:
-    """Return the tokens H(0), ..., H(L) that the D x D matrices give for the first query.
+    """Return the tokens H(0), ..., H(L) for the first query, computed with the D x D weight matrices.
 
     Args:
         prompt: examples, queries and a transformer with concrete weights.
@@ -22,7 +22,8 @@ def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D
 
 @eqx.filter_jit
 def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
-    """Return the intended tokens H(0), ..., H(L): features, proximal steps and predictions, in equal columns.
+    """Return the intended tokens H(0), ..., H(L), which contain features, proximal steps and predictions. The proximal
+    steps are the same in all columns.
 
     Args:
         prompt: examples, queries and a transformer.
@@ -50,12 +51,12 @@ def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
 def inexact_update(
     prompt: Prompt, points: Float[Array, "t p"], predictions: Float[Array, " t"], errors_only: bool = False
 ) -> Float[Array, "t p"]:
-    """Return the right side of equation (118) at each row of rho, where the query is the last of N + 1 tokens.
+    """Return the right side of equation (118) for each row of rho. The query is the last of N + 1 tokens.
 
     Args:
         prompt: examples, the query and a transformer.
         points: the values of rho, one in each row.
-        predictions: for each value of rho, the prediction that the tokens hold.
+        predictions: for each value of rho, the prediction that the query's token contains.
         errors_only: if true, use the error 4 tau (sigma(x / tau) - 1/2) - x of each product in place of the product.
             The gradient step of (108) is then left out.
     """
@@ -74,7 +75,7 @@ def inexact_update(
 
 
 def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """Return the gradient step of equation (108) without its error, at each row of rho.
+    """Return rho after the gradient step of equation (108) without its error term, for each row of rho.
 
     Args:
         prompt: examples and a transformer.
@@ -85,7 +86,8 @@ def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t
 
 
 def path_of(prompt: Prompt) -> tuple[Float[Array, "t p"], Float[Array, " t"]]:
-    """Return rho_0 = 0, ..., rho_T, and the prediction for the first query at each rho; the first prediction is 0.
+    """Return the coefficients rho_0 = 0, ..., rho_T, and the prediction for the first query at each rho. The first
+    prediction is 0.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -105,9 +107,10 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
 
 
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
-    """Return T p (N + 8) tau, which times 32 eps bounds the rounding error of a dense pass (tokens have an entry 1).
+    """Return T p (N + 8) tau, or 3^T p (N + 8) tau with momentum, where p = n + 1 and tau is the temperature.
 
-    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N. Their total is at most 4 tau (1 + 1/N), and the rounding
+    This number times 32 eps bounds the rounding error of a forward pass with dense matrices. Tokens have an entry 1. A
+    head adds up N + 1 terms of size 8 tau sigma(.) phi / N. Their total is at most 4 tau (1 + 1/N), and the rounding
     error is (N + 4) eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each
     entry of rho. A proximal step does not enlarge distances between vectors of p entries; momentum enlarges distances
     by a factor of at most 3.

@@ -1,4 +1,4 @@
-"""The risk bound of Theorem 1, and risks that are measured on a grid of sizes."""
+"""The risk bound of Theorem 1, and risks measured on a grid of numbers of examples, features and layers."""
 
 import functools
 import math
@@ -27,22 +27,22 @@ def theorem_risk(
     Args:
         cost: C_F, the Barron parameter of the class.
         noise: sigma, the standard deviation of the noise.
-        cover: log |N_epsilon|, the logarithm of the size of a cover.
+        cover: log|cover|, the logarithm of the size of a cover of the class.
         examples: the number of examples N.
         layers: the number of layers L.
         number: the number of features n.
-        constant: the hidden constant.
+        constant: the constant of the bound, which the theorem does not state.
     """
     order = math.sqrt(math.log(examples) / examples) + number / layers
     return constant * (order * jnp.asarray(cost) * (cost + noise) + jnp.asarray(cost) ** 2 * cover / number)
 
 
 class Risks(NamedTuple):
-    """Mean squared errors on a grid of N, n and L.
+    """Mean squared errors on a grid of N examples, n features and L layers.
 
     Args:
         transformer: the errors of the transformer.
-        lasso: the errors of the Lasso that the layers solve, for each N and n.
+        lasso: the errors of the Lasso, which the layers solve approximately, for each N and n.
         theorem: the bound of the theorem with the constant 1.
         zero: the error of predicting 0.
     """
@@ -72,17 +72,17 @@ def measured_risks(
 
     Args:
         functions: the class of functions.
-        key: the source of randomness.
+        key: the random key.
         examples: the values of N that are tried.
         numbers: the values of n that are tried.
         layers: the values of L that are tried, all odd.
         sigma: standard deviation of the noise.
-        constant: the hidden constant of the penalty.
-        repeats: the number of functions that are drawn, each with features and a prompt.
-        queries: the number of further inputs for each prompt.
+        constant: the factor of the penalty of the theory.
+        repeats: the number of functions that are drawn. Each function has its own features and prompt.
+        queries: the number of test inputs for each prompt.
 
     Raises:
-        SettingError: for an L that is even or below 3.
+        SettingError: if a value of L is even or below 3.
     """
     if min(layers) < 3 or any(depth % 2 == 0 for depth in layers):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""Attention heads that are fitted to the outputs of another head, and distributions of linear-function prompts."""
+"""Attention heads that are fitted to the outputs of another head, and distributions of prompts of linear functions."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,9 @@ from lemmata.engine.problems.sampled import draws
 
 
 class TaughtHead(eqx.Module):
-    """Prompts with scalar values, and the matrix M of the head sum_t softmax_t(<q, M x_t>) v_t that answers them.
+    """Prompts with scalar values v_t, and a teacher, which is the attention head sum_t softmax_t(<q, M x_t>) v_t.
+
+    Each prompt has a query q and tokens x_t.
 
     Args:
         features: the matrix q x_t' as a vector, for each prompt and token t.
@@ -23,7 +25,7 @@ class TaughtHead(eqx.Module):
     teacher: Float[Array, "p p"]
 
     def outputs(self, form: Float[Array, "p p"]) -> Float[Array, " n"]:
-        """Return the outputs of the head with this matrix for the prompts.
+        """Return the output of the head with the matrix `form` for each prompt.
 
         Args:
             form: the matrix that replaces M.
@@ -31,7 +33,8 @@ class TaughtHead(eqx.Module):
         return jnp.sum(jax.nn.softmax(self.features @ form.ravel(), axis=1) * self.values, axis=1)
 
     def loss(self, form: Float[Array, "p p"]) -> Float[Array, ""]:
-        """Return half the mean squared difference from the teacher's answers.
+        """Return half the mean squared difference between the outputs of the head with the matrix `form` and of the
+        teacher.
 
         Args:
             form: the matrix that replaces M.
@@ -40,7 +43,9 @@ class TaughtHead(eqx.Module):
 
 
 class RankOneTeachers(Population[TaughtHead]):
-    """Normal queries, tokens and values; the teacher has rank 1 and norm 2, and prompts are fewer than entries of M."""
+    """Normal queries, tokens and values. The teacher M has rank 1 and norm 2. There are fewer prompts than entries of
+    M.
+    """
 
     settings = Space(
         p=Integer(8, 4, 24, "width of the tokens", corners=(7, 9)),
@@ -61,17 +66,17 @@ class RankOneTeachers(Population[TaughtHead]):
 
 
 class PromptLaw(eqx.Module):
-    """The distribution of prompts of N examples y = <w, x> + z in R^d, where x, w ~ N(0, I), var z = sigma²."""
+    """The distribution of prompts of N examples y = <w, x> + z in R^d. Here x, w ~ N(0, I), and var z = sigma²."""
 
     variance: Float[Array, ""]
     d: int = eqx.field(static=True)
     examples: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], number: int) -> tuple[Array, Array, Array]:
-        """Draw prompts; return X'y / N, a query, and the answer <w, query> for each.
+        """Draw prompts. Return X'y / N, a query, and the answer <w, query> for each prompt.
 
         Args:
-            key: the source of randomness.
+            key: the random key.
             number: the number of prompts.
         """
         count, d = self.examples, self.d
@@ -81,7 +86,7 @@ class PromptLaw(eqx.Module):
 
 
 class PromptLaws(Population[PromptLaw]):
-    """Distributions of prompts whose noise level is uniform between 0 and a setting."""
+    """Distributions of prompts. The noise level sigma is uniform between 0 and the setting `noise`."""
 
     settings = Space(
         d=Integer(4, 1, 16, "dimension", corners=(3, 5)),

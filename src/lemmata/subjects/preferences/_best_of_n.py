@@ -1,4 +1,6 @@
-"""The best of n answers by a reward: the gain, the divergence from the reference, and the effect on a gold reward."""
+"""Choice of the best of n answers by a reward: the gain, the divergence from the reference, the effect on a gold
+reward.
+"""
 
 import dataclasses
 from typing import Any
@@ -43,24 +45,26 @@ class BestOfN:
     Args:
         n: the numbers of draws 1, 2, ....
         reward: the expected reward of the best of n.
-        reward_interval: the interval of `reward` at each n; its two ends are equal if `logp` was given, because then
-            the reward is exact.
-        divergence: KL(best of n | reference); None if `logp` was not given, because a sample only gives the bound.
-        divergence_bound: log n - (n - 1)/n; an upper bound on the divergence, and equal to it if two draws never have
-            the same reward.
+        reward_interval: the confidence interval of `reward` at each n. The two ends are equal if `logp` was given,
+            because the reward is then exact.
+        divergence: KL(best of n | reference). None if `logp` was not given; then only the bound is available.
+        divergence_bound: log n - (n - 1)/n, an upper bound on the divergence. The bound equals the divergence if two
+            draws never have the same reward.
         vacuous: whether `divergence_bound` is at least log(1/p), where p is the probability of the best answer. The
-            divergence never exceeds log(1/p), so such a bound adds nothing.
-        win_rate: how often the best of n has a larger reward than one more draw; a tie counts as half a win.
-        win_rate_bound: n/(n + 1).
-        gold: the expected gold reward of the best of n, if gold rewards were given.
-        gold_interval: the interval of `gold` at each n.
+            divergence never exceeds log(1/p), so a vacuous bound gives no information. Always False for n = 1 and
+            without `logp`.
+        win_rate: the probability that the best of n has a larger reward than one further draw. A tie counts as half a
+            win.
+        win_rate_bound: n/(n + 1), an upper bound on `win_rate`.
+        gold: the expected gold reward of the best of n. None if no gold rewards were given.
+        gold_interval: the confidence interval of `gold` at each n.
         peak: the n at which the gold reward is largest.
-        peak_interval: the least and the largest n whose gold reward is not shown to be below the gold reward of the
-            peak.
-        falls: whether the gold reward at the last n is shown to be below the gold reward at the peak. If so, the proxy
-            was optimised too far.
-        tail: the extreme value index of the rewards with its interval; an index above 0 means a heavy tail. None if
-            unknown.
+        peak_interval: the least and the largest n at which the gold reward is not significantly below the gold reward
+            at the peak.
+        falls: whether the gold reward at the last n is significantly below the gold reward at the peak. If so, the
+            proxy reward was optimised too far.
+        tail: the extreme value index of the rewards, and the two ends of its confidence interval. An index above 0
+            means a heavy tail. None if the index is unknown.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -93,28 +97,27 @@ def best_of_n(
 ) -> BestOfN:
     """Evaluate the choice of the best of m draws by a reward, for every m from 1 to n.
 
-    With `logp`, the rewards belong to a list of all answers with these log probabilities. Then everything is exact.
-    Let F_i be the probability of a reward that is at most the i-th smallest. The best of n has the i-th smallest
-    reward with probability F_i^n - F_(i-1)^n. Equal rewards are decided by chance.
+    If `logp` is given, the rewards belong to a list of all answers with these log probabilities. Then all results are
+    exact. Let F_i be the probability that the reward of one draw is at most the i-th smallest reward. The best of n has
+    the i-th smallest reward with probability F_i^n - F_(i-1)^n. Among answers with equal rewards, the choice is random.
 
-    Without `logp`, the rewards belong to independent draws from one reference. All draws answer one prompt, or each
-    draw answers a prompt of its own, drawn at random. The result is averaged over all choices of n of these draws, by
-    order statistics. This average is unbiased and does not need resampling. The intervals use jackknife standard errors
-    and Student's quantiles. Gold rewards must be independent of the choice. Take gold rewards from judges other than
-    the reward model, and not from its training data.
+    Without `logp`, the rewards belong to independent draws from one reference. Either all draws answer the same prompt,
+    or each draw answers its own random prompt. The result is an average over all choices of n of these draws, computed
+    from order statistics. This average is unbiased and does not need resampling. The intervals use jackknife standard
+    errors and Student's quantiles. Gold rewards must be independent of the choice. Take gold rewards from judges other
+    than the reward model, and not from its training data.
 
     Args:
         rewards: the rewards by which the best answer is chosen, one for each answer.
-        n: the largest number of draws, at least 1; below the number of rewards if they are a sample.
+        n: the largest number of draws, at least 1. Without `logp`, n must be below the number of rewards.
         gold: the true values of the answers, one for each reward.
         logp: log probabilities of the answers under the reference, if `rewards` lists all answers.
         level: confidence of the intervals.
 
     Raises:
-        SettingError: for n below 1, or not below the number of draws; for a level outside (0, 1).
-        ShapeError: for arrays of different lengths.
-        DataError: for numbers that are not finite, and for log probabilities that are above 0 or whose probabilities do
-            not add up to 1.
+        SettingError: if n is below 1, n is not below the number of draws, or the level is outside (0, 1).
+        ShapeError: if arrays have different lengths.
+        DataError: if a number is not finite, a log probability is above 0, or the probabilities do not add up to 1.
 
     Example:
         >>> import numpy as np
@@ -155,7 +158,9 @@ def _bounds(counts: np.ndarray, log_best: float) -> dict[str, Any]:
 
 
 def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int) -> BestOfN:
-    """Compute exact sums over groups of equal rewards. Within a group, answers keep their relative probabilities."""
+    """Return exact results for a complete list of answers, by sums over groups of equal rewards. Within a group,
+    answers keep their relative probabilities.
+    """
     total = float(np.exp(logp).sum())
     if abs(total - 1) > 1e-6:
         remedy = "if the list is complete, pass logp - scipy.special.logsumexp(logp); if it is a sample, leave logp out"
@@ -169,7 +174,7 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
     _, groups = np.unique(rewards, return_inverse=True)
     mass = np.bincount(groups, chance)
     log_mass = np.full(len(mass), -np.inf)
-    np.logaddexp.at(log_mass, groups, logp - np.log(total))  # of a probability that underflows, too
+    np.logaddexp.at(log_mass, groups, logp - np.log(total))  # finite even if the probability underflows
     shares = chance / mass[groups] if mass.all() else np.exp(logp - np.log(total) - log_mass[groups])
     means = np.stack([np.bincount(groups, shares * column) for column in columns.T], axis=1)
     counts = np.arange(1, n + 1)
@@ -201,7 +206,7 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
 
 def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -> BestOfN:
     size, counts = len(rewards), np.arange(1, n + 1)
-    # in units of a power of 2 near the largest value, because squares of huge or tiny values leave the numbers
+    # divide by a power of 2 near the largest value, because squares of huge or tiny values overflow or underflow
     powers = np.frexp(np.abs(columns).max(axis=0))[1]
     columns = np.ldexp(columns, -powers)
     sample, logs = ranked(rewards, columns), log_factorials(size)
@@ -235,7 +240,9 @@ def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -
 
 
 def _errors(sample: RankedSample, counts: np.ndarray, peak: int, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standard errors of all curves, and of the gold reward at the peak minus the gold reward at each n."""
+    """Return the standard errors of all curves. Also return the standard errors of the gold reward at the peak minus
+    the gold reward at each n.
+    """
     highest = without_each(sample, peak, logs)[:, 1]
     errors, behind = [], []
     for m in counts:

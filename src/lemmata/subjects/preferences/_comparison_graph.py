@@ -1,4 +1,4 @@
-"""Find the items that chains of wins connect, and fit rewards to wins and ties by Newton's method.
+"""Find items that are connected by chains of wins, and fit rewards to wins and ties by Newton's method.
 
 Without ties, the model is the Bradley-Terry model. With ties, it is Davidson's model (1970). If the rewards of two
 items differ by d, a win, a loss and a tie have probabilities in the ratio exp(d/2) : exp(-d/2) : nu, where nu > 0. The
@@ -17,19 +17,19 @@ _STEPS, _TOLERANCE = 100, 1e-10
 
 
 def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool] | None:
-    """Return a part whose items never beat an item outside the part, the number of parts, and whether an item in the
-    part loses to an item outside.
+    """Return a part, as a mask of its items, whose items never beat an item outside the part. Also return the number of
+    parts, and whether an item in the part loses to an item outside.
 
     A part is a strongly connected component of the graph of wins. The result is None if chains of wins lead from every
     item to every other item.
 
     Args:
-        wins: how often the row's item beat the column's item.
+        wins: the number of times that the row's item beat the column's item.
     """
     count, labels = connected_components(wins > 0, connection="strong")
     if count == 1:
         return None
-    # at least one part never wins against another part, because chains of wins between parts form no circle
+    # at least one part never wins against another part, because chains of wins between parts form no cycle
     for part in range(count):
         inside = labels == part
         if not wins[np.ix_(inside, ~inside)].any():
@@ -38,7 +38,7 @@ def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool]
 
 
 def laplacian(weights: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
-    """The Laplacian of a graph.
+    """Return the Laplacian matrix of a graph.
 
     Args:
         weights: the weights of the edges, symmetric with zeros on the diagonal.
@@ -47,13 +47,15 @@ def laplacian(weights: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
 
 
 def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
-    """Return the maximum-likelihood rewards, with mean 0, by Newton's method; steps are halved if needed.
+    """Return the maximum-likelihood rewards of the Bradley-Terry model, with mean 0. Newton's method halves a step if
+    the likelihood would decrease.
 
     Args:
-        wins: how often the row's item beat the column's item; the graph of wins must be strongly connected.
+        wins: the number of times that the row's item beat the column's item. The graph of wins must be strongly
+            connected.
 
     Raises:
-        SolverError: if the gradient does not vanish.
+        SolverError: if the gradient is not near 0 after 100 steps.
     """
     items, games = len(wins), wins + wins.T
     rewards = np.zeros(items)
@@ -88,18 +90,18 @@ def _log_likelihood(wins: np.ndarray, rewards: np.ndarray) -> float:
 
 
 def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> bool:
-    """Whether some cycle of items has more wins than ties, so that the maximum-likelihood nu is finite.
+    """Return whether some cycle of items has more wins than ties. If so, the maximum-likelihood nu is finite.
 
     Otherwise, there are numbers v with v_i - v_j >= 2 for each win of i over j and |v_i - v_j| <= 2 for each tie. The
-    likelihood never falls if the rewards move along v and ln nu grows at the same time.
+    likelihood never decreases if the rewards move along v and ln nu grows at the same time.
 
     Args:
-        wins: how often the row's item beat the column's item.
-        ties: how often the row's item and the column's item tied.
+        wins: the number of times that the row's item beat the column's item.
+        ties: the number of ties between the row's item and the column's item.
     """
     items = len(wins)
     if connected_components(wins > 0, connection="strong")[0] < items:
-        return True  # only a circle of wins
+        return True  # a strong component with several items contains a cycle of wins only
     winner, loser = np.nonzero(wins)
     one, other = np.nonzero((ties > 0) & (wins == 0))
     lengths = np.concatenate([np.full(len(winner), -1.0), np.ones(len(one))])
@@ -112,18 +114,18 @@ def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"])
 
 
 def outcomes(rewards: Float[np.ndarray, " k"], log_nu: float) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """The probabilities that the row's item beats the column's item, and that the two items tie.
+    """Return the probabilities that the row's item beats the column's item, and that the two items tie.
 
     Args:
         rewards: the rewards of the items.
-        log_nu: ln nu, -inf without ties.
+        log_nu: ln nu of Davidson's model; -inf without ties.
     """
     found = np.exp(_log_outcomes(rewards, log_nu))
     return found[..., 0], found[..., 2]
 
 
 def _log_outcomes(rewards: np.ndarray, log_nu: float) -> np.ndarray:
-    """The logarithms of the probabilities of a win, a loss and a tie."""
+    """Return the logarithms of the probabilities of a win, a loss and a tie, for each pair."""
     half = (rewards[:, None] - rewards[None, :]) / 2
     return log_softmax(np.stack([half, -half, np.full(half.shape, log_nu)], axis=-1), axis=-1)
 
@@ -131,10 +133,10 @@ def _log_outcomes(rewards: np.ndarray, log_nu: float) -> np.ndarray:
 def information(
     games: Int[np.ndarray, "k k"], win: Float[np.ndarray, "k k"], tie: Float[np.ndarray, "k k"]
 ) -> tuple[Float[np.ndarray, "k k"], Float[np.ndarray, " k"], float]:
-    """Return the blocks of the Fisher information: rewards, rewards with ln nu, and ln nu.
+    """Return three blocks of the Fisher information: rewards with rewards, rewards with ln nu, and ln nu with ln nu.
 
     Args:
-        games: how often each pair was compared, ties included.
+        games: the number of comparisons of each pair, ties included.
         win: the probability that the row's item beats the column's item.
         tie: the probability of a tie.
     """
@@ -144,15 +146,16 @@ def information(
 
 
 def davidson(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> tuple[Float[np.ndarray, " k"], float]:
-    """Return the maximum-likelihood rewards, with mean 0, and ln nu, by Newton's method.
+    """Return the maximum-likelihood rewards of Davidson's model, with mean 0, and ln nu, by Newton's method.
 
     Args:
-        wins: how often the row's item beat the column's item; the graph of wins and ties must be strongly connected.
-        ties: how often the row's item and the column's item tied; symmetric, not all zero, and such that
-            `ties_are_bounded` is true.
+        wins: the number of times that the row's item beat the column's item. The graph of wins and ties must be
+            strongly connected.
+        ties: the number of ties between the row's item and the column's item. The matrix must be symmetric and not 0,
+            and `ties_are_bounded` must be true.
 
     Raises:
-        SolverError: if the gradient does not vanish.
+        SolverError: if the gradient is not near 0 after 100 steps.
     """
     items, games = len(wins), wins + wins.T + ties
     count = games.sum() / 2

@@ -1,4 +1,4 @@
-"""Estimate the divergence of a policy from its reference, from log probabilities of the policy's own draws."""
+"""Estimate the divergence of a policy from its reference, from log probabilities of draws from the policy."""
 
 import dataclasses
 
@@ -21,27 +21,27 @@ _FEWEST, _LARGEST_SHARE = 10, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """The distance of a policy from a reference, and how much a learned reward may over-estimate because of this
-    distance.
+    """The divergence of a policy from a reference, and a bound on the over-estimation by a learned reward.
 
     Args:
         divergence: KL(policy | reference), the mean of log policy - log reference over the draws.
-        divergence_interval: the interval of `divergence`.
-        nonnegative: KL(policy | reference), estimated by the mean of rho - 1 - log rho, where rho = reference/policy;
-            it is never negative.
-        nonnegative_interval: the interval of `nonnegative`.
-        chi_squared: the chi-squared divergence, the mean of 1/rho, minus 1; it is at least exp(divergence) - 1.
-        chi_squared_interval: the interval of `chi_squared`. Its lower end is at least exp(KL) - 1 for the lower end of
-            `divergence_interval`.
+        divergence_interval: the confidence interval of `divergence`.
+        nonnegative: KL(policy | reference), estimated by the mean of rho - 1 - log rho, where rho = reference/policy.
+            This estimate is never negative.
+        nonnegative_interval: the confidence interval of `nonnegative`.
+        chi_squared: the chi-squared divergence, estimated by the mean of 1/rho, minus 1. The result is raised to
+            exp(divergence) - 1 if it is smaller.
+        chi_squared_interval: the confidence interval of `chi_squared`. Its lower end is at least exp(KL) - 1 for the
+            lower end of `divergence_interval`.
         effective_share: 1/(1 + chi_squared), the effective share of draws from the reference if these draws are
             weighted to represent the policy.
-        seen: the mean of rho, an estimate of the reference's probability of the answers that the policy can draw; 1 if
-            the policy can draw every answer of the reference.
+        seen: the mean of rho. It estimates the reference's probability of the answers that the policy can draw, which
+            is 1 if the policy can draw every answer of the reference.
         overestimation: an upper bound on the over-estimation: sqrt(chi_squared), at the upper end of its interval,
-            times the error's standard deviation under the reference. If no standard deviation is given, the bound is in
-            units of this standard deviation.
-        vacuous: whether `overestimation` is at least the range of the error. If so, it adds nothing. None if no range
-            is given.
+            times the error's standard deviation under the reference. Without `error_sd`, the standard deviation is half
+            of `error_range`. Without both, the bound is in units of this standard deviation.
+        vacuous: whether `overestimation` is at least the range of the error. If so, the bound gives no information.
+            None if no range is given.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -68,26 +68,26 @@ def coverage(
     error_range: float | None = None,
     level: float = 0.95,
 ) -> Coverage:
-    """Estimate how far a policy is from its reference, from log probabilities of answers that the policy drew.
+    """Estimate the divergence of a policy from its reference, from log probabilities of answers drawn from the policy.
 
     Both estimates of KL(policy | reference) are unbiased. A learned reward may over-estimate the policy more than it
     over-estimates the reference. The difference is at most the root of chi² times the standard deviation of the
-    reward's error under the reference. All means have intervals that are corrected for skewness. If a single draw
-    contributes more than a tenth of the mean of policy/reference, a condition reports this; then chi² may be much
-    larger than its estimate.
+    reward's error under the reference. The confidence intervals of all means are corrected for skewness. If a single
+    draw contributes more than a tenth of the mean of policy/reference, a condition in the result reports this. Then
+    chi² may be much larger than its estimate.
 
     Args:
-        logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.
+        logp: log probabilities of the drawn answers under the policy, summed over tokens.
         logp_ref: log probabilities of the same answers under the reference.
         error_sd: standard deviation of the reward's error under the reference.
-        error_range: the largest minus the smallest possible error; without `error_sd`, half of this range bounds the
-            standard deviation.
+        error_range: the largest minus the smallest possible error of the reward. Without `error_sd`, half of this range
+            bounds the standard deviation.
         level: confidence of the intervals.
 
     Raises:
-        ShapeError: for arrays of different lengths, or fewer than 10 draws.
-        DataError: for numbers that are not finite, or log probabilities above 0.
-        SettingError: for a scale of the error that is not positive, or a level outside (0, 1).
+        ShapeError: if the arrays have different lengths, or if there are fewer than 10 draws.
+        DataError: if a number is not finite, or a log probability is above 0.
+        SettingError: if `error_sd` or `error_range` is not positive, or the level is outside (0, 1).
 
     Example:
         >>> import numpy as np
@@ -106,7 +106,7 @@ def coverage(
     policy, ref = as_log_probabilities("logp", logp, _FEWEST), as_log_probabilities("logp_ref", logp_ref, _FEWEST)
     check_same_length(logp=policy, logp_ref=ref)
     ratio = policy - ref
-    # ratios of whole texts leave the range of a number; infinite results are reported as such
+    # probability ratios of whole texts may overflow; infinite results are returned as inf
     with np.errstate(over="ignore"):
         weights, inverse, terms = np.exp(ratio), np.exp(-ratio), np.expm1(-ratio) + ratio
         kl, (kl_low, kl_high) = _mean(ratio, level)
@@ -149,7 +149,7 @@ def coverage(
 
 
 def _mean(values: Float[np.ndarray, " n"], level: float) -> tuple[float, tuple[float, float]]:
-    """Return the mean and its interval; the interval is from 0 to infinity if a value is infinite."""
+    """Return the mean and its confidence interval. If a value is infinite, the interval is from 0 to infinity."""
     if not np.isfinite(values).all():
         return float("inf"), (0.0, float("inf"))
     return float(values.mean()), mean_interval(values, level)

@@ -1,4 +1,4 @@
-"""The effect of direct preference optimisation on preference pairs, from log probabilities before and after it."""
+"""The effect of direct preference optimisation on preference pairs, by log probabilities before and after training."""
 
 import dataclasses
 
@@ -25,23 +25,24 @@ Share = tuple[float, float, float]
 
 @dataclasses.dataclass(frozen=True)
 class DpoReport:
-    """How training changed a policy's probabilities on preference pairs.
+    """The change of a policy's probabilities on preference pairs by training.
 
-    Shares are given as (share, low, high), with exact binomial limits.
+    A share is given as (share, low, high), where low and high are exact binomial confidence limits.
 
     Args:
         accuracy: the share of pairs with a positive margin.
-        loss: the mean of -log sigma(beta margin), with its interval.
-        pull: the mean of sigma(-beta margin), which is the weight of an update; it is 1/2 at the start.
-        spent: the share of pairs with a weight below 0.01, which hardly change the policy any more.
-        fallen: the share of pairs whose chosen answer is less likely than under the reference.
-        both_fallen: the share of pairs whose two answers have both become less likely. Their probability has moved to
-            other answers.
-        moved: the mean change of the log probability of the chosen answer, with its interval.
-        must_fall: the share of pairs for which a next step on the pair lowers the probability of the chosen answer;
-            None without features.
-        label: the mean of sigma(beta margin). At the smallest loss, it is the share of labels that prefer the chosen
-            answer. Compare it with the agreement of annotators.
+        loss: the mean of -log sigma(beta margin), with its confidence interval. Here sigma is the logistic function.
+        pull: the mean of sigma(-beta margin), which is the weight of a pair in the gradient. It is 1/2 at the start of
+            training.
+        spent: the share of pairs with a weight below 0.01. These pairs hardly change the policy any more.
+        fallen: the share of pairs whose chosen answer is less likely under the policy than under the reference.
+        both_fallen: the share of pairs whose two answers have both become less likely. Probability has moved from these
+            answers to other answers.
+        moved: the mean change of the log probability of the chosen answer, with its confidence interval.
+        must_fall: the share of pairs for which a next gradient step on the pair lowers the probability of the chosen
+            answer. None without features.
+        label: the mean of sigma(beta margin). At the minimum of the loss, this mean is the share of labels that prefer
+            the chosen answer. Compare the mean with the agreement of annotators.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -70,15 +71,15 @@ def dpo_report(
 ) -> DpoReport:
     """Report how direct preference optimisation has changed the probabilities of chosen and rejected answers.
 
-    The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Here pi is the policy and
-    ref the reference. Together with the log probabilities of the chosen answer, the margin shows how the log
-    probability of the rejected answer has changed. The loss only depends on margins, so a chosen answer may become less
-    likely if the rejected answer loses even more. Let the last layer be log-linear with features phi. Then the next
-    step on a pair lowers the probability of the chosen answer exactly if <phi_chosen - mean phi, phi_chosen -
-    phi_rejected> < 0.
+    The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Here pi is the policy and ref
+    the reference. Together with the log probabilities of the chosen answer, the margin shows how the log probability of
+    the rejected answer has changed. The loss depends only on margins. So a chosen answer may become less likely if the
+    rejected answer loses even more log probability. Suppose that the policy is log-linear in features phi, as in a last
+    layer. Then the next step on a pair lowers the probability of the chosen answer exactly if <phi_chosen - mean phi,
+    phi_chosen - phi_rejected> < 0.
 
     Args:
-        margins: the reference-corrected margins, one for each pair.
+        margins: the margins of the pairs, as defined above.
         logp_chosen: log probabilities of the chosen answers under the policy.
         logp_chosen_ref: log probabilities of the chosen answers under the reference.
         beta: the coefficient beta of the loss, positive.
@@ -87,9 +88,9 @@ def dpo_report(
         level: confidence of the intervals.
 
     Raises:
-        ShapeError: for arrays of different shapes, or fewer than 2 pairs.
-        DataError: for numbers that are not finite, or log probabilities above 0.
-        SettingError: for a beta that is not positive, or a level outside (0, 1).
+        ShapeError: if arrays have different shapes, or if there are fewer than 2 pairs.
+        DataError: if a number is not finite, or a log probability is above 0.
+        SettingError: if beta is not positive, or the level is outside (0, 1).
 
     Example:
         >>> from lemmata.subjects.preferences import dpo_report

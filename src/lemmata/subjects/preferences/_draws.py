@@ -19,7 +19,7 @@ def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.nd
         least: the least allowed number of values.
 
     Raises:
-        ShapeError, DataError: if the arrays are not valid.
+        ShapeError, DataError: if the values are not such a vector.
     """
     array = np.asarray(values)
     if array.ndim != 1:
@@ -39,7 +39,7 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
         least: the least allowed number of values.
 
     Raises:
-        ShapeError, DataError: if the arrays are not valid.
+        ShapeError, DataError: if the values are not such a vector.
     """
     logs = as_vector(name, values, least)
     if logs.max() > 1e-6:
@@ -49,7 +49,7 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
 
 
 def check_same_length(**arrays: np.ndarray | None) -> None:
-    """Raise ShapeError for arrays of different lengths; None is ignored.
+    """Raise ShapeError if the arrays have different lengths. Arrays that are None are ignored.
 
     Args:
         arrays: the arrays, each passed by its name.

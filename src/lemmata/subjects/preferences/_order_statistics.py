@@ -12,11 +12,12 @@ from lemmata.errors import SettingError
 
 from ._policies import check_logs
 
-_GRID = np.linspace(-12.0, 12.0, 2401)  # the trapezium rule: the integrands are analytic and die off at both ends
+_GRID = np.linspace(-12.0, 12.0, 2401)  # grid of the trapezium rule; integrands are analytic, and nearly 0 at both ends
 
 
 def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[Array, "*m"]:
-    """The bound log n - (n - 1)/n on KL(best of n | reference). It is attained if rewards have no ties.
+    """Return the upper bound log n - (n - 1)/n on KL(best of n | reference). The divergence equals the bound if two
+    draws never have equal rewards.
 
     Args:
         n: the number of draws, at least 1.
@@ -35,19 +36,20 @@ def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[
 
 
 def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[Array, " k"]:
-    """Return the log probability of each answer to be the best of n independent draws; answers are ordered by reward.
+    """Return, for each answer, the log probability that the answer is the best of n independent draws.
 
-    Let F_i be the probability of the first i answers. The best is answer i with probability F_i^n - F_{i-1}^n. It is
-    computed without cancellation as F_i^n (1 - (1 - p_i/F_i)^n), where p_i is the probability of answer i.
+    Let F_i be the probability of the first i answers. The best draw is answer i with probability F_i^n - F_{i-1}^n.
+    This probability is computed without cancellation as F_i^n (1 - (1 - p_i/F_i)^n), where p_i is the probability of
+    answer i.
 
     Args:
-        logp: log probabilities of the answers, with the smallest reward first; -inf for probability 0. Rewards must be
-            different.
+        logp: log probabilities of the answers in the order of increasing rewards; -inf for probability 0. Rewards must
+            be different.
         n: the number of draws, at least 1.
 
     Raises:
         SettingError: for an n below 1.
-        DataError: for log probabilities that are NaN or +inf, or all -inf.
+        DataError: if a log probability is NaN or +inf, or if all are -inf.
 
     Example:
         >>> import jax.numpy as jnp
@@ -67,15 +69,15 @@ def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[
 def selection_weights(size: int, n: int) -> np.ndarray:
     """Return the probability that the i-th smallest of `size` draws is the largest of n of these draws.
 
-    The n draws are chosen without replacement. The probability is C(i - 1, n - 1) / C(size, n). With these weights, a
-    sample estimates the best of n without bias.
+    The n draws are chosen without replacement. The probability is C(i - 1, n - 1) / C(size, n). A mean of the sorted
+    sample with these weights is an unbiased estimate of the expected best of n.
 
     Args:
         size: the size of the sample.
         n: from 1 to size.
 
     Raises:
-        SettingError: for numbers that are not whole, a size below 1, or an n outside 1 to size.
+        SettingError: if a number is not whole, the size is below 1, or n is not between 1 and size.
 
     Example:
         >>> from lemmata.subjects.preferences import selection_weights
@@ -96,7 +98,7 @@ def expected_normal_maximum(n: int | float | Float[Array, ""]) -> Float[Array, "
     """Return the expected largest of n independent standard normal numbers, for n up to 1e9, by the trapezium rule.
 
     Args:
-        n: how many numbers, from 1 to 1e9.
+        n: the number of normal numbers, from 1 to 1e9.
 
     Raises:
         SettingError: for any other n.

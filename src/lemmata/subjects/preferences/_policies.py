@@ -1,6 +1,6 @@
-"""Divergences between policies on a list of answers, given by their log probabilities, and the tilted policy.
+"""Divergences between policies that are given by log probabilities of a list of answers, and the tilted policy.
 
-All functions are differentiable and map over batches. If a policy gives an answer probability 0, its log probability
+All functions are differentiable and work under jax.vmap. If a policy gives an answer probability 0, its log probability
 is -inf.
 """
 
@@ -12,11 +12,11 @@ from jaxtyping import Array, Float
 from lemmata.core import check_real, known
 from lemmata.errors import DataError
 
-_LEAST = float(np.finfo(float).tiny)  # JAX takes smaller numbers for 0
+_LEAST = float(np.finfo(float).tiny)  # JAX treats smaller numbers as 0
 
 
 def check_logs(name: str, logs: Float[Array, " k"]) -> None:
-    """Raise DataError for log probabilities that are NaN or +inf, or all -inf. Traced values are not checked.
+    """Raise DataError if a log probability is NaN or +inf, or if all are -inf. Values traced by JAX are not checked.
 
     Args:
         name: the name in the message.
@@ -35,7 +35,7 @@ def check_logs(name: str, logs: Float[Array, " k"]) -> None:
 
 
 def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> Float[Array, ""]:
-    """The Kullback-Leibler divergence KL(policy | ref) = sum_y policy(y) log(policy(y) / ref(y)).
+    """Return the Kullback-Leibler divergence KL(policy | ref) = sum_y policy(y) log(policy(y) / ref(y)).
 
     Args:
         log_policy: log probabilities of the k answers.
@@ -58,7 +58,7 @@ def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> F
 
 
 def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> Float[Array, ""]:
-    """The chi-squared divergence sum_y policy(y)² / ref(y) - 1. It is the variance under ref of the ratio policy / ref.
+    """Return the chi-squared divergence sum_y policy(y)² / ref(y) - 1, the variance of policy / ref under ref.
 
     The divergence is infinite if the policy gives a positive probability to an answer whose probability under ref is 0.
 
@@ -80,7 +80,7 @@ def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> 
     known_to_ref = log_ref > -jnp.inf
     base = jnp.where(known_to_ref, log_ref, 0.0)
     log_ratio = jnp.where(known_to_ref, log_policy - base, 0.0)
-    # ref (policy/ref - 1)² has no cancellation if the two are close, and policy²/ref (1 - ref/policy)² no overflow
+    # ref (policy/ref - 1)² has no cancellation if policy is near ref; policy²/ref (1 - ref/policy)² has no overflow
     far = log_ratio > 1
     near_part = jnp.exp(base) * jnp.expm1(jnp.minimum(log_ratio, 1.0)) ** 2
     far_part = jnp.exp(jnp.where(far, log_policy + log_ratio, 0.0)) * jnp.expm1(-jnp.maximum(log_ratio, 1.0)) ** 2
@@ -91,7 +91,7 @@ def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> 
 def tilted(
     log_ref: Float[Array, " k"], reward: Float[Array, " k"], beta: float | Float[Array, ""]
 ) -> Float[Array, " k"]:
-    """Log probabilities of the policy proportional to ref(y) exp(reward(y) / beta).
+    """Return the log probabilities of the policy that is proportional to ref(y) exp(reward(y) / beta).
 
     This policy maximises the expected reward minus beta times the KL divergence from the reference.
 
@@ -101,7 +101,7 @@ def tilted(
         beta: the coefficient of the divergence penalty, positive.
 
     Raises:
-        SettingError: for a beta that is not finite, or that is below 2.3e-308, the least normal number.
+        SettingError: if beta is not finite, or is below 2.3e-308, the least normal floating-point number.
         DataError: for log probabilities that are NaN or +inf, or all -inf.
 
     Example:
@@ -112,6 +112,6 @@ def tilted(
     """
     check_real("beta", beta, "above 0, at least 2.3e-308", lambda number: number >= _LEAST)
     check_logs("log_ref", log_ref)
-    # relative to the largest reward, so that the quotients do not overflow upwards
+    # subtract the largest reward, so that the quotients do not overflow to inf
     largest = jax.lax.stop_gradient(jnp.max(jnp.where(log_ref > -jnp.inf, reward, -jnp.inf)))
     return jax.nn.log_softmax(log_ref + jnp.where(log_ref > -jnp.inf, (reward - largest) / beta, 0.0))

@@ -1,4 +1,4 @@
-"""Test problems with comparisons: tournaments, contests, annotators of several kinds, and rewards of prompts."""
+"""Random test problems with comparisons: tournaments, contests, annotators of several kinds, and answers to prompts."""
 
 from typing import Literal
 
@@ -15,16 +15,16 @@ Graph = Literal["complete", "path"]
 
 
 class ComparisonGraphs(eqx.Module):
-    """Several small tournaments; wins[g, i, j] counts how often i beat j in tournament g."""
+    """Several small tournaments. wins[g, i, j] is the number of times that item i beat item j in tournament g."""
 
     wins: Int[Array, "g k k"]
 
 
 class SparseTournaments(Population[ComparisonGraphs]):
-    """A few comparisons of random pairs; the winners follow the Bradley-Terry model with normal rewards."""
+    """Tournaments with few comparisons of random pairs. Winners follow the Bradley-Terry model with normal rewards."""
 
     def settings(self) -> Space:
-        """Set so few comparisons that rewards cannot be fitted to about half of the tournaments."""
+        """Return settings with so few comparisons that rewards cannot be fitted to about half of the tournaments."""
         items = Integer(5, 3, 8, "items")
         return Space(items=items, comparisons=Integer(12, 3, 40, "comparisons of a tournament", corners=(9, 16)))
 
@@ -50,7 +50,7 @@ class SparseTournaments(Population[ComparisonGraphs]):
 
 
 class Contest(eqx.Module):
-    """Rewards of items, with mean 0, the pairs that are compared, and the number of comparisons of each pair."""
+    """Rewards of items, with mean 0, a graph of the compared pairs, and the number of comparisons of each pair."""
 
     rewards: Float[Array, " k"]
     graph: Graph = eqx.field(static=True)
@@ -58,12 +58,12 @@ class Contest(eqx.Module):
 
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first and the second item of each pair that is compared."""
+        """The first items and the second items of all pairs that are compared."""
         k = len(self.rewards)
         return np.triu_indices(k, 1) if self.graph == "complete" else (np.arange(k - 1), np.arange(1, k))
 
     def laplacian(self, weights: Float[Array, " p"]) -> Float[Array, "k k"]:
-        """The Laplacian of the graph whose edges have these weights."""
+        """Return the Laplacian matrix of the graph of compared pairs, with these edge weights."""
         first, second = self.pairs
         signs = jnp.asarray(np.eye(len(self.rewards))[first] - np.eye(len(self.rewards))[second])
         return signs.T @ (weights[:, None] * signs)
@@ -84,13 +84,13 @@ class Contests(Population[Contest]):
         return Space(items=Integer(8, 3, 12, "items", corners=(5, 12)), comparisons=comparisons, graph=graph)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Contest:
-        """Draw the rewards; the pairs follow from the graph."""
+        """Draw the rewards, and subtract their mean. The setting `graph` determines the pairs."""
         rewards = jax.random.uniform(key, (setting["items"],), minval=-1.5, maxval=1.5)
         return Contest(rewards - rewards.mean(), setting["graph"], setting["comparisons"])
 
     def hypotheses(self, problem: Contest) -> list[Hypothesis]:
-        """Check that there are enough comparisons for the limit: even the rarest outcome is expected at least 5
-        times.
+        """Return the hypothesis that the rarest outcome of a pair is expected at least 5 times. Then limits for many
+        comparisons apply.
         """
         chance = jax.nn.sigmoid(-jnp.abs(problem.gaps)).min()
         rarest = problem.comparisons * chance
@@ -99,27 +99,29 @@ class Contests(Population[Contest]):
 
 
 class Opinions(eqx.Module):
-    """Utilities of k answers to annotators of l kinds, and the shares of the kinds."""
+    """Utilities of k answers for l kinds of annotators, and the share of each kind among annotators."""
 
     utilities: Float[Array, "l k"]
     shares: Float[Array, " l"]
 
     @property
     def preferred(self) -> Float[Array, "k k"]:
-        """The probability that answer i is preferred to j by an annotator drawn at random; 1/2 on the diagonal."""
+        """The probability that a random annotator prefers answer i to answer j. It is 1/2 on the diagonal."""
         return jnp.einsum(
             "l,lij->ij", self.shares, jax.nn.sigmoid(self.utilities[:, :, None] - self.utilities[:, None, :])
         )
 
 
 class MixedOpinions(Population[Opinions]):
-    """Two kinds of annotators who nearly agree. A smaller third kind has the opposite opinion and stronger feelings."""
+    """Two kinds of annotators who nearly agree. A smaller third kind has the opposite opinion, with utilities that are
+    four times as large.
+    """
 
     settings = Space(answers=Integer(6, 3, 20, "answers"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Opinions:
-        """Draw utilities 2 s u + noise, where s is 1, 1 and -4 for the three kinds, and shares near 0.4, 0.35 and
-        0.25.
+        """Draw utilities 2 s u + noise with normal u, and shares near 0.4, 0.35 and 0.25. s is 1, 1 and -4 for the
+        three kinds.
         """
         k = setting["answers"]
         normal = jax.random.normal(key, (4 * k + 3,))
@@ -136,7 +138,7 @@ class MixedOpinions(Population[Opinions]):
 
 
 class PromptRewards(eqx.Module):
-    """Rewards of k answers to each of x prompts, a shift for each prompt, and compared pairs (winner, loser)."""
+    """Rewards of k answers to each of x prompts, a reward shift for each prompt, and compared pairs (winner, loser)."""
 
     rewards: Float[Array, "x k"]
     shifts: Float[Array, " x"]

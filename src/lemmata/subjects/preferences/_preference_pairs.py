@@ -1,4 +1,4 @@
-"""Test problems with pairs of answers: features of log-linear policies, noisy labels, and answers never compared."""
+"""Random test problems with pairs of answers: log-linear policies, noisy labels, and answers without comparisons."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class FeaturePair(eqx.Module):
-    """A policy proportional to exp(<weights, features(y)>) on k answers; answer 0 was chosen, answer 1 rejected."""
+    """A policy proportional to exp(<weights, features(y)>) on k answers y. Answer 0 was chosen, answer 1 rejected."""
 
     features: Float[Array, "k d"]
     weights: Float[Array, " d"]
@@ -18,12 +18,14 @@ class FeaturePair(eqx.Module):
 
     @property
     def policy(self) -> Float[Array, " k"]:
-        """The probabilities."""
+        """The probabilities of the k answers under the policy."""
         return jax.nn.softmax(self.features @ self.weights)
 
 
 class FeaturePairs(Population[FeaturePair]):
-    """Normal features. The features of the pair have a cosine between 0 and 0.95 before random rounding."""
+    """Normal features. The features of answer 1 are a mixture of the features of answer 0 and independent features,
+    with a coefficient uniform between 0 and 0.95.
+    """
 
     settings = Space(answers=Integer(8, 3, 100, "answers"), features=Integer(6, 2, 100, "features"))
 
@@ -45,7 +47,7 @@ class FeaturePairs(Population[FeaturePair]):
 
 
 class LabelledPair(eqx.Module):
-    """A pair of answers, whose first is preferred with `probability`; `time` is the time of the gradient flow."""
+    """A pair of answers. The first answer is preferred with `probability`, and the gradient flow runs until `time`."""
 
     probability: Float[Array, ""]
     beta: Float[Array, ""]
@@ -58,7 +60,7 @@ class LabelledPairs(Population[LabelledPair]):
     settings = Space(most=Real(0.98, 0.6, 0.999, "largest probability of a label", corners=(0.8, 0.99)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledPair:
-        """Draw the probability uniformly, and beta and the time evenly on logarithmic scales."""
+        """Draw the probability uniformly, and beta and beta² t uniformly on logarithmic scales."""
         one, two, three = jax.random.uniform(key, (3,))
         beta = 0.05 * 40**two
         return LabelledPair(0.55 + (setting["most"] - 0.55) * one, beta, 1e4**three / beta**2)
@@ -73,12 +75,12 @@ class LabelledPairs(Population[LabelledPair]):
 
 
 class UnseenAnswer(eqx.Module):
-    """Three answers with a reference, a label, leftover mass and rewards. Only the first two answers are compared.
+    """Three answers with a reference, a label probability, and rewards. Only the first two answers are compared.
 
     Args:
         log_ref: log probabilities of the reference.
         probability: the probability that the first answer is preferred to the second.
-        left: the mass that a policy leaves to the two compared answers.
+        left: the total probability that a policy gives to the two compared answers.
         rewards: the rewards of the three answers, at most `bound` in absolute value.
         bound: the bound on the rewards.
         beta: the coefficient of the divergence penalty.
@@ -93,13 +95,15 @@ class UnseenAnswer(eqx.Module):
 
 
 class UnseenAnswers(Population[UnseenAnswer]):
-    """A third answer with reference probability e^-6 to e^-12. Half of the problems favour it as much as allowed."""
+    """A third answer with reference probability e^-6 to e^-12. In half of the problems, its reward is `bound`, and the
+    other rewards are -`bound`.
+    """
 
     free = ("rewards",)
     settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound on the rewards, divided by beta", corners=(1.0, 2.5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenAnswer:
-        """Draw a reference, a label probability, a leftover mass, a bound, and rewards within the bound."""
+        """Draw a reference, a label probability, a total probability `left`, a bound, and rewards within the bound."""
         u = jax.random.uniform(key, (10,))
         rare = jnp.exp(-6 - 6 * u[0])
         ref = jnp.stack([(1 - rare) * (0.1 + 0.8 * u[1]), (1 - rare) * (0.9 - 0.8 * u[1]), rare])
@@ -120,7 +124,7 @@ class UnseenAnswers(Population[UnseenAnswer]):
 
 
 class ComparedRewards(eqx.Module):
-    """Rewards of k answers, a reference, and the frequency of each pair, which is positive for every pair."""
+    """Rewards of k answers, a reference, and the frequency of each pair of answers. All frequencies are positive."""
 
     rewards: Float[Array, " k"]
     log_ref: Float[Array, " k"]

@@ -1,4 +1,4 @@
-"""Fit rewards to comparisons by the Bradley-Terry model, or if there are ties, Davidson's model. Also Borda scores."""
+"""Fit rewards to comparisons by the Bradley-Terry model, or by Davidson's model if there are ties."""
 
 import dataclasses
 from collections.abc import Hashable, Iterable
@@ -24,28 +24,30 @@ _SHOWN, _EXPECTED = 6, 5.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rewards:
-    """Rewards fitted to comparisons; only their differences mean anything, and their mean is 0.
+    """Rewards fitted to comparisons. Only differences of rewards have a meaning, and the mean reward is 0.
 
     Args:
         items: the items that were compared.
-        reward: the reward of each item, in logits: item i beats item j with probability 1/(1 + exp(r_j - r_i)), if the
-            two do not tie.
-        interval: the interval of each reward minus the mean reward, shape (k, 2).
+        reward: the reward of each item, in logits. If items i and j do not tie, i beats j with probability 1/(1 +
+            exp(r_j - r_i)).
+        interval: the confidence interval of each reward minus the mean reward, shape (k, 2).
         covariance: the covariance of the rewards, which is the pseudo-inverse of their Fisher information.
-        borda: the share of comparisons that each item wins, averaged over the items that it was compared with. A tie is
-            half a win.
+        borda: the share of comparisons that each item wins, averaged over the items that it was compared with. A tie
+            counts as half a win.
         deviance: twice the log likelihood of a model with a free probability for each pair, minus twice the log
             likelihood of the rewards.
-        freedom: the number of compared pairs minus (k - 1), or with ties, twice the number of compared pairs, minus k.
-            If the model is true, the deviance has a chi-squared distribution with these degrees of freedom.
-        p_value: the probability of a deviance at least as large if the model is true. It is small if preferences are
-            intransitive or do not follow rewards for other reasons. NaN if `freedom` is 0.
-        worst: the pair that deviates most, the share of its comparisons that the first item won, and the probability
-            that the rewards predict.
+        freedom: the number of compared pairs minus (k - 1) for k items. With ties, twice the number of compared pairs,
+            minus k. If the model is true and there are many comparisons, the deviance approximately has a chi-squared
+            distribution with these degrees of freedom.
+        p_value: the probability of a deviance at least as large if the model is true. The p-value is small if
+            preferences are intransitive, or deviate from rewards for other reasons. NaN if `freedom` is 0.
+        worst: the pair that deviates most from the model, the share of its comparisons that the first item won, and the
+            predicted probability of such a win.
         level: confidence of the intervals.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
-        tie: the probability that two items of equal rewards tie, and its interval; (0, NaN, NaN) without ties.
+        tie: the probability that two items of equal rewards tie, and the ends of its confidence interval; (0, NaN, NaN)
+            without ties.
     """
 
     items: tuple[Hashable, ...]
@@ -63,28 +65,28 @@ class Rewards:
     tie: tuple[float, float, float] = (0.0, float("nan"), float("nan"))
 
     def outcomes(self, first: Hashable, second: Hashable) -> tuple[float, float, float]:
-        """The probabilities that the first item wins, that the two items tie, and that the second item wins.
+        """Return the probabilities that the first item wins, that the two items tie, and that the second item wins.
 
         Args:
             first: an item.
             second: another item.
 
         Raises:
-            UnknownNameError: for an item that was not compared.
+            UnknownNameError: if an item was not compared.
         """
         pair = self.reward[[self._index(first), self._index(second)]]
         win, tie = outcomes(pair, _log_nu(self.tie[0]))
         return float(win[0, 1]), float(tie[0, 1]), float(win[1, 0])
 
     def probability(self, first: Hashable, second: Hashable) -> tuple[float, float, float]:
-        """Return the probability that the first item beats the second if they do not tie, and its interval.
+        """Return the probability that the first item beats the second if they do not tie, and the ends of its interval.
 
         Args:
             first: an item.
             second: another item.
 
         Raises:
-            UnknownNameError: for an item that was not compared.
+            UnknownNameError: if an item was not compared.
         """
         i, j = self._index(first), self._index(second)
         gap = self.reward[i] - self.reward[j]
@@ -99,34 +101,35 @@ class Rewards:
 
 
 def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: float = 0.95) -> Rewards:
-    """Fit Bradley-Terry rewards to pairs (winner, loser), with intervals; with ties, fit Davidson's model.
+    """Fit Bradley-Terry rewards to pairs (winner, loser), with confidence intervals. With ties, fit Davidson's model.
 
     In Davidson's model (1970), a win, a loss and a tie between items with rewards r_i and r_j have probabilities in
     the ratio
 
         exp((r_i - r_j) / 2) : exp((r_j - r_i) / 2) : nu.
 
-    The number nu > 0 sets how often items tie. The comparisons that are not ties follow the Bradley-Terry model, and
-    items tie most often if their rewards are equal. Rewards and nu maximise the likelihood together; a tie pulls the
-    two rewards towards each other.
+    The number nu > 0 determines the frequency of ties. The comparisons that are not ties follow the Bradley-Terry
+    model, and items tie most often if their rewards are equal. Rewards and nu maximise the likelihood jointly. A tie
+    moves the two fitted rewards towards each other.
 
-    The fit exists and is unique exactly if chains of wins lead from every item to every other; this is checked first.
-    A tie counts as a win in both directions. With ties, some cycle of items must also have more wins than ties, for
-    example two items that have beaten each other. The intervals use the Laplacian L of the graph of comparisons with
-    weights m_ij p_ij p_ji. Here m_ij is the number of comparisons of items i and j, and p_ij is the probability that i
-    beats j. For many comparisons, the covariance of the rewards is the pseudo-inverse of L. The result also has the
-    Borda scores, which have the same order as the rewards if all pairs are compared equally often. A test shows
-    whether rewards explain the comparisons at all.
+    The fit exists and is unique exactly if chains of wins lead from every item to every other item. The function checks
+    this condition first. In such a chain, a tie counts as a win in both directions. With ties, some cycle of items must
+    also have more wins than ties, for example two items that have beaten each other. The intervals use the Laplacian L
+    of the graph of comparisons with weights m_ij p_ij p_ji. Here m_ij is the number of comparisons of items i and j,
+    and p_ij is the probability that i beats j. For many comparisons, the covariance of the rewards is the
+    pseudo-inverse of L. The result also has the Borda scores, which have the same order as the rewards if all pairs are
+    compared equally often. The p-value in the result tests whether any rewards explain the comparisons.
 
     Args:
-        comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).
+        comparisons: pairs (winner, loser) of names or numbers, one for each comparison, or an array of shape (m, 2).
         ties: pairs of items that were compared without a winner, in the same form, in any order.
         level: confidence of the intervals.
 
     Raises:
-        DataError: for any other input, for an item that is compared with itself, or for wins that do not connect all
-            items in both directions; the message names the unconnected part.
-        SettingError: for a level outside (0, 1).
+        DataError: if the input has another form, if an item is compared with itself, or if chains of wins do not lead
+            from every item to every other item. The last message names the unconnected part. With ties, it is also
+            raised if no cycle has more wins than ties.
+        SettingError: if the level is outside (0, 1).
 
     Example:
         >>> from lemmata.subjects.preferences import fit_rewards
@@ -180,12 +183,12 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
 
 
 def _log_nu(tie: float) -> float:
-    """Return log nu from nu / (nu + 2), which is the probability that two items of equal rewards tie."""
+    """Return log nu, given the probability nu / (nu + 2) that two items of equal rewards tie."""
     return float(np.log(2 * tie / (1 - tie))) if tie > 0 else -np.inf
 
 
 def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]) -> np.ndarray:
-    """Count how often each pair occurs. The row stands for the first item, and the column for the second item."""
+    """Return the number of occurrences of each pair. The row is the first item, and the column the second item."""
     index = {item: number for number, item in enumerate(items)}
     counts = np.zeros((len(items), len(items)), int)
     np.add.at(counts, ([index[first] for first, _ in pairs], [index[second] for _, second in pairs]), 1)
@@ -193,7 +196,7 @@ def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]
 
 
 def _covariances(games: np.ndarray, win: np.ndarray, tie: np.ndarray) -> tuple[Float[np.ndarray, "k k"], float]:
-    """Return the covariance of the rewards and the variance of ln nu; the variance is NaN without ties."""
+    """Return the covariance of the rewards and the variance of ln nu. The variance is NaN without ties."""
     items = len(games)
     own, mixed, last = information(games, win, tie)
     profile = own - np.outer(mixed, mixed) / last if last > 0 else own
@@ -272,8 +275,8 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
 def _against_saturated(
     wins: np.ndarray, ties: np.ndarray, win: np.ndarray, tie: np.ndarray
 ) -> tuple[float, int, float]:
-    """Compare the rewards with a model that has a free probability for each pair. Return the deviance, its degrees of
-    freedom, and the least expected count.
+    """Return the deviance between the fitted rewards and a model with a free probability for each pair. Also return the
+    degrees of freedom and the least expected count of an outcome.
     """
     games = wins + wins.T + ties
     met, pairs = games > 0, int((games > 0).sum()) // 2

@@ -1,4 +1,7 @@
-"""Best-of-m curves from a sample without resampling, and their jackknife errors. Tied draws count equally."""
+"""Expected values at the best of m draws, estimated from a sample without resampling, and their jackknife errors.
+
+If several draws have the largest reward, each is equally likely to be the best.
+"""
 
 import dataclasses
 
@@ -12,11 +15,11 @@ class RankedSample:
     """A sample of K draws in groups of equal rewards, from the smallest reward to the largest.
 
     Args:
-        ends: for each group, how many draws have at most the group's reward.
+        ends: for each group, the number of draws with at most the reward of the group.
         counts: the number of draws in each group.
         means: the mean of each column of `values` over each group.
-        values: the quantities to average, one column for each; rows are in the order of the rewards.
-        groups: the group of each draw, in the order of the rewards.
+        values: the quantities to average, one in each column. Rows are in the order of increasing rewards.
+        groups: the group of each draw, in the order of increasing rewards.
     """
 
     ends: Int[np.ndarray, " g"]
@@ -32,7 +35,7 @@ class RankedSample:
 
 
 def ranked(rewards: Float[np.ndarray, " K"], columns: Float[np.ndarray, "K c"]) -> RankedSample:
-    """Sort a sample by its rewards.
+    """Return the sample sorted by reward, with draws of equal rewards in groups.
 
     Args:
         rewards: the rewards by which the best draw is chosen.
@@ -62,11 +65,11 @@ def log_factorials(size: int) -> np.ndarray:
 
 
 def best_of(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray, " c"]:
-    """Average each column at the best draw over all choices of m of the K draws.
+    """Return the mean of each column at the best draw, over all choices of m of the K draws.
 
     Args:
         sample: the draws.
-        m: the number of draws that the best is chosen from.
+        m: the number of draws from which the best is chosen.
         logs: the logarithms of the factorials up to K!.
     """
     chance = np.diff(_below(sample.ends, sample.size, m, logs), prepend=0.0)
@@ -78,7 +81,7 @@ def without_each(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.nda
 
     Args:
         sample: the draws.
-        m: the number of draws that the best is chosen from, at most K - 1.
+        m: the number of draws from which the best is chosen, at most K - 1.
         logs: the logarithms of the factorials up to K!.
     """
     ends, starts = sample.ends, sample.ends - sample.counts
@@ -105,14 +108,13 @@ def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c
 
 
 def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:
-    """The share of choices of m + 1 draws in which the best of the first m beats the last. Ties count by half.
+    """Return the share of choices of m + 1 draws in which the best of the first m has a larger reward than the last.
 
-    The best of the first m loses if the last draw is larger than all m, and wins if one of the m is larger than the
-    last draw.
+    A tie counts as half a win.
 
     Args:
         sample: the draws.
-        m: the number of draws that the best is chosen from, at most K - 1.
+        m: the number of draws from which the best is chosen, at most K - 1.
         logs: the logarithms of the factorials up to K!.
     """
     top = _below(sample.ends - 1, sample.size - 1, m, logs)

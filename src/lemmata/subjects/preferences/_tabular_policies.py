@@ -1,4 +1,4 @@
-"""Test problems with tabular policies: a reference, a second policy and rewards; and answers ranked by reward."""
+"""Random test problems with a list of answers: references, policies and rewards, and answers ranked by reward."""
 
 import functools
 
@@ -36,11 +36,11 @@ def _probabilities(problem: TabularPolicy) -> list[Hypothesis]:
 
 
 class TabularPolicies(Population[TabularPolicy]):
-    """A reference with normal logits, and a policy whose logits are moved by random numbers of size `distance`.
+    """A reference with normal logits, and a policy. Random numbers of size `distance` are added to the policy's logits.
 
     Args:
         distance: the default size of the change of the logits.
-        skewed: whether the changes are exponential instead of normal numbers, so that few answers gain much.
+        skewed: whether the changes are exponential instead of normal numbers. Then few answers gain much probability.
     """
 
     distance: float = eqx.field(static=True, default=1.0)
@@ -76,7 +76,7 @@ class TabularPolicies(Population[TabularPolicy]):
 
 
 class ProxyErrors(Population[TabularPolicy]):
-    """Policies with the error of a proxy. The error is policy/ref in half of the problems, and normal in the others."""
+    """Policies with the error of a proxy reward. In half of the problems, the error is policy/ref; otherwise normal."""
 
     free = ("log_ref", "log_policy", "rewards")
     settings = Space(
@@ -93,7 +93,7 @@ class ProxyErrors(Population[TabularPolicy]):
         return eqx.tree_at(lambda p: p.rewards, problem, jnp.where(half, ratio, problem.rewards))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Check that both policies are probability distributions; nothing is assumed about the error."""
+        """Return the hypotheses that reference and policy are probability distributions. The error is arbitrary."""
         return _probabilities(problem)
 
 
@@ -104,11 +104,13 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class SubGaussianRewards(Population[TabularPolicy]):
-    """Rewards on Gauss-Hermite nodes, and policies that tilt the reference. Half of the problems add noise to logits.
+    """Rewards on Gauss-Hermite nodes, and policies that tilt the reference. Half of the problems add noise to the
+    logits.
 
-    The rewards, divided by their scale, are 1-sub-Gaussian under the discrete reference, because its even moments are
-    at most the moments of the normal distribution. With k nodes, the moments are equal up to order 2k - 1. So tilting
-    the reference equals tilting a normal distribution up to rounding.
+    The reference has the Gauss-Hermite weights. Its even moments are at most those of the standard normal distribution.
+    Therefore the rewards, divided by their scale, are 1-sub-Gaussian under the reference. With k nodes, the moments are
+    equal up to order 2k - 1. So tilting the reference has the same effect as tilting a normal distribution, up to
+    rounding.
     """
 
     free = ("log_policy",)
@@ -128,8 +130,8 @@ class SubGaussianRewards(Population[TabularPolicy]):
         return TabularPolicy(log_ref, policy, scale * points, jnp.ones(()), scale)
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Check that both policies are probability distributions, and check the moment generating function at four
-        points.
+        """Return the hypotheses that reference and policy are distributions, and a bound on the moment generating
+        function at four points.
         """
         mean = jnp.sum(jnp.exp(problem.log_ref) * problem.rewards)
         at = jnp.array([-3.0, -1.0, 1.0, 3.0])[:, None] / problem.scale
@@ -141,14 +143,14 @@ class SubGaussianRewards(Population[TabularPolicy]):
 
 
 class RankedAnswers(eqx.Module):
-    """Log probabilities of answers, from the smallest reward to the largest, and the number of draws n."""
+    """Log probabilities of answers in the order of increasing rewards, and the number n of draws."""
 
     logp: Float[Array, " k"]
     draws: Float[Array, ""]
 
 
 class Rankings(Population[RankedAnswers]):
-    """Answers with normal logits of a random spread, and n drawn evenly on a logarithmic scale.
+    """Answers with normal logits of a random standard deviation, and a random n, uniform on a logarithmic scale.
 
     Args:
         answers: the default number of answers.
@@ -179,14 +181,14 @@ class Rankings(Population[RankedAnswers]):
 
 
 class FewAnswers(eqx.Module):
-    """Probabilities of a few answers in the order of their rewards, and a small number of draws."""
+    """Probabilities of a few answers in the order of increasing rewards, and a small number of draws."""
 
     probabilities: Float[Array, " k"]
     draws: int = eqx.field(static=True)
 
 
 class ShortRankings(Population[FewAnswers]):
-    """So few answers and draws that every outcome can be listed."""
+    """Problems with so few answers and draws that all outcomes can be enumerated."""
 
     settings = Space(answers=Integer(4, 2, 6, "answers"), draws=Integer(4, 2, 5, "draws", corners=(3, 5)))
 

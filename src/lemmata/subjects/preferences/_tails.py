@@ -1,4 +1,4 @@
-"""Estimate the upper tail of a sample, which shows whether rewards are bounded or can be arbitrarily large."""
+"""Estimate the extreme value index of a sample. The index shows whether rewards are bounded or arbitrarily large."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,12 +8,14 @@ _FEWEST, _SHARE = 50, 0.1
 
 
 def tail_index(rewards: Float[np.ndarray, " n"], level: float) -> tuple[float, float, float] | None:
-    """Estimate the extreme value index of the upper tail; None if the top tenth has fewer than 50 draws.
+    """Return an estimate of the extreme value index of the upper tail, and the two ends of a confidence interval.
 
-    The amounts by which rewards exceed the 90 % quantile are modelled by a generalised Pareto distribution. The index
-    comes from probability-weighted moments. Its standard error is the one by Hosking and Wallis (1987), which exists
-    for an index below 1/2. If the index is at least 0.45, the interval is infinite upwards. Bounded tails have an
-    index below 0, normal and exponential tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
+    The result is None if the top tenth has fewer than 50 draws, or only equal rewards. The amounts by which rewards
+    exceed the 90 % quantile are modelled by a generalised Pareto distribution. The index is estimated from
+    probability-weighted moments. Its standard error is that of Hosking and Wallis (1987), which exists for an index
+    below 1/2. If the estimate is at least 0.45, the upper end is infinite. The standard error for the lower end is then
+    4 divided by the square root of the number of excesses. Bounded tails have an index below 0, normal and exponential
+    tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
 
     Args:
         rewards: the rewards of independent draws.

@@ -1,4 +1,4 @@
-"""The active subspace of regression data: principal components of inputs that a filter of the label selects."""
+"""The directions of inputs on which a label depends, found by PCA of inputs that a filter of the label selects."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _CLAIMS = (
     "queries.filters.filter_sees_what_correlation_cannot",
 )
 
-_WORK = 2e8  # products of one filter that are spent on shuffled labels
+_WORK = 2e8  # approximate number of multiplications for the shuffled labels of one filter
 
 
 def _large(y: np.ndarray) -> np.ndarray:
@@ -37,8 +37,8 @@ FILTERS: dict[str, Filter] = {
     "large": _large,
     "top": lambda y: y >= np.quantile(y, 0.9),
 }
-"""Filters by name: the label itself, its squared deviation, and whether the label is in the tenth that is farthest from
-the median, or in the largest tenth.
+"""Filters by name. "label" is the label itself, and "square" is its squared deviation from the mean. "large" selects
+the tenth of the labels that is farthest from the median, and "top" the largest tenth.
 """
 
 
@@ -50,11 +50,11 @@ class FilterResult:
         name: the name of the filter.
         eigenvalues: the eigenvalues of the mean of psi(y) zz', the largest in absolute value first. Here z is a
             whitened input, and the filter psi is scaled to mean 0 and variance 1.
-        p_values: for each eigenvalue, the p-value of the hypothesis that the eigenvalue is zero, up to and including
-            the first hypothesis that is not rejected. Each half of the rows tests an eigenvector of the other half.
-        count: the number of eigenvalues that are shown to differ from zero.
-        null: the largest absolute eigenvalue for labels that were shuffled among the rows, 19 times or, for large
-            tables, at least 3 times.
+        p_values: for each eigenvalue, the p-value of the hypothesis that the eigenvalue is zero. The list ends with the
+            first hypothesis that is not rejected. Each half of the rows tests an eigenvector of the other half.
+        count: the number of eigenvalues that differ significantly from zero.
+        null: the largest absolute eigenvalue after random shuffles of the labels among the rows. There are 19 shuffles,
+            or fewer, at least 3, for large tables.
     """
 
     name: str
@@ -66,18 +66,18 @@ class FilterResult:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FilteredPCA:
-    """The directions on which a label was found to depend.
+    """The directions of inputs on which a label was found to depend.
 
     Args:
-        results: the results of the filters, one for each.
-        best: the name of the filter that found the most directions. If there are several, it is the one with the
-            smallest p-value.
-        directions: the directions that the best filter found, one unit vector in each column, in the units of x. The
-            label depends on x through x @ directions.
-        correlation: whether the label is shown to correlate with linear or quadratic functions.
+        results: the results, one for each filter.
+        best: the name of the filter that found the most directions. If several filters found equally many, the filter
+            with the smallest p-value.
+        directions: the directions that the best filter found, one unit vector in each column, in the coordinates of x.
+            The label depends on x through x @ directions.
+        correlation: whether the label correlates significantly with linear or quadratic functions.
         linear_p: the p-value of the correlation with linear functions.
         rows: the number of rows.
-        level: the probability that any filter finds a direction although all eigenvalues are zero.
+        level: the largest probability that any filter finds a direction if all eigenvalues are zero.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -116,7 +116,7 @@ class FilteredPCA:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the absolute eigenvalues of each filter and the largest eigenvalue of shuffled labels, with Altair."""
+        """Return an Altair chart of the absolute eigenvalues of each filter, and of the largest for shuffled labels."""
         import altair as alt
 
         rows = [
@@ -152,24 +152,26 @@ def filtered_pca(
 ) -> FilteredPCA:
     """Find directions of x on which y depends, by principal components of rows that a filter of y selects or weights.
 
-    The inputs are whitened to z, with mean 0 and covariance I. Let y depend on a few directions of normal inputs. Take
-    any filter psi, which is a function of y, and the mean of psi(y)(zz' - I). Each eigenvector of this matrix with an
-    eigenvalue other than zero lies in the span of these directions. The filter "label" is the correlation with
-    quadratic functions. Other filters can find directions even if the label does not correlate with linear or quadratic
-    functions. Each half of the rows tests the eigenvectors of the other half, one after the other.
+    The inputs x are whitened to z, which has mean 0 and covariance I. Let y depend on a few directions of normal
+    inputs. Take any filter psi (a function of y), and the mean of the matrix psi(y)(zz' - I). Each eigenvector of this
+    matrix with an eigenvalue other than zero lies in the span of these directions. The filter "label" gives the
+    correlation of the label with quadratic functions. Other filters can find directions even if the label does not
+    correlate with linear or quadratic functions. Each half of the rows tests the eigenvectors of the other half, in the
+    order of the absolute eigenvalues.
 
     Args:
         x: inputs, (n, d).
         y: one number for each row.
         filters: a dictionary from names to functions of all labels, which return one number for each row. None means
-            those of the filters "square", "large" and "top" that vary with the label. The filter "label" is always
-            added.
-        level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
+            the filters "square", "large" and "top", without those that are constant on these labels. The filter "label"
+            is always added.
+        level: the largest probability that any filter finds a direction if the matrices of all filters are zero.
         seed: the random seed of the split of the rows into halves.
 
     Raises:
-        SettingError: for a filter that is not a function, fails or does not vary, or a level outside (0, 1).
-        DataError, ShapeError: for rows that do not fit each other, dependent columns, or too few rows.
+        SettingError: if a filter is not a function, fails or does not vary, or if the level is outside (0, 1).
+        DataError, ShapeError: if x and y have different numbers of rows, columns are linearly dependent, or there are
+            too few rows.
 
     Example:
         >>> import numpy as np
@@ -181,7 +183,7 @@ def filtered_pca(
     level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
     chosen = FILTERS if filters is None else _chosen(filters)
     inputs, labels = checked(x, y)
-    if filters is None:  # of two labels, a square or a large one can be the same for all rows
+    if filters is None:  # with only two different labels, "square" or "large" can be constant
         chosen = {name: function for name, function in chosen.items() if _varies(function(labels).astype(float))}
     z, back = whitened(inputs)
     weights = {name: _standardised(name, function, labels) for name, function in chosen.items()}
@@ -192,7 +194,7 @@ def filtered_pca(
     linear_p = _linear(z, weights["label"], halves)
     best = max(found.values(), key=lambda own: (own.count, -own.p_values[0], abs(own.eigenvalues[0])))
     directions = back @ _eigen(z, weights[best.name])[1][:, : best.count]
-    directions = directions / np.abs(directions).max(axis=0)  # their squares may overflow
+    directions = directions / np.abs(directions).max(axis=0)  # avoids an overflow of squares
     directions = directions / np.linalg.norm(directions, axis=0)
     return FilteredPCA(
         tuple(found.values()), best.name, directions, bool(found["label"].count or linear_p <= share), linear_p,
@@ -254,11 +256,11 @@ def _eigen(z: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean_p_value(terms: tuple[np.ndarray, ...]) -> float:
-    """Return the p-value of the hypothesis that the mean of all terms is zero; parts are tested separately.
+    """Return the p-value of the hypothesis that the mean of all terms is zero. Each part has its own statistic.
 
-    The statistic of each part is Student's t statistic with Johnson's correction for skewness. The mean of the
-    statistics, which may depend on each other, is compared with the normal distribution. This is safe because the
-    variance of this mean is at most 1.
+    The statistic of each part is Student's t statistic with Johnson's correction for skewness. The mean of these
+    statistics is compared with the standard normal distribution. The statistics may depend on each other, but the
+    variance of their mean is at most about 1. So the p-value is not too small.
 
     Args:
         terms: the numbers, one array for each part.
@@ -288,13 +290,15 @@ def _judged(
 
 
 def _shuffled(z: np.ndarray, weight: np.ndarray) -> float:
-    """Return the largest absolute eigenvalue over 19 shuffles of the weights, or 3 to 19 shuffles for large tables."""
+    """Return the largest absolute eigenvalue over 19 random shuffles of the weights. Large tables have 3 to 19
+    shuffles.
+    """
     rng, times = np.random.default_rng(0), int(np.clip(_WORK / z.size / z.shape[1], 3, 19))
     return max(float(abs(_eigen(z, rng.permutation(weight))[0][0])) for _ in range(times))
 
 
 def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray]) -> float:
-    """Return the p-value of the hypothesis that y is uncorrelated with all linear functions."""
+    """Return the p-value of the hypothesis that y is uncorrelated with all linear functions of z."""
     others = [y[rows] @ z[rows] for rows in halves[::-1]]
     return mean_p_value(tuple(y[rows] * (z[rows] @ way) for rows, way in zip(halves, others, strict=True)))
 

@@ -1,4 +1,4 @@
-"""How much a model's gradient depends on which target of a family is true, and how many steps find the target."""
+"""The dependence of a model's gradient on the target, and a lower bound on the steps of noisy descent to the target."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,20 +23,20 @@ _CLAIMS = (
 )
 _BATCH = 16
 _RANDOM = 64
-_ROUNDING = 16.0  # roundings of a correlation, in units of eps
+_ROUNDING = 16.0  # assumed rounding error of a correlation, in units of eps
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GradientSignal:
-    """The variance of a model's gradient over a family of targets.
+    """The variance of a model's gradient over a family of targets, which is called the signal.
 
     Args:
         signal: the variance of the gradient over the family, summed over all parameters.
-        interval: a confidence interval of the signal, if the targets are a sample of the family. None if they are the
-            whole family.
-        random: the signal if the targets are random signs with the same mean square.
-        parts: the share of the signal that each array of parameters has, by the path of the array.
-        distances: the distances of the gradient for each target from the gradient for the mean target.
+        interval: a confidence interval of the signal, if the targets are a sample of a family. None if the targets are
+            the whole family.
+        random: the signal for targets of random signs, scaled to the mean square of the targets minus the mean target.
+        parts: for each array of parameters, by its path, the share of the signal that comes from this array.
+        distances: for each target, the distance between its gradient and the gradient for the mean target.
         common: the length of the gradient for the mean target.
         targets: the number of targets.
         rows: the number of inputs.
@@ -58,18 +58,19 @@ class GradientSignal:
     claims: tuple[str, ...] = _CLAIMS
 
     def steps(self, noise: float | int, advantage: float | int = 0.5) -> float:
-        """Return a lower bound on the number of noisy steps, 4 noise² advantage² / signal; infinite for signal 0.
+        """Return 4 noise² advantage² / signal, a lower bound on the number of noisy gradient steps. Infinite for signal
+        0.
 
-        Compare the trajectories for a random target of the family and for the mean target. With fewer steps than the
-        bound, their total variation distance is on average below the advantage. This holds if the signal is never
-        larger along the training path.
+        Compare the training paths for a random target of the family and for the mean target. If there are fewer steps
+        than the bound, the average total variation distance of these paths is below the advantage. This holds if the
+        signal is never larger along the training path than at these parameters.
 
         Args:
             noise: the standard deviation of the noise in each coordinate of the gradient.
-            advantage: the total variation distance that is needed, inside (0, 1).
+            advantage: the total variation distance that is needed to identify the target, inside (0, 1).
 
         Raises:
-            SettingError: for a noise that is not positive, or an advantage outside (0, 1).
+            SettingError: if the noise is not positive, or the advantage is outside (0, 1).
         """
         noise, advantage = positive("noise", noise), inside("advantage", advantage, 0.0, 1.0)
         return 4 * noise**2 * advantage**2 / self.signal if self.signal > 0 else float("inf")
@@ -96,7 +97,7 @@ class GradientSignal:
         )
 
     def _hidden(self, noise: float) -> str:
-        """Return the number of steps in words; a bound below one step is vacuous."""
+        """Return the bound on the number of steps, as text. A bound below one step is called vacuous."""
         steps = self.steps(noise)
         return f"{steps:.3g} steps" if steps >= 1 else "less than one step (vacuous)"
 
@@ -109,7 +110,7 @@ class GradientSignal:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the distances of the targets' gradients from the mean target's gradient as a histogram, with Altair."""
+        """Return an Altair histogram of the distances between the targets' gradients and the mean target's gradient."""
         import altair as alt
 
         rows = [{"distance": float(own)} for own in self.distances]
@@ -140,27 +141,28 @@ def gradient_signal(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> GradientSignal:
-    """Measure how much the gradient of the mean squared error depends on which target of a family is true.
+    """Compute the variance of the gradient of the mean squared error over a family of targets.
 
-    Consider the gradient of mean (f - y)²/2, where f is the model and y the target. Its difference from the gradient
-    for the mean target is one correlation for each parameter. The signal is the sum of the variances of these
-    correlations over the family. If the signal is small, noise of the size of the signal's root hides the target (see
-    `steps`). If the signal is close to the signal of random signs, the family is no more visible than labels without a
-    pattern. Gradients that differ only by rounding count as equal.
+    Consider the gradient of mean (f - y)²/2, where f is the model and y the target. The gradient for a target minus the
+    gradient for the mean target is one correlation for each parameter. The signal is the sum of the variances of these
+    correlations over the family. If the signal is small, noise of the size of the signal's square root hides the target
+    (see `steps`). If the signal is close to the signal of random signs, the gradient depends on the target no more than
+    on random labels. Gradients that differ only by rounding count as equal.
 
     Args:
         outputs: a JAX function of the parameters that returns one output for each of n inputs.
         params: a pytree of arrays.
         targets: the family, an array of shape (k, n) with the values of each target at the inputs.
-        sampled: whether the targets are a random sample of a larger family; if so, the result has an interval.
+        sampled: whether the targets are a random sample of a larger family. If so, the result has a confidence
+            interval.
         level: the confidence level of the interval, which is Student's t interval for the squared distances.
         seed: the random seed of the random signs.
 
     Raises:
-        SettingError: if `outputs` is not a function or fails, if `sampled` is not true or false, or for a level outside
+        SettingError: if `outputs` is not a function or fails, `sampled` is not true or false, or the level is outside
             (0, 1).
-        ShapeError, DataError: for outputs and targets that do not fit each other; for parameters that are not floating
-            point; for fewer than 2 different targets.
+        ShapeError, DataError: if outputs and targets do not fit each other, parameters are not floating-point arrays,
+            or there are fewer than 2 different targets.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -217,8 +219,8 @@ def gradient_signal(
         raise DataError("targets", found="gradients that are not finite", rule=rule, remedy="scale the targets")
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (_RANDOM, n)) * np.sqrt(np.mean((family - mean) ** 2))
     baseline = np.sum(list(_squares(back, signs.astype(values.dtype) / n).values()), axis=0)
-    # n times the baseline of random signs is E |grad f|² times the variance of the targets; rounding leaves eps² of
-    # this
+    # n times the baseline of random signs is E |grad f|² times the variance of the targets. Rounding errors are about
+    # eps² times this product.
     seen = distances > (_ROUNDING * np.finfo(values.dtype).eps) ** 2 * n * baseline.mean()
     distances, squares = distances * seen, {name: own * seen for name, own in squares.items()}
     correction = k / (k - 1) if sampled else 1.0
@@ -234,7 +236,7 @@ def gradient_signal(
 
 
 def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
-    """Student's t interval of the mean; (0, infinity) for two squares, because both are equal and show no spread."""
+    """Return Student's t interval of the mean. For two squares, which are always equal, return (0, infinity)."""
     k = len(squares)
     if k < 3:
         return 0.0, float("inf")
@@ -243,7 +245,7 @@ def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _content(signal: float, interval: tuple[float, float] | None) -> tuple[Condition, ...]:
-    """Check whether the gradient depends on the target at all, and whether a sampled family excludes a signal of 0."""
+    """Return the conditions that the gradient depends on the target, and that a sample excludes a signal of 0."""
     visible = Condition(
         "some target changes the gradient (signal)",
         signal,
@@ -278,7 +280,7 @@ def _check(params: Any) -> None:
 
 
 def _squares(back: Callable, errors: Float[np.ndarray, "k n"]) -> dict[str, Float[np.ndarray, " k"]]:
-    """For each array of parameters, by its path: the squared gradient length for each row of output errors."""
+    """Return, for each array of parameters, by its path, the squared length of the gradient for each row of errors."""
     one = lambda error: [jnp.sum(leaf**2) for leaf in jax.tree.leaves(back(error)[0])]
     paths = jax.tree_util.tree_flatten_with_path(back(jnp.asarray(errors[0]))[0])[0]
     found = jax.lax.map(one, jnp.asarray(errors), batch_size=_BATCH)

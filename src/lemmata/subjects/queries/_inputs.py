@@ -19,7 +19,7 @@ def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray,
         y: one number for each row.
 
     Raises:
-        ShapeError, DataError: if the arrays do not fit each other, or if all labels are equal.
+        ShapeError, DataError: if the shapes of x and y do not fit each other, or if all labels are equal.
     """
     inputs, labels = numbers_of("x", x), numbers_of("y", y)
     if inputs.ndim != 2:
@@ -68,11 +68,12 @@ def whitened(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Flo
 
 
 def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:
-    """Check whether columns look normal: the least Jarque-Bera p-value, times the number of columns.
+    """Return the condition that columns are normal. Its value is the least Jarque-Bera p-value, times the number of
+    columns.
 
     Args:
         z: columns.
-        what: the words with which the condition's name begins; they say what the columns are.
+        what: the first words of the condition's name, which describe the columns.
     """
     squares = len(z) / 6 * (stats.skew(z, axis=0) ** 2 + stats.kurtosis(z, axis=0) ** 2 / 4)
     p = min(1.0, z.shape[1] * float(np.exp(-np.max(squares) / 2)))

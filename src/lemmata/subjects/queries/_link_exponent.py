@@ -1,4 +1,4 @@
-"""The information exponent of a label along a direction: the degree of its first nonzero Hermite coefficient."""
+"""The information exponent of a label along a direction: the degree of the first nonzero Hermite coefficient."""
 
 import dataclasses
 import math
@@ -19,29 +19,33 @@ from ._inputs import checked, normality
 
 _CLAIMS = ("queries.hermite_flow.gradient_of_a_correlation", "queries.hermite_flow.flow_at_high_exponents")
 _BINS, _FEW = 10, 1000
-_FEWEST, _MOST = 499, 9999  # permutations of the labels
-# Without it, intervals of level 0.95 for four degrees held jointly in 0.91 to 0.98 of samples of links without tails.
+_FEWEST, _MOST = 499, 9999  # least and largest number of permutations of the labels
+# Intervals are widened by this factor. Without the factor, intervals of level 0.95 for four degrees held jointly in
+# 0.91 to 0.98 of samples, for links without heavy tails.
 _STRETCH = 1.15
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InformationExponent:
-    """The Hermite coefficients of a label along a direction, and the samples that gradient methods need.
+    """The Hermite coefficients of a label along a direction, and the number of samples that gradient methods need.
 
     Args:
-        exponent: the first degree whose coefficient is shown to be nonzero. None if there is none.
+        exponent: the first degree whose coefficient is significantly different from zero. None if there is no such
+            degree.
         coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y. Here z is the scaled
             projection, and h_k is the Hermite polynomial with E h_k² = 1.
-        intervals: confidence intervals of the coefficients, (degrees, 2). All intervals hold together.
-        p_values: for each degree, the p-value of the hypothesis that the coefficient is zero. It is the larger p-value
-            of two tests: a test of the mean, and a test with permuted labels.
-        label_p_values: for each degree, the p-value of the hypothesis that the polynomial has the same mean for all
-            labels.
-        label_exponent: the first degree whose polynomial is shown to have different means for different labels. Then
-            some filter of the label has a nonzero coefficient of this degree. None if there is no such degree.
+        intervals: confidence intervals of the coefficients, (degrees, 2). The level is the probability that all
+            intervals hold.
+        p_values: for each degree, the p-value of the hypothesis that the coefficient is zero. This is the larger
+            p-value of two tests: a test of the mean, and a test with permuted labels.
+        label_p_values: for each degree, the p-value of the hypothesis that the Hermite polynomial has the same mean for
+            all labels.
+        label_exponent: the first degree whose polynomial has significantly different means for different labels. Then
+            some filter (a function) of the label has a nonzero coefficient of this degree. None if there is no such
+            degree.
         dimension: the number of columns of x.
         rows: the number of rows.
-        level: the confidence level of the intervals together.
+        level: the joint confidence level of the intervals.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -60,10 +64,10 @@ class InformationExponent:
 
     @property
     def samples(self) -> float | None:
-        """The order of the number of samples for online descent from a random start: d^(k-1), d log d, or d.
+        """The order of the number of samples that online gradient descent needs from a random start.
 
-        These are the orders for an exponent k above 2, k = 2 and k = 1 in dimension d, without constants. None if no
-        exponent was found.
+        In dimension d, the order is d^(k-1) for an exponent k above 2, d log d for k = 2, and d for k = 1, without
+        constants. None if no exponent was found.
         """
         if self.exponent is None:
             return None
@@ -92,7 +96,7 @@ class InformationExponent:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the Hermite coefficients with their intervals, with Altair."""
+        """Return an Altair chart of the Hermite coefficients with their confidence intervals."""
         import altair as alt
 
         rows = [
@@ -114,25 +118,27 @@ def information_exponent(
 ) -> InformationExponent:
     """Find the first Hermite polynomial of a projection with which y correlates, and the samples that descent needs.
 
-    The projection is scaled to mean 0 and variance 1. Let y depend on one direction of normal inputs, and let the first
-    nonzero coefficient have the degree k. Gradient descent on new samples then finds the direction from a random start.
-    For k above 2, it needs about d^(k-1) samples. It needs about d log d samples for k = 2, and about d samples for k =
-    1.
+    The projection of x on the direction is scaled to mean 0 and variance 1. Let y depend on one direction of normal
+    inputs, and let the first nonzero coefficient have the degree k. Gradient descent on new samples then finds the
+    direction from a random start. For k above 2, the descent needs about d^(k-1) samples. For k = 2, it needs about d
+    log d samples, and for k = 1, about d samples.
 
-    The intervals are normal intervals, widened by 15 %, with Bonferroni's correction over the degrees. The exponent is
-    an upper limit: a lower degree may have a coefficient that is too small for these rows.
+    The intervals are normal intervals, widened by 15 %, with Bonferroni's correction over the degrees. The exponent
+    that is found is an upper limit. A lower degree may have a coefficient that is too small to be detected in these
+    rows.
 
     Args:
         x: inputs, (n, d).
         y: one number for each row.
-        direction: d numbers, which must not have been chosen with these rows.
+        direction: d numbers. The direction must not have been chosen with these rows.
         degrees: the highest degree, at most 8.
-        level: the confidence level of the intervals together.
+        level: the joint confidence level of the intervals.
 
     Raises:
-        SettingError: for degrees outside 1 to 8, a level outside (0, 1), or a level that is too high for 9999
+        SettingError: if `degrees` is outside 1 to 8, the level is outside (0, 1), or the level is too high for 9999
             permutations.
-        DataError, ShapeError: for rows and a direction that do not fit each other, or fewer than 100 rows.
+        DataError, ShapeError: if the shapes of x, y and direction do not fit each other, the projection is constant, or
+            there are fewer than 100 rows.
 
     Example:
         >>> import numpy as np
@@ -195,7 +201,7 @@ def information_exponent(
 
 
 def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
-    """Check whether the rows exclude a smaller exponent, and whether x has more than one direction to choose from."""
+    """Return the conditions that x has several columns, and that the rows exclude a smaller exponent."""
     several = Condition("x has several columns", float(columns), columns > 1,
                         "with one column, there is only one direction")  # fmt: skip
     if exponent is None:
@@ -209,7 +215,7 @@ def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, column
 
 
 def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
-    """The Hermite polynomials h_1, ..., h_degrees, one in each column, with E h² = 1 under the normal distribution."""
+    """Return the Hermite polynomials h_1, ..., h_degrees, one in each column, with E h² = 1 for a normal variable."""
     columns = [np.ones_like(z), z]
     for k in range(1, degrees):
         columns.append((z * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))
@@ -217,7 +223,7 @@ def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
 
 
 def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
-    """The influence of each row on each coefficient, including its influence on the projection's mean and scale."""
+    """Return the influence of each row on each coefficient, including the effect of the projection's mean and scale."""
     below = np.concatenate([np.ones((len(z), 1)), polynomials[:, :-1]], axis=1)
     slopes = y[:, None] * below * np.sqrt(np.arange(1, polynomials.shape[1] + 1))  # h_k' = sqrt(k) h_(k-1)
     shift, scale = slopes.mean(axis=0), (slopes * z[:, None]).mean(axis=0)
@@ -225,18 +231,20 @@ def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
 
 
 def _permuted(y: np.ndarray, polynomials: np.ndarray, values: np.ndarray, trials: int) -> np.ndarray:
-    """For each degree, the share of permutations of the labels whose coefficient is at least as large as `values`."""
+    """Return, for each degree, the share of permutations of the labels with at least as large a coefficient as
+    `values`.
+    """
     generator = np.random.default_rng(0)
     null = np.stack([np.abs(generator.permutation(y) @ polynomials) for _ in range(trials)]) / len(y)
     return (1 + np.sum(null >= np.abs(values), axis=0)) / (1 + trials)
 
 
 def _by_label(polynomials: np.ndarray, y: np.ndarray, trials: int) -> np.ndarray:
-    """P-values for equal means in ten groups of labels; each is the larger p-value of two tests.
+    """Return p-values for equal means in ten groups of labels. Each is the larger p-value of two tests.
 
-    Alexander and Govern's test allows groups of different variances. In small groups with heavy tails, its p-values
-    are too small. So the function also computes the share of permutations of the labels whose means are at least as
-    far apart.
+    Alexander and Govern's test allows groups of different variances. In small groups with heavy tails, its p-values are
+    too small. So the second test uses the share of permutations of the labels for which the means are at least as far
+    apart.
     """
     edges = np.unique(np.quantile(y, np.linspace(0, 1, _BINS + 1)[1:-1]))
     groups = np.unique(np.searchsorted(edges, y, side="right"), return_inverse=True)[1]
@@ -244,7 +252,7 @@ def _by_label(polynomials: np.ndarray, y: np.ndarray, trials: int) -> np.ndarray
     if len(sizes) < 2 or sizes.min() < 2:
         return np.ones(polynomials.shape[1])
     parts = [polynomials[groups == group] for group in range(len(sizes))]
-    # A group without variance has an infinite weight in that test, so permutations alone count then.
+    # A group without variance has an infinite weight in Alexander and Govern's test. Then only permutations count.
     fixed = np.min([np.ptp(part, axis=0) for part in parts], axis=0) <= 1e-9 * np.abs(polynomials).max(axis=0)
     columns = zip(*(part.T for part in parts), strict=True)
     found = [0.0 if flat else stats.alexandergovern(*own).pvalue for flat, own in zip(fixed, columns, strict=True)]

@@ -1,4 +1,4 @@
-"""Projected gradient descent on a margin finds an adversary's changes, and an upper bound on every certificate."""
+"""Projected gradient descent on a margin, which finds adversarial inputs and an upper bound on certified margins."""
 
 import numpy as np
 from jaxtyping import Float
@@ -18,14 +18,15 @@ def attack(
     restarts: int = 2,
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return the smallest <row, outputs> that projected gradient descent finds on the ball, and the input found.
+    """Return, for each row, the smallest <row, outputs> that projected gradient descent finds on the ball, and its
+    input.
 
     Args:
         network: the network.
         ball: the inputs that are allowed.
         rows: the combinations of outputs to minimise, one in each row.
-        starts: a first guess for each row; by default, the centre.
-        steps: the number of steps. The first step has half the radius as its size, and later steps are smaller.
+        starts: a start of the descent for each row; by default, the centre of the ball.
+        steps: the number of steps. The size of the first step is half the radius, and later steps are smaller.
         restarts: the number of random starts in addition to the first start.
         seed: the random seed of the random starts.
     """

@@ -8,23 +8,23 @@ from scipy import stats
 
 from ._poisoning import bulk_median
 
-# Tracy and Widom's distribution of real matrices as a shifted gamma distribution (Chiani, 2014)
+# a shifted gamma distribution approximates Tracy and Widom's distribution for real matrices (Chiani, 2014)
 _SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
-FEWEST = 10  # eigenvalues from which their law can be checked
+FEWEST = 10  # smallest number of eigenvalues whose distribution is checked
 
 
 @dataclasses.dataclass(frozen=True)
 class Bulk:
-    """The eigenvalues of the covariance of n rows in r dimensions, compared with those of isotropic noise.
+    """The eigenvalues of the covariance of n rows in r dimensions, compared with the eigenvalues of isotropic noise.
 
     Args:
         values: the positive eigenvalues, the largest first.
         scores: the coordinates of the rows along the first eigenvector.
         gamma: the ratio r/n.
         noise: the variance of the noise in each direction, from the median eigenvalue.
-        misplaced: for a point, take the number of eigenvalues below the point and the number that the Marchenko-Pastur
-            distribution predicts. `misplaced` is the largest difference between these two numbers over all points.
-        allowed: the largest `misplaced` that counts as isotropic.
+        misplaced: the largest difference, over all points, between two numbers: the number of eigenvalues below the
+            point, and the number that the Marchenko-Pastur distribution predicts.
+        allowed: the largest value of `misplaced` for which the rows count as isotropic.
     """
 
     values: Float[np.ndarray, " k"]
@@ -36,19 +36,19 @@ class Bulk:
 
     @property
     def isotropic(self) -> bool | None:
-        """Whether the eigenvalues fit isotropic rows. None if there are too few eigenvalues to decide."""
+        """Whether the eigenvalues agree with isotropic rows. None if there are fewer than 10 eigenvalues."""
         return None if len(self.values) < FEWEST else self.misplaced <= self.allowed
 
     @property
     def edge(self) -> float:
-        """(1 + sqrt(gamma))² noise, the upper end of the eigenvalues of noise."""
+        """The upper end (1 + sqrt(gamma))² noise of the eigenvalues of isotropic noise in the limit of many rows."""
         return self.noise * (1 + np.sqrt(self.gamma)) ** 2
 
     def chance(self, number: int) -> float:
-        """Return the chance that isotropic rows have a largest eigenvalue of at least `values[number]`.
+        """Return the probability that isotropic rows have a largest eigenvalue of at least `values[number]`.
 
-        The chance comes from the Tracy-Widom distribution with Johnstone's centre and scale, for n rows whose mean was
-        subtracted.
+        The probability is computed from the Tracy-Widom distribution with Johnstone's centre and scale, for n rows
+        whose mean was subtracted.
         """
         centre, scale = self._johnstone()
         normal = (len(self.scores) * self.values[number] / self.noise - centre) / scale
@@ -59,11 +59,16 @@ class Bulk:
         return float((root + side) ** 2), float((root + side) * (1 / root + 1 / side) ** (1 / 3))
 
     def spike(self) -> float:
-        """Return the spike l >= sqrt(gamma) for which (1 + l)(1 + gamma/l) noise is the first eigenvalue."""
+        """Return the spike l >= sqrt(gamma) for which the largest eigenvalue is (1 + l)(1 + gamma/l) noise.
+
+        A spike is extra variance in one direction, in units of the noise.
+        """
         return self._spike_of(self.values[0] / self.noise)
 
     def unseen(self, chance: float) -> float:
-        """Return the spike whose eigenvalue noise exceeds with this chance. Smaller spikes look like noise."""
+        """Return the spike whose eigenvalue is exceeded by noise with probability `chance`. Smaller spikes look like
+        noise.
+        """
         centre, scale = self._johnstone()
         normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
         return max(self._spike_of((centre + scale * normal) / len(self.scores)), float(np.sqrt(self.gamma)))
@@ -86,17 +91,19 @@ def bulk_of(moved: Float[np.ndarray, "n d"], dimension: int) -> Bulk:
     gamma = dimension / n
     noise = float(np.median(values)) / bulk_median(gamma)
     misplaced = _misplaced(values / noise, gamma) if noise > 0 else float(len(values))
-    # Counts of eigenvalues are rigid. In 60 draws of 10 to 200 isotropic eigenvalues each, at most this many were out
-    # of place.
+    # Counts of eigenvalues vary little. In 60 draws of 10 to 200 isotropic eigenvalues each, `misplaced` was at most
+    # this number.
     allowed = 1.2 + 0.6 * np.log(len(values))
     return Bulk(values, left[:, 0] * singular[0], gamma, noise, misplaced, float(allowed))
 
 
 def _misplaced(values: Float[np.ndarray, " k"], gamma: float) -> float:
-    """Return k times the largest difference between the distribution of k values and the Marchenko-Pastur law."""
+    """Return k times the largest difference between the empirical distribution of k values and the Marchenko-Pastur
+    distribution.
+    """
     ratio, factor = min(gamma, 1 / gamma), max(gamma, 1.0)
     low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
-    # x = middle - half cos(t) removes the square roots at both ends
+    # the substitution x = middle - half cos(t) removes the square roots of the density at both ends
     angles = np.linspace(0, np.pi, 2001)
     points = (low + high) / 2 - (high - low) / 2 * np.cos(angles)
     density = np.sin(angles) ** 2 / np.maximum(points, np.finfo(float).tiny)

@@ -1,4 +1,4 @@
-"""Certify one input: lower bounds on every margin, upper bounds by an attack, and the verdict."""
+"""Certify that no input near a given input has another class. An attack gives upper bounds on margins."""
 
 import dataclasses
 import math
@@ -24,9 +24,9 @@ from ._rounding import rounding
 from ._whole_space import least_anywhere
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
-"""The methods, from the cheapest to the tightest; each is at least as tight as the methods before it."""
+"""The methods, from the cheapest to the tightest. Each method is at least as tight as the methods before it."""
 _STEPS = 40  # steps of ascent in the slopes
-_FAR, _NEAR = 1e6, 1e12  # the factors of doubling and halving a radius, before its exponent is searched
+_FAR, _NEAR = 1e6, 1e12  # largest factors of doubling and halving before a search over the exponent
 _LARGEST = 1e300  # the largest radius that is tried
 _PROGRAMMES = 2e-7  # the assumed error of a bound by HiGHS: twice the tolerance of its constraints
 
@@ -41,19 +41,21 @@ _CLAIMS = {
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """What is known about a network's answers around one input.
+    """Bounds on a network's margins (differences of outputs) in a ball around one input.
 
     Args:
         label: the class whose margins are bounded. For a network with one output, the class is 1 if the output is
             positive, and otherwise 0.
         rivals: the other classes.
         margins: lower bounds on output[label] - output[rival] on the ball, one for each rival, rounded down.
-        attack: the smallest margins that an attack found, which are upper bounds on the least margins.
+        attack: the smallest margins that an attack found, one for each rival. They are upper bounds on the least
+            margins on the ball.
         adversary: an input of another class if the attack found one, and otherwise the input with the smallest margin.
-        verdict: "attacked" if an input of another class was found. "robust" if the bounds exclude such an input,
-            because every margin is above 0, or is 0 and the label wins the tie. Otherwise "unknown". If outputs tie,
-            the first of the tied classes wins. A single output of 0 is class 0.
-        radius: the argument of `certify`, or an array in the shape of the input if each coordinate has its own radius.
+        verdict: "attacked" if an input of another class was found. "robust" if the bounds exclude such an input: every
+            lower bound is above 0, or is 0 and the label wins the tie. Otherwise "unknown". If outputs are equal, the
+            first of the tied classes wins. If a single output is 0, the class is 0.
+        radius: the argument of `certify`. It is an array in the shape of the input if each coordinate has its own
+            radius.
         norm, method: the arguments of `certify`.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
@@ -73,12 +75,12 @@ class Certificate:
 
     @property
     def bound(self) -> float:
-        """The smallest of the lower bounds."""
+        """The smallest of the lower bounds `margins`."""
         return float(self.margins.min())
 
     @property
     def gap(self) -> float:
-        """The least margin of the attack minus the bound; 0 if both are exact."""
+        """The least margin of the attack minus `bound`. The gap is 0 if both are exact."""
         return float(self.attack.min() - self.bound)
 
     def __str__(self) -> str:
@@ -104,32 +106,32 @@ def certify(
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
-    Each method is at least as tight as the one before: intervals, CROWN, optimised slopes, the triangle linear
-    programme, and the mixed-integer programme, which is exact if it ends in time. The first two methods start from
-    bounds of the hidden units by CROWN. The other methods start from tighter bounds: slopes are optimised separately
-    for each hidden unit that may be active or inactive. (There may be so many of these units that the matrices between
-    them are four times as large as the network. If so, the first bounds are kept.) The bounds on margins are lowered by
-    the possible rounding error of float64. The bounds of the two programmes are also lowered by 2e-7 of 1 + |bound|,
-    twice the tolerance of HiGHS.
+    A margin is the output of the class minus the output of another class. The methods are intervals ("interval"), CROWN
+    ("crown"), optimised slopes ("alpha"), the triangle linear programme ("lp"), and the mixed-integer programme
+    ("exact"). Each method is at least as tight as the methods before it. The last method is exact if it ends in time.
+    The first two methods start from bounds of the hidden units by CROWN. The other methods start from tighter bounds:
+    slopes are optimised separately for each hidden unit that may be active or inactive. If the matrices between these
+    units are more than four times as large as the network, the bounds by CROWN are kept. The bounds on margins are
+    lowered by the possible rounding error of float64. The bounds of the two programmes are also lowered by 2e-7 (1 +
+    |bound|), twice the tolerance of the solver HiGHS.
 
     Args:
-        network: one of these: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its
-            params; a `torch.nn.Sequential`; an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch
-            (linen with its variables as params, or nnx). Layers may be affine (dense, convolution, average pooling) or
-            ReLU.
+        network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial` with its params; a
+            `torch.nn.Sequential`; an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch (linen with its
+            variables as params, or nnx). Layers may be affine (dense, convolution, average pooling) or ReLU.
         x: one input, with the shape that the network takes.
-        radius: the radius of the ball, above 0. For "linf", it may also be an array of the shape of x with a number of
-            at least 0 for each coordinate. Coordinates of radius 0 do not change.
+        radius: the radius of the ball, above 0. For "linf", the radius may also be an array of the shape of x, with a
+            number of at least 0 for each coordinate. Coordinates of radius 0 do not change.
         norm: "linf" or "l2"; the two programmes only allow "linf".
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, or the variables of a linen module.
-        label: the class to keep; by default, the network's own answer.
+        label: the class whose margins are bounded; by default, the network's class at x.
         seconds: the time limit of "exact".
 
     Raises:
-        SettingError: for a layer that cannot be bounded, a radius that is not positive, or an unknown method or norm.
-        ShapeError, DataError: for an input that does not fit the network or is not finite, or a radius that does not
-            fit the input.
+        SettingError: if a layer cannot be bounded, the radius is not positive, or the method or norm is unknown.
+        ShapeError, DataError: if the input does not fit the network or is not finite, or the radius does not fit the
+            input.
 
     Example:
         >>> import numpy as np
@@ -196,7 +198,7 @@ def _class(network: ReluNetwork, point: Float[np.ndarray, " d"]) -> int:
 
 
 def _margins(network: ReluNetwork, ball: Ball, label: int | None):
-    """Return the class, the combinations of outputs that give its margins, and the other classes."""
+    """Return the class, the combinations of outputs that are its margins, one in each row, and the other classes."""
     outputs = network(ball.center[None])[0]
     classes = max(len(outputs), 2)
     if label is not None and (isinstance(label, bool) or label not in range(classes)):
@@ -211,10 +213,10 @@ def _margins(network: ReluNetwork, ball: Ball, label: int | None):
 def _lower(
     network: ReluNetwork, ball: Ball, bounds, tight, rows: Float[np.ndarray, "r k"], method: str, seconds: float
 ):
-    """Return lower bounds, a guess at the worst input for each row, and the number of searches that ended in time.
+    """Return lower bounds, a candidate for the worst input for each row, and the number of searches that ended in time.
 
-    Intervals and CROWN start from the bounds `bounds` of the hidden units. The other methods start from tighter
-    bounds.
+    Intervals and CROWN start from the bounds `bounds` of the hidden units. The other methods start from the tighter
+    bounds `tight`.
     """
     found = interval(network, ball, bounds, rows)
     starts, ended = np.tile(ball.center, (len(rows), 1)), 0
@@ -240,7 +242,7 @@ def _lower(
 
 
 def _below(bound: np.ndarray) -> np.ndarray:
-    """Return a bound by HiGHS, minus its tolerance."""
+    """Return a lower bound that HiGHS computed, minus the assumed error of HiGHS."""
     return bound - _PROGRAMMES * (1 + np.where(np.isfinite(bound), np.abs(bound), 0.0))
 
 
@@ -255,7 +257,8 @@ def largest_radius(
     tolerance: float = 1e-3,
     scales: float | ArrayLike = 1.0,
 ) -> float:
-    """Find by bisection the largest radius that `certify` calls robust; 0 if the network's answer is not `label`.
+    """Find by bisection the largest radius with the verdict "robust" of `certify`. Return 0 if the class at x is not
+    `label`.
 
     The result is infinite only if interval arithmetic over all inputs shows that no change of the input can change the
     class. Otherwise, the search does not change any coordinate by more than 1e300.
@@ -266,9 +269,10 @@ def largest_radius(
         norm: "linf" or "l2".
         method: as for `certify`.
         params: as for `certify`.
-        label: the class to keep.
+        label: the class whose margins are bounded; by default, the network's class at x.
         tolerance: the relative tolerance of the radius.
-        scales: an array of the shape of x; each coordinate may change by this multiple of the radius. Only for "linf".
+        scales: a positive number, or for "linf", an array of the shape of x. Each coordinate may change by this
+            multiple of the radius.
 
     Raises:
         SettingError, ShapeError, DataError: for the same reasons as `certify`.
@@ -287,11 +291,11 @@ def largest_radius(
     size = float(np.abs(point).max()) / most or 1.0
 
     def robust(radius: float) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):  # a bound that overflows is not above 0
+        with np.errstate(over="ignore", invalid="ignore"):  # a bound that overflows does not count as robust
             try:
                 return certified(radius).verdict == "robust"
             except SolverError:
-                if radius > size:  # HiGHS takes numbers above 1e20 for infinity
+                if radius > size:  # HiGHS treats numbers above 1e20 as infinity
                     return False
                 raise
 
@@ -312,10 +316,10 @@ def largest_radius(
 def _bracket(
     robust: Callable[[float], bool], always: Callable[[], bool], size: float, tiny: float, huge: float
 ) -> tuple[float, float]:
-    """Return a robust radius, or 0 if there is none, and a larger radius that is not robust, at most a factor 2 apart.
+    """Return a robust radius, or 0 if there is none, and a larger radius that is not robust. Their ratio is at most 2.
 
-    The radii next to `size` are tried first, by doubling and halving. Both numbers are infinite if the network is
-    robust `always`, and both are `huge` if the radius `huge` is robust.
+    The search starts at `size`, and doubles or halves the radius. If the network is robust for all inputs (`always`),
+    both numbers are infinite. If the radius `huge` is robust, both are `huge`.
     """
     low, high = 0.0, min(size, huge)
     while robust(high):
@@ -334,7 +338,7 @@ def _bracket(
 
 
 def _narrowed(robust: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Return two radii at most a factor 2 apart, the lower robust and the upper not, by halving the exponent."""
+    """Return two radii with a ratio of at most 2, by bisection of the exponent. Only the lower radius is robust."""
     while high > 2 * low:
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if robust(middle) else (low, middle)
@@ -342,5 +346,5 @@ def _narrowed(robust: Callable[[float], bool], low: float, high: float) -> tuple
 
 
 def _kept(margins: np.ndarray, chosen: int, rivals: tuple[int, ...]) -> np.ndarray:
-    """Return which rivals cannot win. If outputs tie, the first of the tied classes wins."""
+    """Return, for each rival, whether it cannot win. If outputs are equal, the first of the tied classes wins."""
     return (margins > 0) | ((margins >= 0) & np.array([chosen < rival for rival in rivals]))

@@ -1,4 +1,4 @@
-"""Whiten each class by the other classes, and compare its largest eigenvalue with the values of the other classes."""
+"""Whiten each class by the covariance of the other classes, and compare the largest eigenvalues of all classes."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy import linalg, stats
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-FEWEST = 4  # classes from which one can be compared with the others
+FEWEST = 4  # smallest number of classes for this comparison
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,12 +18,12 @@ class Compared:
     Args:
         value: the logarithm of the ratio of two numbers. The first is the largest eigenvalue of the class's covariance
             after whitening by the other classes. The second is (1 + sqrt(d/n))².
-        low, high: the smallest and the largest such value of the other classes.
-        scores: the coordinates of the class's rows along the eigenvector.
-        chance: the probability that a further draw from the distribution of the other values is at least as large as
+        low, high: the smallest and the largest value of the other classes.
+        scores: the coordinates of the class's whitened rows along the first eigenvector.
+        chance: the probability that a further draw from the distribution of the other classes' values is at least
             `value`, by Student's distribution.
-        normal: the p-value of the Shapiro-Wilk test that the other values are normal.
-        median: the median of the other values.
+        normal: the p-value of the Shapiro-Wilk test that the other classes' values are normal.
+        median: the median of the other classes' values.
         bulk: the number log (1 + sqrt(d/n))².
         mean, spread, free: the mean, scale and degrees of freedom of Student's distribution for a further value.
     """
@@ -41,23 +41,24 @@ class Compared:
     free: int
 
     def unseen(self, chance: float) -> float:
-        """Return the least whitened variance that one direction must gain so that `self.chance` can fall to `chance`.
+        """Return the least variance that one direction of the whitened rows must gain so that `self.chance` can fall to
+        `chance`.
 
-        If a covariance gains l in one direction, its largest eigenvalue grows by at most l (Weyl).
+        If a covariance matrix gains variance l in one direction, its largest eigenvalue grows by at most l (Weyl).
         """
         limit = self.mean + self.spread * float(stats.t.isf(chance, self.free))
         return max(float(np.exp(limit + self.bulk) - np.exp(self.value + self.bulk)), 0.0)
 
 
 def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared]:
-    """Compare each class with the other classes.
+    """Return the comparison of each class with the other classes.
 
-    Let S be the covariance within the other classes, shrunk towards a multiple of the identity by the rule of Ledoit
-    and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x)
-    S^(-1/2)) - 2 log(1 + sqrt(d/n)). The last term removes the effect of n rows of noise in d dimensions. Suppose that
-    the values of clean classes are independent draws of one normal distribution. Take a further draw minus the mean of
-    these values, divided by their standard deviation and by sqrt(1 + 1/(C - 1)). With C classes, this number follows
-    Student's distribution with C - 2 degrees of freedom.
+    For each class, let S be the covariance within the other classes, shrunk towards a multiple of the identity by the
+    rule of Ledoit and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x) S^(-1/2)) - 2
+    log(1 + sqrt(d/n)). The last term removes the effect of n rows of noise in d dimensions. Suppose that the values of
+    all C classes are independent draws of one normal distribution. Take the value of one class minus the mean of the
+    others, divided by their standard deviation and by sqrt(1 + 1/(C - 1)). This number follows Student's distribution
+    with C - 2 degrees of freedom.
 
     Args:
         moved: the rows of at least four classes, each minus the mean of its class.
@@ -82,7 +83,9 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
 
 
 def _narrow(moved: Sequence[Float[np.ndarray, "_ d"]]) -> tuple[list[np.ndarray], int]:
-    """Return the rows; if there are more columns than rows, return their coordinates in the span of the rows."""
+    """Return the rows and the number of columns. If there are more columns than rows, use coordinates in the rows'
+    span.
+    """
     pooled = np.concatenate(moved)
     if pooled.shape[1] <= len(pooled):
         return list(moved), pooled.shape[1]

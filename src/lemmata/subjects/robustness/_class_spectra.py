@@ -1,4 +1,4 @@
-"""Find directions that a backdoor causes in the features of a class, and compare them with clean structure."""
+"""Find directions of large variance that a backdoor causes in the features of a class."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from ._class_comparison import Compared, compared_classes
 from ._poisoning import spiked_overlap
 from ._two_groups import TwoGroups, two_groups
 
-_ROWS = 8  # distinct rows of a class, at least
+_ROWS = 8  # smallest number of distinct rows of a class
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,22 +26,27 @@ class ClassSpectrum:
     """The result for the features of one class.
 
     Args:
-        label, n: the class and its number of rows.
+        label, n: the class and the number of its rows.
         visible: whether the rows of the class form two groups along a direction with more variance than clean rows
-            have; None if this cannot be decided.
-        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur distribution.
-        eigenvalue, edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
-        spike: the number l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the
-            eigenvalue. It is 0 for an eigenvalue that noise explains, and None if the bulk is not isotropic.
-        threshold: sqrt(gamma), where gamma = d/n; a spike below it does not change the largest eigenvalue.
-        unseen: the spike below which nothing would be detected at this level. A larger spike is detected if its rows
-            form a group of their own. If the bulk is isotropic, the spike is in units of `noise`. Otherwise it is in
-            units of the variance within the other classes, by which rows are whitened. None if there is no reference.
-        overlap: the squared cosine between the eigenvector and the direction of the shift, predicted from the spike.
-        chance: the probability that a clean class has an eigenvalue as large as `eigenvalue`, if the conditions hold;
-            None if undecided.
+            have. None if this cannot be decided.
+        noise: the variance of the noise in each direction, from the median eigenvalue and the Marchenko-Pastur
+            distribution.
+        eigenvalue, edge: the largest eigenvalue of the covariance, and (1 + sqrt(gamma))² noise, the upper end of the
+            eigenvalues of noise.
+        spike: the number l = fraction (1 - fraction) shift²/noise that would explain the eigenvalue, if a fraction of
+            the rows is shifted. The spike is 0 if noise explains the eigenvalue, and None if the noise is not
+            isotropic.
+        threshold: sqrt(gamma), where gamma = d/n for n distinct rows in d dimensions. A spike below the threshold does
+            not change the largest eigenvalue.
+        unseen: a spike below this number would not be detected at this level. A larger spike is detected if its rows
+            form a separate group. If the noise is isotropic, the unit is `noise`. Otherwise the unit is the variance
+            within the other classes, by which rows are whitened. None if there is no reference.
+        overlap: the squared cosine between the first eigenvector and the direction of the shift, predicted from the
+            spike.
+        chance: the probability that a clean class has at least this largest eigenvalue, if the conditions hold. None if
+            undecided.
         suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
-        conditions: the conditions for the reading.
+        conditions: the conditions for the result.
         found: the result in words.
     """
 
@@ -70,11 +75,11 @@ class ClassSpectrum:
 
 @dataclasses.dataclass(frozen=True)
 class BackdoorReport:
-    """The evidence in the spectrum of each class for rows that do not belong to it.
+    """The evidence, in the eigenvalues of each class, for rows that do not belong to the class.
 
     Args:
         classes: one result for each class.
-        level: the largest chance that any class of clean features is called visible, if the conditions hold.
+        level: the largest probability that any class of clean features is called visible, if the conditions hold.
         claims: names of the claims that state the threshold and the overlap.
     """
 
@@ -100,33 +105,33 @@ class BackdoorReport:
 def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.05) -> BackdoorReport:
     """Find classes whose features form two groups along a direction of large variance, and list the smaller groups.
 
-    If a fraction of a class's rows is shifted by one vector, the covariance of the class gains a spike. Clean features
-    also have directions of large variance. So the function first looks for a reference, and the result says which
-    reference it found:
+    If a fraction of a class's rows is shifted by one vector, the covariance of the class gains a spike: extra variance
+    in one direction. Clean features also have directions of large variance. So the function first looks for a
+    reference, and the result names the reference:
 
     * If the eigenvalues of a class fit isotropic noise (the Marchenko-Pastur distribution), the noise is the
-      reference. The threshold of Baik, Ben Arous and Péché says which spikes are visible at this number of rows. The
-      overlap says how accurate the direction is.
+      reference. The threshold of Baik, Ben Arous and Péché is the smallest spike that is visible at this number of
+      rows. The overlap measures the accuracy of the direction.
     * Otherwise the other classes are the reference, if there are at least four classes. The rows of the class are
       whitened by the covariance within the other classes, and the top eigenvalue is compared with the top eigenvalues
       of the other classes.
-    * Without a reference, the class is undecided: one direction of a single class cannot be distinguished from clean
+    * Without a reference, the class is undecided. One direction of a single class cannot be distinguished from clean
       structure.
 
     A class is visible if its top eigenvalue is above the reference, and its rows fall into two groups along the
     eigenvector. This means that two normal distributions fit the rows far better than one, with a valley between them.
-    If more than half of the classes form two groups, they are undecided, because a backdoor is in few classes.
-    Duplicates of a row count once. Columns that are constant or copies of other columns are left out.
+    If more than half of the classes form two groups, these classes are undecided, because a backdoor affects few
+    classes. Duplicates of a row count once. Columns that are constant or copies of other columns are left out.
 
     Args:
         features: one row for each example.
         labels: the class of each example, a whole number.
-        level: the largest allowed chance that any class of clean features is called visible.
+        level: the largest allowed probability that any class of clean features is called visible.
 
     Raises:
-        ShapeError, DataError: for features and labels that do not fit each other; for numbers that are not finite; for
-            classes of fewer than 8 rows.
-        SettingError: if no class varies, or for a level outside 0 to 1.
+        ShapeError, DataError: if the shapes of features and labels do not fit each other, a number is not finite, or a
+            class has fewer than 8 rows.
+        SettingError: if no class varies, or the level is outside (0, 1).
 
     Example:
         >>> import numpy as np
@@ -150,7 +155,7 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
 
 
 class _Group:
-    """The distinct rows of a class.
+    """The distinct rows of a class, minus their mean, and the positions of all its rows.
 
     Args:
         table: all rows.
@@ -164,12 +169,14 @@ class _Group:
         self.moved = distinct - distinct.mean(axis=0)
 
     def positions(self, chosen: np.ndarray) -> tuple[int, ...]:
-        """Return the positions in the input of the chosen distinct rows and of their duplicates."""
+        """Return the positions, in the input, of the chosen distinct rows and of their duplicates."""
         return tuple(int(row) for row in self.where[np.isin(self.which.ravel(), np.flatnonzero(chosen))])
 
 
 def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n d"], np.ndarray, float]:
-    """Return features divided by their size, without constant columns; the labels; and the size."""
+    """Return the features divided by their largest absolute value, the labels, and this value. Constant and repeated
+    columns are left out.
+    """
     table, given = np.asarray(features), np.asarray(labels)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ShapeError(
@@ -197,7 +204,9 @@ def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n 
 
 
 def _dimension(moved: list[np.ndarray], dtype: np.dtype) -> int:
-    """Return the rank of all rows around their class means, or the number of columns if there are too few rows."""
+    """Return the rank of all rows minus their class means, or the number of columns if there are fewer rows than
+    columns.
+    """
     rows = np.concatenate(moved)
     columns, free = rows.shape[1], len(rows) - len(moved)
     if columns > free:
@@ -208,7 +217,7 @@ def _dimension(moved: list[np.ndarray], dtype: np.dtype) -> int:
 
 
 def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: float) -> list[ClassSpectrum]:
-    """The results for each class. A class that was found to be visible is then left out of the comparison."""
+    """Return the result for each class. If a class is visible, later comparisons leave it out of the other classes."""
     bulks = [bulk_of(group.moved, dimension) if group.n_distinct >= _ROWS else None for group in groups]
     found = [_reading(group, bulk, None, dimension, unit, chance) for group, bulk in zip(groups, bulks, strict=True)]
     rest = [number for number, bulk in enumerate(bulks) if bulk is not None and bulk.noise > 0]
@@ -227,7 +236,7 @@ def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: flo
 def _reading(
     group: _Group, bulk: Bulk | None, beside: Compared | None, dimension: int, unit: float, chance: float
 ) -> ClassSpectrum:
-    """Return the result for a class. The caller sets its label."""
+    """Return the result for a class with the label 0. The caller replaces the label."""
     copies = group.n - group.n_distinct
     rules = [
         Condition(
@@ -265,7 +274,7 @@ def _reading(
 
 
 def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
-    """Return the result "undecided" for a class that is visible together with most other classes."""
+    """Return the result "undecided" for a class if it is visible. Return other results unchanged."""
     if not reading.visible:
         return reading
     why = "structure in most classes is not a sign of a backdoor, because a backdoor is in few classes"

@@ -1,4 +1,4 @@
-"""The least robust error of any classifier on given rows, from disjoint pairs of rows whose balls meet."""
+"""The smallest possible robust error of a classifier on given rows, from disjoint pairs of rows whose balls meet."""
 
 import dataclasses
 from typing import Any
@@ -16,28 +16,31 @@ from lemmata.printable import preformatted
 
 _METRICS: dict[str, Any] = {"linf": "chebyshev", "l2": "euclidean", "l1": "cityblock"}
 _CLAIMS = ("robustness.floors.floor_of_robust_error",)
-_SLACK = 1e-12  # relative margin; balls that touch are in conflict, even if their distance is rounded
-_BLOCK = 2**22  # distances at a time
-_BYTES = 64  # for each conflict, at the peak
+_SLACK = 1e-12  # relative margin, so that balls that touch are in conflict in spite of rounding
+_BLOCK = 2**22  # number of distances that are computed at a time
+_BYTES = 64  # bytes of memory for each conflict, at the peak
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RobustFloor:
-    """The least robust 0-1 error of any classifier on given rows.
+    """The smallest possible robust 0-1 error of a classifier on given rows.
+
+    A row counts as a robust error if the classifier errs somewhere in the ball around the row. Two rows of different
+    classes are in conflict if their balls meet.
 
     Args:
-        radii: the radii that were asked for.
-        floors: for each radius, a share of the rows. Every classifier errs somewhere in the balls of at least this
-            share of the rows.
-        reached: for each radius, the robust error of the classifier that answers the class of the nearest row outside
-            the cover. Each row of the cover is in conflict with a row outside, so it counts as an error.
-        pairs: for each radius, the pairs of rows in conflict that prove the floor, as positions of the two rows. With
+        radii: the radii of the balls, as passed by the caller.
+        floors: for each radius, a lower bound on the robust error of every classifier, as a share of the rows.
+        reached: for each radius, the robust error of one classifier. The answer of this classifier is the class of the
+            nearest row outside the cover. Each row of the cover is in conflict with a row outside, so it counts as an
+            error.
+        pairs: for each radius, the pairs of rows in conflict that prove `floors`, as positions of the two rows. With
             two classes, each row occurs at most once, and each pair counts as one error. With more classes, a row may
             occur twice, and each pair counts as half an error.
         covers: for each radius, positions of rows such that every conflict contains at least one of them.
         conflicts: for each radius, the number of pairs in conflict.
-        separation: half of the smallest distance between rows of different classes. At smaller radii, the floor is 0.
-        norm: the norm of the changes.
+        separation: half of the smallest distance between rows of different classes. At smaller radii, `floors` is 0.
+        norm: the norm in which distances are measured.
         classes: the number of classes.
         rows: the number of rows.
         conditions: the conditions for the results.
@@ -59,7 +62,7 @@ class RobustFloor:
 
     @property
     def exact(self) -> bool:
-        """Whether some classifier has exactly these errors. Otherwise, they are lower bounds."""
+        """Whether a classifier with the errors `floors` was found. Otherwise, `floors` are only lower bounds."""
         return bool((self.floors == self.reached).all())
 
     def __str__(self) -> str:
@@ -77,7 +80,7 @@ class RobustFloor:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the floor against the radius, with Altair."""
+        """Return an Altair chart of `floors` against the radius."""
         import altair as alt
 
         numbers = zip(self.radii.tolist(), self.floors.tolist(), strict=True)
@@ -96,22 +99,23 @@ class RobustFloor:
 
 
 def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor:
-    """Return the least robust error of any classifier on these rows if each row may move by at most `radius`.
+    """Return the smallest possible robust error of a classifier on these rows, if each row may move by at most
+    `radius`.
 
     Two rows of different classes are in conflict if their distance is at most twice the radius. Then no classifier is
-    right on all points of both balls. With two classes, the floor is the largest number of disjoint pairs in conflict,
-    divided by the number of rows, and some classifier reaches it. With more classes, it is a lower bound by linear
-    programming.
+    right on all points of the balls of both rows. With two classes, the smallest error is the largest number of
+    disjoint pairs in conflict, divided by the number of rows. With more classes, the result is a lower bound from
+    linear programming.
 
     Args:
         x: inputs, (n, d).
         y: the class of each row.
-        radius: one number or several, each at least 0. Distances are computed only once for all radii.
+        radius: one number or several numbers, each at least 0. Distances are computed only once for all radii.
         norm: "linf", "l2" or "l1".
 
     Raises:
-        SettingError: for a radius that is negative or not finite, or an unknown norm.
-        DataError, ShapeError: for rows and classes that do not fit each other, or a single class.
+        SettingError: if a radius is negative or not finite, or the norm is unknown.
+        DataError, ShapeError: if the shapes of x and y do not fit each other, or if there is only one class.
         MemoryPlanError: if the pairs in conflict do not fit into memory.
 
     Example:
@@ -132,7 +136,7 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
         raise DataError("y", found="one class", rule="at least two classes, because rows of one class have no conflict")
     exponent = int(np.frexp(np.abs(table).max())[1])  # a power of 2, so that no squares overflow
     scaled = np.ldexp(table, -exponent)
-    with np.errstate(over="ignore"):  # a radius that is too large for this unit reaches everything
+    with np.errstate(over="ignore"):  # a radius that overflows becomes inf, and all rows are in reach
         reach = 2 * np.ldexp(radii, -exponent) * (1 + _SLACK)
     pairs, gaps, least = _conflicts(scaled, labels, norm, float(reach.max()))
     found = [_cover(pairs[gaps <= own], labels, classes) for own in reach]
@@ -170,7 +174,7 @@ def _table(x: Any) -> Float[np.ndarray, "n d"]:
 
 
 def _labels(y: Any) -> Int[np.ndarray, " n"]:
-    """Return each row's class as a number from 0."""
+    """Return the class of each row as a whole number, counted from 0."""
     given = array_of("y", y)
     if given.ndim != 1:
         raise ShapeError("y", found=f"shape {given.shape}", rule="shape (n,), one class for each row")
@@ -188,7 +192,11 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
 def _conflicts(
     table: Float[np.ndarray, "n d"], labels: Int[np.ndarray, " n"], norm: str, reach: float
 ) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"], float]:
-    """Return pairs of rows of different classes in reach (smaller class first), distances, and the least distance."""
+    """Return the pairs of rows of different classes within distance `reach`, their distances, and the least distance of
+    all.
+
+    The row of the smaller class comes first in a pair.
+    """
     pairs, gaps, least, held, most = [], [], np.inf, 0, available_bytes() // _BYTES
     for number in range(int(labels.max())):
         own, others = np.flatnonzero(labels == number), np.flatnonzero(labels > number)
@@ -219,10 +227,11 @@ def _distances(first: np.ndarray, second: np.ndarray, norm: str) -> Float[np.nda
 def _cover(
     pairs: Int[np.ndarray, "m 2"], labels: Int[np.ndarray, " n"], classes: int
 ) -> tuple[Int[np.ndarray, "k 2"], Int[np.ndarray, " c"]]:
-    """Return the pairs that prove the floor, and rows such that every conflict contains one of them.
+    """Return pairs of rows that prove a lower bound on the error, and a cover: rows such that every conflict contains
+    one of these rows.
 
-    With more than two classes, each row occurs on both sides of the graph. A matching of this graph is twice a
-    fractional matching.
+    The pairs are a largest matching in the bipartite graph of conflicts. With more than two classes, each row occurs on
+    both sides of the graph. Then half of the matching is a fractional matching of the rows.
     """
     both = pairs if classes == 2 else np.concatenate([pairs, pairs[:, ::-1]])
     n = len(labels)
@@ -241,12 +250,13 @@ def _kept(
 ) -> Bool[np.ndarray, " n"]:
     """Search twice for a maximal set of rows without conflicts, and return the larger of the two sets.
 
-    In the linear program, rows of value 0 are in conflict only with rows of value 1. Rows of one class are not in
-    conflict with each other. So these can be kept together: the rows of value 0, and the rows of the most frequent
-    class among those of value 1/2. Then the left-out share is at most 2(1 - 1/classes) times the floor.
+    In the linear program for a fractional cover, each row has the value 0 (`kept`), 1/2 (`halves`) or 1. Rows of value
+    0 are in conflict only with rows of value 1. Rows of one class are not in conflict with each other. So the rows of
+    value 0 can be kept together with rows of value 1/2 of one class. If this is the most frequent class of value 1/2,
+    the share of the other rows is at most 2(1 - 1/classes) times the lower bound.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
-    order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first
+    order = np.argsort(np.diff(graph.indptr), kind="stable")  # rows with few conflicts come first
     found = []
     for start in (kept | (halves & (labels == most)), kept):
         chosen = start.copy()
@@ -262,7 +272,9 @@ def _kept(
 def _reached(
     graph: sparse.csr_array, partner: Int[np.ndarray, " n"]
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Return the rows that alternating paths reach from unmatched rows of the first side (König's construction)."""
+    """Return the rows on each side that alternating paths reach from unmatched rows of the first side (König's
+    construction).
+    """
     mate = np.full(len(partner), -1)
     mate[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     first, second = partner < 0, np.zeros(len(partner), bool)

@@ -1,10 +1,10 @@
 """Convert graphs of affine maps and ReLUs to a sequence of layers.
 
-A value is an affine function of units, which are the input and ReLUs at any depth. A later layer may need the units of
-an earlier layer, as in a skip connection or in one argument of a maximum. Then the layers in between carry these units.
-A ReLU does not change a value of at least 0. The input is carried as its positive and negative parts. Leaky ReLUs,
-clips and maxima are sums of ReLUs: max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` with the same
-outputs.
+A value in the graph is an affine function of units. Units are the input and ReLUs at any depth. A later layer may need
+the units of an earlier layer, as in a skip connection or in one argument of a maximum. Then the layers in between carry
+these units, that is, copy them. Copying is possible because a ReLU does not change a value of at least 0. The input is
+carried as its positive and negative parts. Leaky ReLUs, clips and maxima are sums of ReLUs: max(a, b) = a + max(b - a,
+0). So every such graph is a `ReluNetwork` with the same outputs.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ RULE = "affine layers, ReLU, leaky ReLU, clips, maxima and sums of these, which 
 
 @dataclasses.dataclass(frozen=True)
 class Signal:
-    """A value: the sum over blocks b and units u of u * columns[b][u], plus offset.
+    """A value in the graph: the sum over blocks b and units u of u * columns[b][u], plus offset.
 
     Args:
         columns: for each block of units, one array of the value's shape for each unit.
@@ -38,7 +38,7 @@ class Signal:
 
 @dataclasses.dataclass(frozen=True)
 class _Block:
-    """A block of units max(pre, 0) of one depth. The input has no `pre`, and its depth is 0."""
+    """A block of units max(pre, 0) of one depth. The block of the input has no `pre`, and its depth is 0."""
 
     depth: int
     size: int
@@ -46,11 +46,12 @@ class _Block:
 
 
 class Graph:
-    """A graph: its blocks of units in the order in which they were made, with the input first.
+    """A graph of affine maps and ReLUs, stored as blocks of units in the order of their creation. The first block is
+    the input.
 
     Args:
         shape: the shape of the input.
-        array: the type of the arrays.
+        array: the function that converts a NumPy array to the type of the arrays.
     """
 
     def __init__(self, shape: tuple[int, ...], array: Callable[[np.ndarray], Any]):
@@ -75,11 +76,11 @@ class Graph:
         return combined([1.0, -slope], [self.relu(signal), other])
 
     def largest(self, first: Signal, second: Signal) -> Signal:
-        """Return the larger of two signals. Of the two signals, the one with fewer units is carried."""
+        """Return the elementwise maximum of two signals, first + max(second - first, 0). Later layers carry `first`."""
         return combined([1.0, 1.0], [first, self.relu(combined([1.0, -1.0], [second, first]))])
 
     def largest_of(self, signals: Sequence[Signal]) -> Signal:
-        """Return the largest of several signals, in rounds of pairs."""
+        """Return the elementwise largest of several signals, computed in rounds of pairs."""
         left = list(signals)
         while len(left) > 1:
             pairs = [left[k : k + 2] for k in range(0, len(left), 2)]
@@ -95,7 +96,7 @@ class Graph:
         return signal
 
     def network(self, output: Signal) -> ReluNetwork:
-        """Return the layers that compute an output."""
+        """Return the network of layers that computes the output."""
         depth = max((self.blocks[own].depth for own in output.columns), default=0)
         last = self._last_use(output, depth)
         maps, present = [], {0: np.eye(self.blocks[0].size)}
@@ -104,7 +105,7 @@ class Graph:
             for own, until in sorted(last.items()):
                 block = self.blocks[own]
                 if block.depth == layer:
-                    assert block.pre is not None  # only the input has none, at depth 0
+                    assert block.pre is not None  # only the block of the input has no `pre`
                     rows.append(self._affine(block.pre, present))
                     kept[own] = np.eye(block.size)
                 elif block.depth < layer <= until:
@@ -132,7 +133,7 @@ class Graph:
 
     @staticmethod
     def _affine(signal: Signal, present: dict[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the matrix and bias of the flattened value, as a function of the units of a layer."""
+        """Return the matrix and bias that compute the flattened signal from the units of a layer."""
         offset = as_weights("network", signal.offset).ravel()
         flat = lambda columns: as_weights("network", columns).reshape(len(columns), -1).T
         width = next(iter(present.values())).shape[1]
@@ -141,13 +142,14 @@ class Graph:
 
 
 def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units that a layer adds in order to carry a value, and the value as a function of these units.
+    """Return two matrices: for the units that a layer adds to carry a value, and for the value as a function of these
+    units.
 
     The input is carried as its positive and negative parts.
 
     Args:
-        value: the matrix that gives the value from the units of the layer before. In later layers, the value consists
-            of units that are at least 0, or of a difference of two such units.
+        value: the matrix that gives the value from the units of the layer before. After the first layer, each entry of
+            the value is a unit of at least 0, or a difference of two such units.
         signed: whether the value is the input itself.
     """
     if signed:
@@ -157,7 +159,7 @@ def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray,
 
 
 def _placed(kept: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-    """Rewrite values as functions of all units of the layer, whose blocks of units stand side by side."""
+    """Return the matrices of values as functions of all units of the layer, with the blocks of units concatenated."""
     width, start, found = sum(own.shape[1] for own in kept.values()), 0, {}
     for block, own in kept.items():
         found[block] = np.zeros((len(own), width))
@@ -167,7 +169,7 @@ def _placed(kept: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
 
 
 def combined(factors: Sequence[Any], signals: Sequence[Signal]) -> Signal:
-    """Return the sum of signals of one shape, each multiplied by a number."""
+    """Return the sum of signals of one shape, each multiplied by its factor."""
     columns: dict[int, Any] = {}
     for factor, signal in zip(factors, signals, strict=True):
         for block, own in signal.columns.items():

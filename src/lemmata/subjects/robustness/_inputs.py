@@ -1,4 +1,4 @@
-"""Check the inputs of certificates."""
+"""Check the arguments of functions that certify networks."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from lemmata.errors import SettingError, ShapeError
 
 
 def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
-    """Return one finite input as float64, or raise ShapeError or DataError.
+    """Return one input as float64. Raise ShapeError if there is no input, and DataError if a number is not finite.
 
     Args:
         x: the numbers.
@@ -29,11 +29,11 @@ def as_weights(name: str, values: Any) -> Float[np.ndarray, "*shape"]:
 
     Args:
         name: the name in the message.
-        values: what was given.
+        values: the weights or biases that the caller passed.
 
     Raises:
-        SettingError: for complex numbers and other entries that are not real numbers.
-        DataError, PrecisionError: for objects that are not arrays of numbers.
+        SettingError: if entries are complex or otherwise not real numbers.
+        DataError, PrecisionError: if the object is not an array of numbers.
     """
     array = real_numbers(name, single_of(name, values))
     if array.dtype.kind not in "biuf":
@@ -45,7 +45,7 @@ def as_weights(name: str, values: Any) -> Float[np.ndarray, "*shape"]:
 
 
 def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: str) -> float | Float[np.ndarray, " d"]:
-    """Return a radius: one positive number, or a number of at least 0 for each coordinate of a flattened input.
+    """Return the radius as one positive number, or as a number of at least 0 for each coordinate of a flattened input.
 
     Args:
         name: the name of the argument, for messages.
@@ -54,9 +54,9 @@ def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: 
         norm: the norm in which the radius is measured.
 
     Raises:
-        SettingError: for other numbers, or an array with another norm than "linf".
-        ShapeError: for an array of another shape than the input.
-        DataError: for objects that are not arrays.
+        SettingError: if the numbers are not valid, or an array is passed with another norm than "linf".
+        ShapeError: if an array has another shape than the input.
+        DataError: if the object is not an array.
     """
     radii = array_of(name, radius)
     if radii.ndim == 0:
@@ -81,7 +81,7 @@ def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: 
 
 
 def check_vector(x: np.ndarray) -> None:
-    """Raise ShapeError for anything but one vector.
+    """Raise ShapeError if the input is not one vector.
 
     Args:
         x: the input.

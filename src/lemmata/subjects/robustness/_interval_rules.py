@@ -1,4 +1,4 @@
-"""Test problems: classifiers that depend on one coordinate, with the noise that smooths them."""
+"""Random test problems for smoothing: classifiers that depend on one coordinate, and noise on this coordinate."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class IntervalRule(eqx.Module):
-    """A rule that answers 1 if a coordinate of the input is in one of several intervals, and noise on the coordinate.
+    """A classifier that answers 1 if a coordinate of the input is in one of several intervals, and noise on the
+    coordinate.
 
     Args:
         lows, highs: the ends of the intervals, which are disjoint and may be infinite.
@@ -25,7 +26,7 @@ class IntervalRule(eqx.Module):
     noise: str = eqx.field(static=True, default="normal")
 
     def probability(self, shift: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """Return the exact probability of the answer 1 at inputs that are moved from 0 by `shift`."""
+        """Return the exact probability of the answer 1 under noise, if the coordinate without noise is `shift`."""
         below = _DISTRIBUTIONS[self.noise]
         ends = ((end - shift[..., None]) / self.scale for end in (self.highs, self.lows))
         return jnp.sum(below(next(ends)) - below(next(ends)), axis=-1)
@@ -43,7 +44,7 @@ _DISTRIBUTIONS = {"normal": norm.cdf, "uniform": _uniform, "laplace": _laplace}
 
 
 class IntervalRules(Population[IntervalRule]):
-    """Rules, half of which are thresholds. In the other half, the rules are unions of intervals that contain the input.
+    """Interval rules. Half of the rules are thresholds. The others are unions of intervals that contain the input.
 
     Args:
         noise: the distribution of the noise.
@@ -56,7 +57,9 @@ class IntervalRules(Population[IntervalRule]):
         return Space(scale=scale, intervals=Integer(3, 1, 8, "intervals"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IntervalRule:
-        """Draw intervals a few times as long as the scale. The input is in the middle interval, mostly far inside."""
+        """Draw intervals of 0.5 to 5 times the scale. The input, at 0, is in the middle interval or below the
+        threshold.
+        """
         kind_key, length_key, gap_key, place_key = jax.random.split(key, 4)
         count, scale = setting["intervals"], jnp.asarray(setting["scale"])
         lengths = scale * jax.random.uniform(length_key, (count,), minval=0.5, maxval=5.0)
@@ -88,7 +91,7 @@ class IntervalRules(Population[IntervalRule]):
 
 
 class Drawn(eqx.Module):
-    """A class that has probability p under noise of scale sigma, observed in n draws."""
+    """A class that has probability p under normal noise of standard deviation sigma, observed in n draws."""
 
     p: Float[Array, ""]
     sigma: Float[Array, ""]
@@ -96,7 +99,7 @@ class Drawn(eqx.Module):
 
 
 class DrawnClasses(Population[Drawn]):
-    """Classes with probabilities between 0.6 and 0.999."""
+    """Classes with probabilities p between 0.6 and 0.999. 1 - p is uniform on a logarithmic scale."""
 
     settings = Space(
         n=Integer(1000, 50, 10_000, "draws"), sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise")

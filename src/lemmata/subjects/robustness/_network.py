@@ -1,4 +1,4 @@
-"""Networks in the form that certificates use: affine maps with max(., 0) between them, in float64."""
+"""ReLU networks in the form that certificates use: affine maps with max(., 0) between them, in float64."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from lemmata.errors import SettingError, ShapeError
 
 @dataclasses.dataclass(frozen=True)
 class ReluNetwork:
-    """The network z_1 = W_1 x + b_1, z_k = W_k max(z_{k-1}, 0) + b_k; its outputs are the last z.
+    """The network z_1 = W_1 x + b_1, z_k = W_k max(z_{k-1}, 0) + b_k. Its outputs are z_L.
 
     Args:
         weights: the matrices W_1, ..., W_L, each of shape (outputs, inputs).
@@ -64,14 +64,14 @@ class ReluNetwork:
         return self.trace(x)[-1]
 
     def trace(self, x: Float[np.ndarray, "n d"]) -> list[np.ndarray]:
-        """Return z_1, ..., z_L for each input."""
+        """Return z_1, ..., z_L, with one row for each input."""
         found = [x @ self.weights[0].T + self.biases[0]]
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             found.append(np.maximum(found[-1], 0.0) @ weight.T + bias)
         return found
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Return the gradient of <row, outputs> at each input; a unit at its kink has the derivative 0."""
+        """Return the gradient of <row, outputs> at each input. A ReLU has the derivative 0 at 0."""
         trace = self.trace(x)
         found = rows @ self.weights[-1]
         for weight, z in zip(self.weights[-2::-1], trace[-2::-1], strict=True):

@@ -1,8 +1,8 @@
-"""A network on a ball as a function of its open units, which may be active or inactive there.
+"""A network on a ball as a function of its open units: the units that may be active or inactive on the ball.
 
-All other units are affine or 0 on the ball. Let r_k = max(z_k, 0) for the open units of layer k. Then the open units
-of every layer are z_k = M_k [1, x, r_1, ..., r_(k-1)], because the maps between them are affine on the ball. The
-relaxations are the same as in `_relaxation`, but they take only a fraction of the operations.
+All other units are affine or 0 on the ball. Let z_k be the inputs of the open units of layer k, and r_k = max(z_k, 0).
+Then z_k = M_k [1, x, r_1, ..., r_(k-1)], because the maps between open units are affine on the ball. The relaxations
+are the same as in `_relaxation`, but need only a fraction of the operations.
 """
 
 import dataclasses
@@ -14,10 +14,10 @@ from jaxtyping import Float
 from ._network import ReluNetwork
 from ._relaxation import Ball, Bounds, adaptive_slopes, lines
 
-# Steps of ascent for the bounds of hidden units.
+# Number of steps of gradient ascent for the bounds of hidden units.
 _STEPS = 30
-# the largest allowed number of entries of all M_k, relative to the number of weights; many open units in many layers
-# make this number large
+# the largest allowed number of entries of all M_k, relative to the number of weights; this ratio is large if many
+# layers have many open units
 _LARGEST = 4
 
 
@@ -27,7 +27,7 @@ class OpenNetwork:
 
     Attributes:
         maps: the matrix M_k of each hidden layer, of shape (units, 1 + d + open units of the layers before it).
-        last: the matrix of the outputs, in the same form.
+        last: the matrix that maps [1, x, r_1, ..., r_H] to the outputs.
         bounds: the bounds of the open units of each layer.
     """
 
@@ -45,7 +45,7 @@ class OpenNetwork:
         return self._units(x) @ self.last.T
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Return the gradient of <row, outputs> at each input in the ball; a unit at its kink has the derivative 0."""
+        """Return the gradient of <row, outputs> at each input in the ball. A ReLU has the derivative 0 at 0."""
         units, found = self._units(x), rows @ self.last
         for matrix in reversed(self.maps):
             start = matrix.shape[1]
@@ -64,7 +64,9 @@ class OpenNetwork:
     def optimised(
         self, ball: Ball, rows: Float[np.ndarray, "r units"], steps: int
     ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-        """Like `lemmata.subjects.robustness._relaxation.optimised`, for linear functions of [1, x, r_1, ..., r_k].
+        """Return lower bounds on linear functions of [1, x, r_1, ..., r_k] with optimised slopes, and their minimisers.
+
+        The method is that of `lemmata.subjects.robustness._relaxation.optimised`.
 
         Args:
             ball: the inputs.
@@ -99,7 +101,9 @@ class OpenNetwork:
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Return coefficients of [1, x], and the coefficient of each open unit before it is replaced by a line."""
+        """Return the coefficients of [1, x] in the relaxation. The other columns contain the coefficient of each open
+        unit before the unit is replaced by a line.
+        """
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
             start = matrix.shape[1]
@@ -110,7 +114,7 @@ class OpenNetwork:
         return found
 
     def _gradients(self, found: np.ndarray, chords: list, points: np.ndarray) -> np.ndarray:
-        """Return derivatives with respect to all slopes: max(coefficient, 0) z at the relaxation's minimiser."""
+        """Return the derivatives of the bounds with respect to all slopes: max(coefficient, 0) z at the minimiser."""
         first = 1 + points.shape[1]
         units = np.ones(found.shape)
         units[:, 1:first] = points
@@ -124,7 +128,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """Return the network on the ball of these bounds, or None if this takes much larger matrices than the network's.
+    """Return the network on the ball as a function of its open units. Return None if the matrices would be too large.
 
     Args:
         network: the network.
@@ -152,7 +156,7 @@ def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
 
 
 def tightened_bounds(network: ReluNetwork, ball: Ball, bounds: Bounds) -> Bounds:
-    """Tighten the bounds of the hidden units layer by layer, by optimised slopes for the open units.
+    """Return tighter bounds of the hidden units, computed layer by layer with optimised slopes for the open units.
 
     Args:
         network: the network.

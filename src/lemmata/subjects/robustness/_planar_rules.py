@@ -1,4 +1,4 @@
-"""Classifiers of the plane with known answers under normal noise: half-planes, discs and checkerboards."""
+"""Classifiers of the plane with known probabilities under normal noise: half-planes, discs and checkerboards."""
 
 import equinox as eqx
 import jax
@@ -13,14 +13,14 @@ _WAVES = 12
 
 
 class PlanarRule(eqx.Module):
-    """A rule that answers 1 on a part of the plane, an input, and normal noise on the input.
+    """A classifier that answers 1 on a part of the plane, an input, and normal noise on the input.
 
     Args:
         kind: 0 for the half-plane <normal, u> <= size, 1 for the disc |u| <= size, and 2 for a checkerboard: the
             squares of side `size` whose two indices are both even or both odd.
-        size: the size in `kind`.
+        size: the size of the part, as defined under `kind`.
         place: the input.
-        normal: a unit vector.
+        normal: the unit vector `normal` of the half-plane.
         sigma: the standard deviation of the noise.
     """
 
@@ -37,7 +37,9 @@ class PlanarRule(eqx.Module):
         return jnp.select([self.kind == 0, self.kind == 1], [half_plane, self._disc(points)], (1 + waves) / 2)
 
     def _disc(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
-        """Integrate over one coordinate, R sin t, by quadrature, and over the other coordinate in closed form."""
+        """Return the probability of the disc of radius R. The integral over one coordinate, R sin t, is a quadrature;
+        the integral over the other coordinate has a closed form.
+        """
         angles, weights = pieces(jnp.array([-jnp.pi / 2, jnp.pi / 2]), panels=12)
         across, along = self.size * jnp.cos(angles), self.size * jnp.sin(angles)
         offset = (along - jnp.linalg.norm(points, axis=-1)[..., None]) / self.sigma
@@ -45,7 +47,10 @@ class PlanarRule(eqx.Module):
         return (norm.pdf(offset) * inside * across / self.sigma) @ weights
 
     def _wave(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """Return the mean under noise of +1 on even and -1 on odd intervals of length `size`, by a Fourier series."""
+        """Return the mean, under noise, of a function that is 1 on even and -1 on odd intervals of length `size`.
+
+        The mean is computed by a Fourier series.
+        """
         odd = 2 * jnp.arange(_WAVES) + 1
         rate = odd * jnp.pi / self.size
         sizes = 4 / (jnp.pi * odd) * jnp.exp(-((rate * self.sigma) ** 2) / 2)
@@ -53,12 +58,12 @@ class PlanarRule(eqx.Module):
 
 
 class PlanarRules(Population[PlanarRule]):
-    """Half-planes in half of the trials, discs in a quarter, and checkerboards in a quarter."""
+    """Planar rules: half-planes in half of the trials, discs in a quarter, and checkerboards in a quarter."""
 
     settings = Space(sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PlanarRule:
-        """Draw sizes of a few times the noise, and an input at which the answer is 1."""
+        """Draw a size of 0.3 to 6 times the noise, and an input at which the answer is 1."""
         kind_key, size_key, place_key, turn_key = jax.random.split(key, 4)
         sigma, share = jnp.asarray(setting["sigma"]), jax.random.uniform(size_key)
         kind = jnp.maximum(jax.random.randint(kind_key, (), 0, 4) - 1, 0)
@@ -70,7 +75,7 @@ class PlanarRules(Population[PlanarRule]):
         return PlanarRule(kind, size, place, turned, sigma)
 
     def hypotheses(self, problem: PlanarRule) -> list[Hypothesis]:
-        """Check that the noise is large enough for the Fourier series of the checkerboard."""
+        """Return the hypothesis that the noise is large enough for the Fourier series of the checkerboard."""
         what = "the size of the rule, divided by the noise"
         return [
             Hypothesis("the noise", problem.sigma, ">", 0.0, "without noise nothing is smoothed"),

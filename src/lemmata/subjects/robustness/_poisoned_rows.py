@@ -1,4 +1,4 @@
-"""Test problems: training rows of which a fraction is poisoned, and votes of models on disjoint parts of rows."""
+"""Random test problems: training rows with a poisoned fraction, and votes of models trained on disjoint rows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from lemmata.engine.problems.drawn import Drawn
 
 
 def minority(problem: Any) -> Hypothesis:
-    """Check that fewer than half of the rows are replaced or shifted."""
+    """Return the hypothesis that fewer than half of the rows are replaced or shifted."""
     return Hypothesis(
         "eps", problem.eps, "<", 0.5, "a majority of replaced or shifted rows determines the result by itself"
     )
@@ -54,7 +54,7 @@ class Parts(eqx.Module):
         eps: the fraction of the second part.
         sigma: the bound on the standard deviation in every direction.
         atoms: whether each part is concentrated on two points along the line through the means. The second point has
-            the fraction `stray` of the part. It lies beyond the middle, on the side of the other part.
+            the fraction `stray` of the part. It lies beyond the midpoint of the means, on the side of the other part.
         n, d: the number of rows and the dimension of a sample.
     """
 
@@ -66,17 +66,21 @@ class Parts(eqx.Module):
 
     @property
     def distance(self) -> Float[Array, ""]:
-        """The distance between the means."""
+        """The distance between the means of the two parts."""
         return self.sigma * (6 / self.eps) ** 0.5
 
     @property
     def stray(self) -> float:
-        """The weight of the point beyond the middle. If it were 5 % larger, the point would lie in the middle."""
+        """The fraction of a part at the point beyond the midpoint. If it were about 5 % larger, the point would be the
+        midpoint.
+        """
         return 0.95 * self.eps / (1.5 + self.eps)
 
 
 class SeparatedParts(Population[Parts]):
-    """Pairs of parts. In half of the pairs, the parts are normal; in the others, each part is on two points."""
+    """Pairs of parts. In half of the pairs, the parts are normal. In the others, each part is concentrated on two
+    points.
+    """
 
     settings = Space(
         n=Integer(20_000, 5000, 50_000, "rows", corners=(16_000, 24_000)),
@@ -94,7 +98,8 @@ class SeparatedParts(Population[Parts]):
 
 
 class Backdoor(eqx.Module):
-    """n rows of standard normal features in d dimensions. A fraction of them is shifted by a vector of a known length.
+    """n rows of standard normal features in d dimensions. A fraction of the rows is shifted by one vector of known
+    length.
 
     Args:
         spike: l = fraction (1 - fraction) shift².
@@ -114,7 +119,8 @@ class Backdoor(eqx.Module):
 
 
 class Backdoors(Population[Backdoor]):
-    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n); half are below it if `hidden`.
+    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n). If `hidden`, half are below the
+    threshold.
 
     Args:
         low, high: the ends of this range of multiples.
@@ -140,24 +146,26 @@ class Backdoors(Population[Backdoor]):
         return Backdoor(factor * (d / n) ** 0.5, setting["fraction"], n, d)
 
     def hypotheses(self, problem: Backdoor) -> list[Hypothesis]:
-        """The spike is not close to the threshold, where the largest eigenvalue fluctuates most."""
+        """Return the hypothesis that the spike is not close to the threshold, where the largest eigenvalue fluctuates
+        most.
+        """
         distance = jnp.abs(jnp.log(problem.spike / problem.gamma**0.5))
         why = "near the threshold, the eigenvalue tends to its limit slowly, like n^(-1/3)"
         return [Hypothesis("the spike is away from the threshold (|log| of the ratio)", distance, ">=", 0.26, why)]
 
 
 class Votes(eqx.Module):
-    """The answers of models that were trained on disjoint parts of the rows."""
+    """The classes that models answer, if each model was trained on another part of the rows."""
 
     answers: Int[Array, " models"]
     classes: int = eqx.field(static=True)
 
 
 class PartitionVotes(Population[Votes]):
-    """Votes of models that favour one class."""
+    """Random votes of models, drawn with normal logits of the classes."""
 
     def settings(self) -> Space:
-        """Numbers of models and classes that are small enough for an exhaustive search."""
+        """Return settings with numbers of models and classes that are small enough for an exhaustive search."""
         models = Integer(7, 2, 10, "models", corners=(5, 8))
         return Space(models=models, classes=Integer(3, 2, 4, "classes", corners=(2, 3)))
 

@@ -1,4 +1,4 @@
-"""Poisoned training rows: votes of models on disjoint parts of the rows, and shifts that the spectrum shows."""
+"""Certificates against poisoned training rows by votes, and the visibility of shifted rows in a covariance spectrum."""
 
 import dataclasses
 import math
@@ -17,14 +17,15 @@ _LEAST_RATIO = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class PartitionCertificate:
-    """The plurality of models that were trained on disjoint parts of the rows.
+    """The plurality vote of models that were trained on disjoint parts of the rows, and a certificate for its winner.
 
     Args:
-        label: the class with the most votes; of tied classes, the smallest.
+        label: the class with the most votes. If classes are tied, the label is the smallest of the tied classes.
         counts: the number of votes for each class.
-        rows: how many training rows may be changed without changing the label, if each changed row stays in its part.
-        conditions: the conditions for the number.
-        claims: names of the claims that state this number.
+        rows: the number of training rows that may be changed without changing the label, if each changed row stays in
+            its part.
+        conditions: the conditions for `rows`.
+        claims: names of the claims that prove `rows`.
     """
 
     label: int
@@ -44,10 +45,10 @@ class PartitionCertificate:
 
 
 def partition_certificate(votes: ArrayLike, classes: int | None = None) -> PartitionCertificate:
-    """Certify how many training rows can change without a change of the winner (Levine and Feizi, 2021).
+    """Return the number of training rows that can change without a change of the winner (Levine and Feizi, 2021).
 
-    Each model sees one part of the rows, so a changed row changes at most one vote. The winning label c with v_c votes
-    still wins after
+    Each model is trained on one part of the rows, so a changed row changes at most one vote. The winning label c with
+    v_c votes still wins after
 
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 
@@ -55,10 +56,10 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
 
     Args:
         votes: the class that each model answers, a whole number from 0.
-        classes: the number of classes; by default, the largest vote plus 1, and at least 2.
+        classes: the number of classes. By default, the largest class in `votes` plus 1, and at least 2.
 
     Raises:
-        ShapeError, DataError: for votes that are not whole numbers from 0 to classes - 1, one for each model.
+        ShapeError, DataError: if votes are not whole numbers from 0 to classes - 1, one for each model.
 
     Example:
         >>> print(partition_certificate([1, 1, 1, 1, 1, 0, 0, 2]))
@@ -86,7 +87,8 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
 
 
 def spiked_overlap(spike: float, gamma: float) -> float:
-    """Return the squared cosine of a shift with the top eigenvector: (1 - gamma/l²)/(1 + gamma/l), or 0 for small l.
+    """Return the squared cosine between a shift and the first eigenvector: (1 - gamma/l²)/(1 + gamma/l), or 0 for small
+    l.
 
     Args:
         spike: l, the largest eigenvalue of the true covariance minus the noise variance, in units of the noise
@@ -103,28 +105,28 @@ def spiked_overlap(spike: float, gamma: float) -> float:
     if not np.any(spike):
         return 0.0
     spike = positive("spike", spike)
-    # gamma/l² and gamma/l, which do not overflow in this order
+    # divide twice, because l² may overflow
     inverse = gamma / spike / spike
     return (1 - inverse) / (1 + gamma / spike) if inverse < 1 else 0.0
 
 
 def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.0) -> float:
-    """Return d/l², the number of rows above which a backdoor shows in the spectrum of its class.
+    """Return d/l², the number of rows above which a backdoor changes the largest eigenvalue of its class's covariance.
 
     Args:
         fraction: the fraction of the class's rows that are shifted.
-        shift: the Euclidean norm of the shift; l = fraction (1 - fraction) shift²/noise.
-        dimension: the dimension of the features.
+        shift: the Euclidean norm of the shift. The number l is fraction (1 - fraction) shift²/noise.
+        dimension: the dimension d of the features.
         noise: the variance of a clean coordinate.
 
     Raises:
-        SettingError: for a fraction outside [0, 1] and sizes that are not positive.
+        SettingError: if the fraction is outside [0, 1], or another argument is not positive.
 
     >>> round(rows_to_see(0.05, 5.0, 200), 1)
     141.8
     """
     fraction, shift, noise = probability("fraction", fraction), positive("shift", shift), positive("noise", noise)
-    # sqrt l, and d/l², in an order in which no factor overflows before the result does
+    # root is sqrt(l); divide step by step, so that no factor overflows before the result does
     root = math.sqrt(fraction * (1 - fraction)) * (shift / math.sqrt(noise))
     if root == 0:
         return math.inf
@@ -138,7 +140,7 @@ def bulk_median(gamma: float) -> float:
         gamma: the dimension divided by the number of rows, from 1e-12 to 1e12.
 
     Raises:
-        SettingError: for any other gamma.
+        SettingError: if gamma is outside this range.
 
     >>> round(bulk_median(1e-6), 3), round(bulk_median(0.5), 3)
     (1.0, 0.83)
@@ -155,7 +157,7 @@ def bulk_median(gamma: float) -> float:
         return gamma * bulk_median(1 / gamma)
     low, high = (1 - np.sqrt(gamma)) ** 2, (1 + np.sqrt(gamma)) ** 2
 
-    # x = middle + half cos(t) removes the square roots at both ends
+    # the substitution x = middle + half cos(t) removes the square roots of the density at both ends
     def mass(angle: float) -> float:
         middle, half = (low + high) / 2, (high - low) / 2
         density = lambda t: (half * np.sin(t)) ** 2 / (2 * np.pi * gamma * (middle + half * np.cos(t)))

@@ -1,4 +1,4 @@
-"""Solve the triangle relaxation as a linear programme and the network as a mixed-integer programme, with HiGHS."""
+"""Minimise outputs of a network on a ball with HiGHS, by the triangle linear programme or a mixed-integer programme."""
 
 import time
 from typing import Any
@@ -14,11 +14,12 @@ from ._relaxation import Ball, Bounds
 
 
 def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
-    """Return rows A v <= b, equalities, boxes and integrality for v = (x, hidden a_1, ..., hidden a_H[, switches]).
+    """Return A and b of A v <= b, the equalities, and the lower and upper ends of v = (x, a_1, ..., a_H[, switches]).
 
-    Let a = max(z, 0) be a unit with bounds l <= z <= u. If l < 0 < u, the constraints are a >= z, a >= 0 and
-    a <= u (z - l)/(u - l). With a switch s in {0, 1}, the last condition is replaced by a <= z - l (1 - s) and
-    a <= u s. The boxes 0 <= a <= u keep the bounds on z.
+    The vectors a_1, ..., a_H are the hidden layers. Let a = max(z, 0) be a unit with bounds l <= z <= u. If l < 0 < u,
+    the constraints are a >= z, a >= 0 and a <= u (z - l)/(u - l). If `whole` is true, a switch s in {0, 1} is added for
+    this unit. Then a <= z - l (1 - s) and a <= u s replace the last constraint. The intervals max(l, 0) <= a <= max(u,
+    0) use the bounds on z.
     """
     sizes = [network.inputs, *(len(low) for low, _ in bounds)]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -72,7 +73,7 @@ def _costs(network: ReluNetwork, rows: np.ndarray, total: int, switches: int) ->
 
 
 def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]) -> np.ndarray:
-    """Return the smallest <row, outputs> of the triangle relaxation, by one linear programme for each row.
+    """Return, for each row, the smallest <row, outputs> in the triangle relaxation, by one linear programme.
 
     Raises:
         SolverError: if HiGHS does not solve a programme.
@@ -95,15 +96,15 @@ def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 def exact(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"], seconds: float = 60.0
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return the smallest <row, outputs> of the network on the ball, by branch and bound within `seconds` in all.
+    """Return, for each row, a lower bound on <row, outputs> on the ball, and the best input that was found.
 
-    The results are lower bounds and the best inputs found (Tjeng et al., 2019). A lower bound is the minimum if its
-    search ended in time, and -inf if its search did not begin.
+    The method is branch and bound (Tjeng et al., 2019). All searches together take at most about `seconds`. A lower
+    bound equals the minimum if its search ended in time. It is -inf if its search found no bound.
     """
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=True)
     switches = len(low) - network.inputs - sum(len(lower) for lower, _ in bounds)
     integrality = np.concatenate([np.zeros(len(low) - switches), np.ones(switches)])
-    # SciPy's stubs only know scalar limits
+    # SciPy's type stubs allow only scalar limits
     rules: list[tuple[Any, Any, Any]] = [(upper, np.full(len(limits), -np.inf), limits), (equal, values, values)]
     constraints = [optimize.LinearConstraint(*rule) for rule in rules if len(rule[2])]
     box: Any = (low, high)

@@ -1,4 +1,4 @@
-"""Read networks of lemmata, Equinox, Flax and PyTorch as affine maps and ReLUs."""
+"""Convert networks of lemmata, Equinox, Flax and PyTorch into affine maps and ReLUs."""
 
 import dataclasses
 import math
@@ -26,9 +26,10 @@ _NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
 
 @dataclasses.dataclass(frozen=True)
 class _Affine:
-    """A layer that is affine in its input. It is given by matrix and bias, or by a function of a batch of inputs.
+    """A layer that is affine in its input. It is given by a matrix and bias (`pair`), or by functions of a batch of
+    inputs.
 
-    `linear` is the layer without its bias; it maps each unit vector exactly to one column of the matrix.
+    `whole` is the layer. `linear` is the layer without its bias, which maps each unit vector to a column of the matrix.
     """
 
     pair: tuple[np.ndarray, np.ndarray] | None = None
@@ -40,18 +41,19 @@ _Step = _Affine | None  # None is a ReLU
 
 
 def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None = None) -> ReluNetwork:
-    """Read a network in the form that certificates can bound.
+    """Return a network as a `ReluNetwork`, the form that certificates can bound.
 
     Args:
-        network: one of these: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a
-            `Serial` with its `params`; a `torch.nn.Sequential`; an `eqx.nn.Sequential` or `eqx.nn.MLP`; a module of
-            Flax that takes a batch of inputs (linen with its variables as `params`, or nnx). Sequential modules may be
-            nested.
+        network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` with its
+            `params`; a `torch.nn.Sequential`; an `eqx.nn.Sequential` or `eqx.nn.MLP`; another module of Equinox or
+            PyTorch that can be traced; or a module of Flax that takes a batch of inputs. A Flax module is a linen
+            module, with its variables as `params`, or an nnx module. Sequential modules may be nested.
         params: the parameters of a `Serial` or the variables of a linen module, as its `init` returns them.
-        shape: the shape of an input, for a network that begins with a ReLU or takes fields such as images.
+        shape: the shape of one input. It is needed if the network is traced, begins with a ReLU, or takes inputs such
+            as images.
 
     Raises:
-        SettingError: for a layer that cannot be bounded (the message names it), and for objects of other types.
+        SettingError: if a layer cannot be bounded (the message names the layer), or the object has another type.
         ShapeError: if the layers do not fit each other or the input.
     """
     if isinstance(network, ReluNetwork):
@@ -99,7 +101,7 @@ def _of_vectors(network: ReluNetwork, shape: tuple[int, ...] | None) -> ReluNetw
 
 
 def _of_flax(network: Any, params: Any, shape: tuple[int, ...] | None) -> ReluNetwork:
-    """Return a module of Flax as a function of a batch."""
+    """Return the `ReluNetwork` of a Flax module."""
     name = type(network).__name__
     if shape is None:
         raise SettingError(
@@ -109,9 +111,9 @@ def _of_flax(network: Any, params: Any, shape: tuple[int, ...] | None) -> ReluNe
             remedy="pass shape=, such as shape=(3, 32, 32)",
         )
     if not hasattr(network, "apply"):
-        from flax import nnx  # a user's module brings it
+        from flax import nnx  # the user's module needs flax
 
-        # what is traced does not know the names of nnx's layers
+        # the traced computation does not contain the names of the layers
         own = [(".".join(map(str, path)), type(part)) for path, part in nnx.iter_modules(network)]
         layers = [(path, kind.__name__) for path, kind in own if kind.__module__.startswith("flax.nnx.nn.")]
         others = [f"{path}: {kind}" for path, kind in layers if kind not in _NNX]
@@ -166,7 +168,7 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
         if layer.activation is not jax.nn.relu:
             raise _refused(f"{path}.activation", layer.activation)
         final = layer.final_activation
-        # Equinox's own default, the identity, is a function of its module
+        # the default of Equinox is an identity function in the module equinox.nn._mlp
         if not (isinstance(final, eqx.nn.Identity) or getattr(final, "__module__", "") == "equinox.nn._mlp"):
             raise _refused(f"{path}.final_activation", final)
         found: list[_Step] = []
@@ -193,7 +195,7 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
 
 
 def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Return matrix and bias for flattened inputs of a shape, and the shape of the outputs."""
+    """Return the matrix and bias of a layer for flattened inputs of this shape, and the shape of the outputs."""
     size = math.prod(shape)
     if step.pair is not None and len(shape) == 1:
         weight, bias = step.pair
@@ -218,7 +220,9 @@ def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
 
 
 def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
-    """Join consecutive affine maps into one. If the network begins or ends with a ReLU, add an identity there."""
+    """Return the network of these steps. Consecutive affine maps become one map. If the steps begin or end with a ReLU,
+    an identity map is added there.
+    """
     if shape is None:
         pairs = [step.pair for step in steps if step is not None][:1]
         if not pairs or pairs[0] is None:

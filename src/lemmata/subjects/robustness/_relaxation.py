@@ -1,7 +1,7 @@
 """Linear relaxations of ReLU networks on a ball: intervals, CROWN, and optimised slopes.
 
-All of them give a lower bound on the smallest value of <row, outputs> over |x' - x| <= radius. A unit max(z, 0) with
-pre-activation bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1]
+Each relaxation gives a lower bound on the smallest value of <row, outputs> over |x' - x| <= radius. A unit max(z, 0)
+with pre-activation bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1]
 (Zhang et al., 2018; Xu et al., 2021). Backward substitution turns <row, outputs> into a linear function of x, whose
 minimum over a ball follows from the dual norm.
 """
@@ -18,28 +18,28 @@ NORMS = ("linf", "l2")
 
 @dataclasses.dataclass(frozen=True)
 class Ball:
-    """The inputs within `radius` of `center` in "linf" or "l2"; in "linf", each coordinate may have its own radius."""
+    """The inputs within `radius` of `center` in "linf" or "l2". In "linf", each coordinate may have its own radius."""
 
     center: np.ndarray
     radius: float | np.ndarray
     norm: str = "linf"
 
     def least(self, rows: Float[np.ndarray, "r d"]) -> Float[np.ndarray, " r"]:
-        """Return the smallest <row, x'> on the ball, by the dual norm."""
+        """Return, for each row, the smallest <row, x'> for x' in the ball, by the dual norm."""
         if isinstance(self.radius, np.ndarray):
             return rows @ self.center - np.abs(rows) @ self.radius
         size = np.abs(rows).sum(axis=1) if self.norm == "linf" else np.linalg.norm(rows, axis=1)
         return rows @ self.center - self.radius * size
 
     def argmin(self, rows: Float[np.ndarray, "r d"]) -> Float[np.ndarray, "r d"]:
-        """Return the point of the ball at which <row, x'> is smallest."""
+        """Return, for each row, a point x' of the ball at which <row, x'> is smallest."""
         if self.norm == "linf":
             return self.center - self.radius * np.sign(rows)
         size = np.linalg.norm(rows, axis=1, keepdims=True)
         return self.center - self.radius * rows / np.where(size > 0, size, 1.0)
 
     def project(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-        """For each point, return the nearest point of the ball."""
+        """Return, for each point, the nearest point of the ball."""
         moved = points - self.center
         if self.norm == "linf":
             return self.center + np.clip(moved, -self.radius, self.radius)
@@ -52,7 +52,9 @@ Bounds = list[tuple[np.ndarray, np.ndarray]]
 
 
 def interval_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
-    """Bound every z by interval arithmetic, the outputs last (Gowal et al., 2018)."""
+    """Return bounds of all pre-activations z by interval arithmetic, layer by layer, and of the outputs (Gowal et al.,
+    2018).
+    """
     weight, bias = network.weights[0], network.biases[0]
     found = [(ball.least(weight) + bias, -ball.least(-weight) + bias)]
     for weight, bias in zip(network.weights[1:], network.biases[1:], strict=True):
@@ -67,7 +69,7 @@ def _through(weight: np.ndarray, bias: np.ndarray, low: np.ndarray, high: np.nda
 
 
 def pre_activation_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
-    """Bound every hidden z by the better of intervals and CROWN, from the bounds of the layers before its layer."""
+    """Return bounds of all hidden pre-activations z, by the better of intervals and CROWN, layer by layer."""
     weight, bias = network.weights[0], network.biases[0]
     found = [(ball.least(weight) + bias, -ball.least(-weight) + bias)]
     for position in range(1, len(network.weights) - 1):
@@ -81,7 +83,9 @@ def pre_activation_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
 
 
 def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]) -> np.ndarray:
-    """Return the smallest <row, outputs> if hidden units may take any values within their bounds."""
+    """Return, for each row, the smallest <row, outputs> if the last hidden units may take any values within their
+    bounds.
+    """
     if not bounds:
         return ball.least(rows @ network.weights[0]) + rows @ network.biases[0]
     weight, bias = rows @ network.weights[-1], rows @ network.biases[-1]
@@ -89,13 +93,13 @@ def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 
 
 def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
-    """Return CROWN's lower slopes, which make the relaxation's area small: 1 if u > -l, and 0 otherwise."""
+    """Return CROWN's lower slopes: 1 if u > -l, and 0 otherwise. They minimise the area of a unit's relaxation."""
     return [(high > -low).astype(float) for low, high in bounds]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Backward:
-    """The result of backward substitution: a linear function of the input, and each hidden layer's part."""
+    """The result of backward substitution: a linear function of the input, and its coefficients on hidden layers."""
 
     rows: np.ndarray
     offset: np.ndarray
@@ -106,11 +110,11 @@ class _Backward:
 
 
 def lines(bounds: Bounds, slopes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return the lower slopes, upper slopes and upper offsets of each layer's units.
+    """Return the slopes of the lower lines, and the slopes and offsets of the upper lines, for the units of each layer.
 
     Args:
         bounds: the bounds of the units.
-        slopes: the lower slopes of open units.
+        slopes: the slopes of the lower lines of open units, which are units with bounds of both signs.
     """
     found = []
     for (low, high), slope in zip(bounds, slopes, strict=True):
@@ -142,19 +146,19 @@ def crown(
     rows: Float[np.ndarray, "r k"],
     slopes: list[np.ndarray] | None = None,
 ) -> Float[np.ndarray, " r"]:
-    """Return the bound for lower slopes of shape (units,) or (rows, units) per layer; by default CROWN's slopes."""
+    """Return lower bounds by CROWN. Slopes of lower lines have shape (units,) or (rows, units) for each layer."""
     return _backward(network, bounds, rows, adaptive_slopes(bounds) if slopes is None else slopes).value(ball)
 
 
 def optimised(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"], steps: int = 40
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return the best bound over `steps` steps of projected ascent in the slopes of each row, and its minimisers.
+    """Return, for each row, the best bound over `steps` steps of projected ascent in the slopes, and a minimiser.
 
     The ascent starts at CROWN's slopes. Every choice of slopes gives a valid bound, so stopping early only makes the
     bound less tight. The derivative of the bound with respect to a slope is max(row, 0) z, where z is the
-    pre-activation in the relaxation at the minimiser. This holds because the chosen lines and the minimiser do not
-    change if slopes change a little.
+    pre-activation in the relaxation at the minimiser. This formula holds because a small change of slopes changes
+    neither the chosen lines nor the minimiser.
     """
     slopes = [np.tile(slope, (len(rows), 1)) for slope in adaptive_slopes(bounds)]
     best, where = np.full(len(rows), -np.inf), np.tile(ball.center, (len(rows), 1))

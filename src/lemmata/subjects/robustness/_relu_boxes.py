@@ -1,4 +1,4 @@
-"""Test problems: a ReLU network and the inputs around one point, for bounds that hold at all of these inputs."""
+"""Random test problems: a ReLU network and a box of inputs around one point."""
 
 import functools
 import itertools
@@ -30,7 +30,7 @@ class ReluBox(eqx.Module):
 
 @functools.partial(jax.jit, static_argnums=1)
 def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float | Float[Array, ""]):
-    """Draw weights, biases and a centre. Trials of programmes run one by one, so compile this once for each size."""
+    """Draw weights, biases and a centre. The function is compiled once for each size, because trials run one by one."""
     kind_key, normal_key = jax.random.split(key)
     positive = jax.random.uniform(kind_key) < monotone
     layers = list(itertools.pairwise(sizes))
@@ -45,7 +45,7 @@ def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float | Float[
 
 
 class ReluBoxes(Population[ReluBox]):
-    """Networks with normal weights of variance 2/inputs and biases of variance 0.09; a standard normal centre.
+    """Networks with normal weights of variance 2/inputs, normal biases of variance 0.09, and a standard normal centre.
 
     Args:
         inputs, width, hidden: the default sizes.
@@ -85,7 +85,7 @@ class ReluBoxes(Population[ReluBox]):
 
 
 class LinearChain(eqx.Module):
-    """A product of random matrices, with d inputs, hidden layers of one width, and d outputs."""
+    """The sizes of a product of random matrices, with `inputs` inputs and outputs, and hidden layers of one width."""
 
     inputs: int = eqx.field(static=True)
     width: int = eqx.field(static=True)

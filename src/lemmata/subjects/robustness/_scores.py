@@ -13,7 +13,7 @@ from lemmata.errors import SettingError
 
 
 def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], np.ndarray], bool]:
-    """Return a function from a batch of inputs to scores or classes, and whether inputs may have any shape.
+    """Return a function from a batch of inputs to class scores or classes, and whether inputs may have any shape.
 
     Args:
         network: a module of PyTorch, Flax or Equinox, a `Serial` with its `params`, or a fitted classifier with
@@ -21,7 +21,7 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: for objects of other types, and for a module in training mode.
+        SettingError: if the object has another type, or a PyTorch module is in training mode.
     """
     own: Any = network
     kinds = {f"{cls.__module__}.{cls.__name__}" for cls in type(network).__mro__}
@@ -52,8 +52,8 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
 
 
 def _of_torch(module: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a module in evaluation mode as a function, in the precision of its parameters."""
-    import torch  # a user's module brings it  # pyright: ignore[reportMissingImports]
+    """Return a function that calls a module in evaluation mode, in the precision of its parameters."""
+    import torch  # the user's module needs torch  # pyright: ignore[reportMissingImports]
 
     if any(_trains(own) for own in module.modules()):
         remedy = "module.eval()"
@@ -70,7 +70,7 @@ def _of_torch(module: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _trains(layer: Any) -> bool:
-    """Whether a layer has different outputs in training mode."""
+    """Return whether a layer is in training mode and has other outputs in this mode."""
     import torch  # pyright: ignore[reportMissingImports]
 
     kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)

@@ -1,4 +1,4 @@
-"""Randomised smoothing: the most frequent class under noise, and the radius within which it stays."""
+"""Randomised smoothing: the most frequent class under noise, and a radius within which this class does not change."""
 
 import dataclasses
 import math
@@ -23,17 +23,18 @@ _BATCH = 4096
 
 
 def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float:
-    """Return sigma/2 (Phi^-1(p) - Phi^-1(rival)), the l2 radius on which the class stays (Cohen et al., 2019).
+    """Return sigma/2 (Phi^-1(p) - Phi^-1(rival)), rounded down.
 
-    The result is rounded down.
+    This is an l2 radius within which the class of the smoothed classifier does not change (Cohen et al., 2019).
 
     Args:
-        p: the probability of the class under the noise, or a lower bound on it.
+        p: the probability of the class under the noise, or a lower bound on this probability.
         sigma: the standard deviation of the noise.
-        rival: the probability of the second most likely class, or an upper bound on it; by default, 1 - p.
+        rival: the probability of the second most likely class, or an upper bound on this probability; by default, 1 -
+            p.
 
     Raises:
-        SettingError: for probabilities outside [0, 1] or with a sum above 1, and for a sigma that is not positive.
+        SettingError: if a probability is outside [0, 1], their sum is above 1, or sigma is not positive.
 
     >>> smoothed_radius(0.5, 1.0), round(smoothed_radius(0.9, 0.5), 4)
     (0.0, 0.6408)
@@ -49,27 +50,26 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
     high, low = float(stats.norm.ppf(p)), float(stats.norm.ppf(other))
     if math.isinf(high - low):
         return max(0.0, high - low)
-    # each quantile has a relative error of at most 4 eps; the product overflows only above the largest number
+    # each quantile has a relative error of at most 4 eps
     gap = high - low - 8 * sys.float_info.epsilon * (abs(high) + abs(low))
     return max(0.0, math.nextafter(sigma / 2 * gap, 0.0))
 
 
 @dataclasses.dataclass(frozen=True)
 class SmoothCertificate:
-    """The class of a smoothed classifier at one input, and the radius within which this class is certain.
+    """The class of a smoothed classifier at one input, and a radius within which this class is certified.
 
     Args:
-        label: the class; None if the lower limit of its probability does not exceed 1/2, so that the classifier
-            abstains.
+        label: the class. None if the lower limit of its probability does not exceed 1/2; then the classifier abstains.
         candidate: the most frequent class among the first draws.
-        count, n: how often the candidate was seen in the second draws, and how many second draws there were.
+        count, n: the number of second draws with the class `candidate`, and the number of all second draws.
         p_lower: the exact lower confidence limit, at level 1 - alpha, of the candidate's probability.
-        radius: the radius of the l2 ball on which the class stays the same with confidence 1 - alpha. It is 0 if the
-            classifier abstains.
+        radius: the radius of an l2 ball on which the class does not change, with confidence 1 - alpha. The radius is 0
+            if the classifier abstains.
         linf: the radius of the largest infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
-        sigma, alpha: the arguments.
+        sigma, alpha: the arguments of `smooth`.
         conditions: the conditions for the results.
         claims: names of the claims that state the radius.
     """
@@ -110,29 +110,31 @@ def smooth(
     seed: int = 0,
     params: Any = None,
 ) -> SmoothCertificate:
-    """Certify, from draws, the smoothed class argmax_c P(f(x + sigma z) = c), where z is standard normal.
+    """Certify, from random draws, the smoothed class argmax_c P(f(x + sigma z) = c), where z is standard normal.
 
-    The class is chosen on `selection` draws, and its probability is bounded on n other draws. If both used the same
-    draws, the limit would be too high. With probability at least 1 - alpha over the draws, the smoothed class is
-    constant on the certified ball. The classifier that is certified is the smoothed one, not f.
+    The class is chosen on `selection` draws, and its probability is bounded on n other draws. If both steps used the
+    same draws, the lower limit of the probability would be too high. With probability at least 1 - alpha over the
+    draws, the smoothed class is constant on the certified ball. The certificate is for the smoothed classifier, not for
+    f.
 
     Args:
-        f: a function that gives classes (batch,) or scores (batch, classes) of inputs (batch, d). The sign of a single
-            score is the class. f can also be a network of a kind that `certify` takes, or a fitted classifier of
-            scikit-learn. The classes of a classifier are numbered in their order.
-        x: one input; for a network, it may be a field, such as an image.
+        f: a function that returns classes (batch,) or scores (batch, classes) of inputs (batch, d). For a single score,
+            the class is 1 if the score is positive, and otherwise 0. f can also be a network of a kind that `certify`
+            takes, or a fitted classifier of scikit-learn. The classes of such a classifier are numbered in their sorted
+            order.
+        x: one input. For a network, the input may have several axes, as an image.
         sigma: the standard deviation of the noise.
         n: the number of draws that bound the probability.
-        alpha: the probability that the certificate is wrong, below 1/2.
+        alpha: the largest probability that the certificate is wrong, below 1/2.
         selection: the number of draws that choose the class.
         seed: the random seed of the draws.
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), or
-            invalid counts.
-        ShapeError: for outputs of f that are neither classes nor scores.
-        DataError: for scores that are not finite.
+        SettingError: if a network is in training mode, sigma is not positive, alpha is outside (0, 1/2), or a count is
+            invalid.
+        ShapeError: if the outputs of f are neither classes nor scores.
+        DataError: if scores are not finite.
 
     Example:
         >>> import numpy as np
@@ -150,7 +152,7 @@ def smooth(
     count = int((_answers(call, point, sigma, n, generator) == candidate).sum())
     p_lower = least_share(float(count), float(n - count), alpha)
     radius = smoothed_radius(p_lower, sigma) if p_lower > 0.5 else 0.0
-    # Phi^-1(alpha^(1/n)), rounded up, from 1 - alpha^(1/n), which does not round to 0 for many draws
+    # Phi^-1(alpha^(1/n)), rounded up; it is computed from 1 - alpha^(1/n), which expm1 keeps above 0 for many draws
     highest = float(stats.norm.isf(-math.expm1(math.log(alpha) / n)))
     ceiling = max(0.0, sigma * highest * (1 + 16 * sys.float_info.epsilon))
     why = "otherwise smooth abstains; the class was chosen on other draws"
@@ -187,7 +189,9 @@ def _answers(
 
 
 def _classes(answers: np.ndarray, size: int) -> np.ndarray:
-    """Return the class of each input, from classes or scores; a single score counts by its sign, as in `certify`."""
+    """Return the class of each input, from classes or scores. For a single score, the class is 1 if the score is
+    positive.
+    """
     if answers.ndim not in (1, 2) or len(answers) != size or 0 in answers.shape:
         rule = f"classes of shape ({size},) or scores of shape ({size}, classes) for {size} inputs"
         raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)

@@ -1,8 +1,8 @@
-"""Read modules of PyTorch from the graph of operations that torch.fx traces.
+"""Convert PyTorch modules into affine maps and ReLUs, from the graph of operations that torch.fx traces.
 
-Any operation whose outputs are affine in the inputs counts as a layer, whatever its name in the code. Whether an
-operation is affine is tested on numbers. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. Any other
-operation raises an error that gives its name.
+Any operation whose outputs are affine in the inputs counts as a layer. The module tests on random numbers that an
+operation is affine. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. Any other operation raises an
+error that gives its name.
 """
 
 import copy
@@ -18,21 +18,21 @@ from lemmata.errors import ShapeError
 from ._graph import Graph, Signal, combined, refused
 from ._network import ReluNetwork
 
-_TRIED = 1e-9  # relative, by which an affine operation may miss a sum
+_TRIED = 1e-9  # relative error that is allowed in the test of an affine operation
 
 
 def read_module(module: Any, shape: tuple[int, ...]) -> ReluNetwork:
-    """Return the affine maps and ReLUs of a module that takes a batch of inputs.
+    """Return a PyTorch module that takes a batch of inputs as a network of affine maps and ReLUs.
 
     Args:
-        module: the module, in evaluation mode if it has layers that behave differently in training.
+        module: the module. If it has layers that behave differently in training, it must be in evaluation mode.
         shape: the shape of one input.
 
     Raises:
-        SettingError: for an operation that cannot be bounded, and a module that torch.fx cannot trace.
-        ShapeError: if the input does not fit, or there is not one output for each class.
+        SettingError: if an operation cannot be bounded, or torch.fx cannot trace the module.
+        ShapeError: if the input does not fit the module, or there is not one output for each class.
     """
-    import torch  # a user's module brings it  # pyright: ignore[reportMissingImports]
+    import torch  # the user's module needs torch  # pyright: ignore[reportMissingImports]
     from torch import fx  # pyright: ignore[reportMissingImports]
 
     name = type(module).__name__
@@ -43,7 +43,7 @@ def read_module(module: Any, shape: tuple[int, ...]) -> ReluNetwork:
     whole = copy.deepcopy(module).double()
     try:
         traced = fx.symbolic_trace(whole)
-    except Exception as error:  # code that depends on its numbers or on their shapes
+    except Exception as error:  # torch.fx cannot trace code that depends on numbers or shapes
         raise refused(name, f"code that torch.fx cannot trace: {str(error).splitlines()[0][:120]}") from error
     run = _Run(whole, name, Graph((1, *shape), torch.from_numpy))
     with torch.no_grad():
@@ -61,7 +61,7 @@ def _path(name: str, path: str, layer: Any) -> str:
 
 
 class _Run:
-    """Runs the nodes of a graph on signals."""
+    """An interpreter that runs the nodes of a torch.fx graph on signals (affine functions of units)."""
 
     def __init__(self, module: Any, name: str, graph: Graph):
         self.module, self.name, self.graph = module, name, graph
@@ -99,7 +99,9 @@ class _Run:
     def apply(
         self, kind: str, call: Callable[..., Any], where: str, given: tuple[Any, ...], settings: Any, named: Any = None
     ) -> Any:
-        """Apply one operation: a ReLU or maximum is recognised by its name; any other is tested as an affine map."""
+        """Return the result of one operation. ReLUs and maxima are recognised by name; others are tested as affine
+        maps.
+        """
         named, kind = named or {}, kind.lower().strip("_")
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
         if not signals:
@@ -132,7 +134,9 @@ class _Run:
         return self._affine(call, where, given, named)
 
     def _max_pool(self, call: Callable[..., Any], where: str, signal: Signal, settings: Any, given: Any) -> Signal:
-        """Return the largest entry of each window. Pooling of the indices shows which entries belong to a window."""
+        """Return the largest entry of each pooling window. Each offset within a window gives one shifted slice of the
+        input, and the result is the maximum of these slices.
+        """
         import torch  # pyright: ignore[reportMissingImports]
 
         padding, ceil = (_setting(settings, given, *own) for own in ((3, "padding", 0), (5, "ceil_mode", False)))
@@ -159,13 +163,13 @@ class _Run:
         return self.graph.largest_of(parts)
 
     def _affine(self, call: Callable[..., Any], where: str, given: Any, named: Any) -> Any:
-        """Return an operation as an affine map: its offset, and its linear part on each column."""
+        """Return the result of an affine operation: the operation at the offset, and its linear part on each column."""
         import torch  # pyright: ignore[reportMissingImports]
 
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
 
         def run(values: list[Any]) -> Any:
-            left = iter([own.clone() for own in values])  # which the operation may change in place
+            left = iter([own.clone() for own in values])  # the operation may change its arguments in place
             filled = _mapped(lambda one: next(left) if isinstance(one, Signal) else one, (given, named))
             try:
                 return call(*filled[0], **filled[1])
@@ -203,12 +207,12 @@ class _Run:
 
 
 def _positive(signal: Signal) -> bool:
-    """Whether each value is a sum of units that are at least 0, with factors at least 0."""
+    """Return whether each value is a sum of units that are at least 0, with factors and an offset of at least 0."""
     return 0 not in signal.columns and all(bool((own >= 0).all()) for own in [*signal.columns.values(), signal.offset])
 
 
 def _setting(settings: Any, given: tuple[Any, ...], place: int, name: str, usual: Any) -> Any:
-    """Return the setting of a layer or a call: an attribute, a keyword argument, or a positional argument."""
+    """Return a setting of a layer or a call, from an attribute, a keyword argument or a positional argument."""
     if isinstance(settings, dict) and name in settings:
         return settings[name]
     return given[place] if len(given) > place else usual

@@ -1,8 +1,8 @@
-"""Read functions of JAX as affine maps and ReLUs, by tracing them.
+"""Convert JAX functions into affine maps and ReLUs, by tracing the functions.
 
-A module of Flax is such a function. Whatever its layers are called and however code connects them, a trace consists of
-sums, products, convolutions and maxima. A value that depends on the input is stored as an affine function of units,
-with one column for each unit. A maximum makes new units.
+A Flax module is such a function. Its trace consists of sums, products, convolutions and maxima, for any names and
+connections of the layers. A value that depends on the input is stored as an affine function of units, with one column
+for each unit. Units are the input and ReLUs. A maximum adds new units.
 """
 
 import dataclasses
@@ -19,10 +19,10 @@ from lemmata.errors import SettingError, ShapeError
 from ._graph import Graph, Signal, combined, refused
 from ._network import ReluNetwork
 
-# names of calls, whose body is read in their place
+# names of call primitives, each with the parameter that contains the called function
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
 _CALLS |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr"}
-# linear in all operands together, in the first operand, and in each operand
+# operations that are linear in all operands together (_SUMS), in the first (_MOVES), and in each operand (_PRODUCTS)
 _SUMS = frozenset(("add", "sub", "add_any", "concatenate", "neg", "reduce_sum", "reduce_window_sum", "cumsum"))
 _MOVES = frozenset(
     ("reshape", "transpose", "squeeze", "broadcast_in_dim", "rev", "slice", "copy", "convert_element_type")
@@ -31,7 +31,7 @@ _PRODUCTS = frozenset(("mul", "dot_general", "conv_general_dilated"))
 
 
 def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...], name: str) -> ReluNetwork:
-    """Return the affine maps and ReLUs of a function of a batch of inputs, traced with a batch of one.
+    """Return a function of a batch of inputs, traced with a batch of one, as a network of affine maps and ReLUs.
 
     Args:
         call: the function, from (1, *shape) to (1, outputs).
@@ -39,13 +39,13 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
         name: the name of the function, for messages.
 
     Raises:
-        SettingError: for operations other than affine maps and ReLUs in sequence, and for a function that fails.
+        SettingError: if an operation is neither an affine map nor a maximum that can be bounded, or the function fails.
         ShapeError: if there is not one output for each class.
     """
     with jax.enable_x64(True):
         try:
             closed = jax.make_jaxpr(call)(jnp.zeros((1, *shape)))
-        except Exception as error:  # any error of the user's code
+        except Exception as error:  # the user's code may raise any error
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             rule = f"a network in evaluation mode that reads a batch of inputs, here of shape {(1, *shape)}"
             raise SettingError(f"network {name}", found=why, rule=rule) from error
@@ -61,7 +61,7 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
 
 @dataclasses.dataclass(frozen=True)
 class _Reader:
-    """Runs a traced function on signals."""
+    """An interpreter that runs a traced function on signals (affine functions of units)."""
 
     name: str
     graph: Graph
@@ -103,7 +103,7 @@ class _Reader:
         return [_mapped(primitive, params, values, which, signals, fixed=alone)]
 
     def _larger(self, values: list[Any]) -> Signal:
-        """Return the larger of two values, one of which may be constant."""
+        """Return the elementwise maximum of two values, one of which may be constant."""
         signals = [value for value in values if isinstance(value, Signal)]
         if len(signals) == 2:
             return self.graph.largest(*signals)
@@ -111,7 +111,7 @@ class _Reader:
         return self.graph.clipped(signals[0], low=constant)
 
     def _pooled(self, step: JaxprEqn, signal: Signal) -> Signal:
-        """Return the largest entry of each window."""
+        """Return the largest entry of each pooling window."""
         own = step.params
         window, strides, apart = own["window_dimensions"], own["window_strides"], own["window_dilation"]
         if any(end for ends in own["padding"] for end in ends) or any(size != 1 for size in own["base_dilation"]):
@@ -135,7 +135,7 @@ def _times(sign: float, value: Any) -> Any:
 def _mapped(
     primitive: Primitive, params: Any, values: list[Any], which: list[int], signals: list[Signal], *, fixed: bool
 ) -> Signal:
-    """Apply the primitive itself to offsets, and its linear part to columns.
+    """Return the result of an affine primitive: the primitive at the offsets, and its linear part on the columns.
 
     The linear part of a product keeps the constant factor. The linear part of a sum drops the constant terms.
     """

@@ -5,18 +5,18 @@ import dataclasses
 import numpy as np
 from jaxtyping import Bool, Float
 
-_SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)  # starts: shares of the first group
+_SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)  # shares of the first group at the starts
 _STEPS = 100
 
 
 @dataclasses.dataclass(frozen=True)
 class TwoGroups:
-    """A fit of two normal distributions with the same variance.
+    """A fit of a mixture of two normal distributions with the same variance to numbers.
 
     Args:
-        gain: twice the gain of the log-likelihood over a single normal distribution.
+        gain: twice the log likelihood of the mixture, minus twice that of a single normal distribution.
         valley: the smallest density between the two means, divided by the smaller of the densities at the two means.
-        smaller: whether each number more likely belongs to the smaller group.
+        smaller: for each number, whether it more likely belongs to the smaller group.
     """
 
     gain: float
@@ -25,17 +25,18 @@ class TwoGroups:
 
     @property
     def apart(self) -> bool:
-        """Whether the groups are real: the smaller has at least 3 numbers, gain > 4 log n, and the valley is below 1/4.
+        """Whether there are two groups: the smaller has at least 3 numbers, gain > 4 log n, and the valley is below
+        1/4.
 
         For 20 to 1000 normal numbers, the gain is below 12 in 99 of 100 samples. For samples from skewed or flat
-        distributions with one mode, the gain is larger. Most of these samples are still not called two groups, because
-        of the condition on the valley.
+        distributions with one mode, the gain is larger. For most of these samples, the condition on the valley fails.
         """
         return bool(self.smaller.sum() >= 3 and self.gain > 4 * np.log(len(self.smaller)) and self.valley < 0.25)
 
 
 def two_groups(numbers: Float[np.ndarray, " n"]) -> TwoGroups:
-    """Fit the most likely mixture of two normal distributions with the same variance, by EM from several starts.
+    """Return the most likely mixture of two normal distributions with the same variance that EM finds from several
+    starts.
 
     Args:
         numbers: three or more numbers that are not all equal.
@@ -66,7 +67,7 @@ def two_groups(numbers: Float[np.ndarray, " n"]) -> TwoGroups:
     density += (1 - weight[best]) * np.exp(-((between - distance[best]) ** 2) / 2)
     members = np.zeros(n, bool)
     members[order] = first[best] > 0.5
-    gain = 2 * likelihood[best] + n  # a single normal law has -n/2, since x has variance 1
+    gain = 2 * likelihood[best] + n  # a single normal distribution has -n/2, because x has variance 1
     return TwoGroups(float(gain), float(density.min() / min(density[0], density[-1])), _fewer(members))
 
 

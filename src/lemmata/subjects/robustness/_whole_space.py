@@ -14,15 +14,15 @@ def least_anywhere(
     moves: Bool[np.ndarray, " d"],
     rows: Float[np.ndarray, "r k"],
 ) -> Float[np.ndarray, " r"]:
-    """Return lower bounds of <row, outputs> if some input coordinates take any value; -inf if there is no bound.
+    """Return lower bounds of <row, outputs> if some input coordinates may take any value; -inf if there is no bound.
 
-    A sum is unbounded if a weight other than 0 reads an unbounded number. Finite bounds are rounded outward.
+    A sum has no bound if it contains an unbounded number with a nonzero weight. Finite bounds are rounded outward.
 
     Args:
         network: the network.
         center: the input.
-        moves: the coordinates that take any value; the others stay as in `center`.
-        rows: the combinations of outputs: one output, or the difference of two, in each row.
+        moves: for each coordinate, whether it may take any value. The others have the values of `center`.
+        rows: the combinations of outputs. Each row is one output or the difference of two outputs.
     """
     low, high = np.where(moves, -np.inf, center), np.where(moves, np.inf, center)
     for weight, bias in zip(network.weights[:-1], network.biases[:-1], strict=True):
@@ -32,7 +32,7 @@ def least_anywhere(
 
 
 def _least(weight: np.ndarray, bias: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the least W v + b for v between two bounds, rounded down, where W and b may have errors of rounding."""
+    """Return the least W v + b for v between two bounds, rounded down. Rounding errors of W and b are included."""
     rises, falls = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
     bounded = [np.where(np.isfinite(end), end, 0.0) for end in (low, high)]
     sizes = rises @ np.abs(bounded[0]) - falls @ np.abs(bounded[1]) + np.abs(bias)

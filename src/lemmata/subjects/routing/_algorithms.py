@@ -1,4 +1,4 @@
-"""Predictions of known algorithms on regression prompts, computed from singular vectors of the inputs."""
+"""Predictions of known regression algorithms on prompts, computed from singular value decompositions of the inputs."""
 
 import dataclasses
 import math
@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
-_log_sum: Callable[..., Any] = special.logsumexp  # its stubs allow a pair
+_log_sum: Callable[..., Any] = special.logsumexp  # the type stubs of SciPy also allow a pair as the result
 _STEPS, _NEWTON = (1, 2, 4, 8, 16), (2, 4, 6)
-_RATES = (-6.0, 1.0)  # powers of ten of step sizes, times the largest eigenvalue
-_RIDGES = (-12.0, 12.0)  # powers of ten of the ridge, over the mean eigenvalue
+_RATES = (-6.0, 1.0)  # exponents, to base 10, of the step size times the largest eigenvalue
+_RIDGES = (-12.0, 12.0)  # exponents, to base 10, of the ridge divided by the mean eigenvalue
 _EXACT = 1e-12
 
 
@@ -24,7 +24,7 @@ class Prompts:
         x: the inputs of the examples.
         y: the targets of the examples.
         queries: the inputs at which targets are predicted.
-        tasks: weight vectors that a predictor may have memorised; None if there are none.
+        tasks: weight vectors of linear tasks that a predictor may have memorised; None if there are none.
     """
 
     x: Float[np.ndarray, "m n d"]
@@ -33,17 +33,18 @@ class Prompts:
     tasks: Float[np.ndarray, "t d"] | None
 
     def first(self, n: int) -> "Prompts":
-        """Return the first n examples of each prompt."""
+        """Return the prompts with only the first n examples of each prompt."""
         return Prompts(self.x[:, :n], self.y[:, :n], self.queries, self.tasks)
 
 
 @dataclasses.dataclass(frozen=True)
 class Scales:
-    """Numbers fitted to the whole set of prompts; the algorithms use these numbers.
+    """Parameters of the algorithms, fitted to the whole set of prompts.
 
     Args:
-        ridge: the variance of the noise divided by the variance of a weight, from the evidence.
-        inside: whether the evidence is largest inside the searched range of ridges and not at an end of the range.
+        ridge: the variance of the noise divided by the variance of a weight, fitted by the evidence (marginal
+            likelihood).
+        inside: whether the evidence is largest inside the searched range of ridges, and not at an end of this range.
         noise: the standard deviation of the targets around the memorised tasks; None without tasks.
     """
 
@@ -53,7 +54,7 @@ class Scales:
 
 
 def scales(prompts: Prompts) -> Scales:
-    """Fit the ridge by the evidence of all prompts together, and the noise around memorised tasks by likelihood.
+    """Fit the ridge by the joint evidence of all prompts, and the noise around memorised tasks by maximum likelihood.
 
     Args:
         prompts: the prompts with all of their examples.
@@ -84,7 +85,10 @@ def scales(prompts: Prompts) -> Scales:
 
 
 def _least(cost: Callable[[float], float], ends: tuple[float, float], count: int = 57) -> tuple[float, bool]:
-    """Minimise a cost of one number, on a grid and then between the two neighbours of the best grid point."""
+    """Return the minimiser of a cost of one number, and whether the best grid point is inside the range.
+
+    The search uses a grid, and then the interval between the two neighbours of the best grid point.
+    """
     grid = np.linspace(*ends, count)
     best = int(np.argmin([cost(at) for at in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
@@ -100,14 +104,15 @@ def _residuals(prompts: Prompts) -> Float[np.ndarray, "m t"]:
 
 
 def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]) -> dict[str, Float[np.ndarray, " m"]]:
-    """Return the predictions of each algorithm at the queries.
+    """Return the predictions of each algorithm at the queries, by the name of the algorithm.
 
-    Descent has one step size for all prompts, chosen so that its predictions are nearest to `target`.
+    Gradient descent has one step size for all prompts. The step size is chosen so that the predictions of the descent
+    are nearest to `target`.
 
     Args:
-        prompts: the prompts, with only the examples that the algorithms may see.
+        prompts: the prompts, with only the examples that the algorithms may use.
         known: the ridge and the noise of the whole set.
-        target: the predictions to which the step sizes are fitted.
+        target: the predictions to which the step sizes of gradient descent are fitted.
     """
     n = prompts.x.shape[1]
     roots, along, queries = _along(prompts)
@@ -142,13 +147,13 @@ def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]
 
 
 def _along(prompts: Prompts) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m k"], Float[np.ndarray, "m k"]]:
-    """Return the singular values of the inputs, and targets and queries along the singular vectors."""
+    """Return the singular values of the inputs, and coordinates of targets and queries along singular vectors."""
     left, roots, right = np.linalg.svd(prompts.x, full_matrices=False)
     return roots, np.einsum("mnk,mn->mk", left, prompts.y), np.einsum("mkd,md->mk", right, prompts.queries)
 
 
 def _nearest(prompts: Prompts) -> Float[np.ndarray, " m"]:
-    """Return the target of the nearest input, or the mean target of several equally near inputs."""
+    """Return the target of the input nearest to the query, or the mean target of several equally near inputs."""
     apart = np.sum((prompts.x - prompts.queries[:, None]) ** 2, axis=2)
     near = apart <= apart.min(axis=1, keepdims=True) * (1 + 1e-12)
     return np.sum(near * prompts.y, axis=1) / np.sum(near, axis=1)

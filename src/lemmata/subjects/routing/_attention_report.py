@@ -20,7 +20,7 @@ _CLAIMS = (
     "routing.collapse.rank_collapse_is_cubic",
 )
 _LARGEST = 1e300
-_WORK = 4e9  # absolute differences of two rows that are computed exactly
+_WORK = 4e9  # largest number of absolute differences for exact results over all pairs of rows
 _ROWS = 64
 _MASK = 1000.0
 _ONE = 0.9995  # from here on, a number is printed as 1
@@ -28,20 +28,21 @@ _ONE = 0.9995  # from here on, a number is printed as 1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AttentionReport:
-    """The tokens that the rows of an attention matrix read.
+    """The number of tokens that the queries of an attention head read, and bounds from the span of its logits.
 
     Args:
-        effective: for each query, the effective number of tokens that it reads. This number is exp of the entropy of
-            the query's weights.
-        largest: for each query, its largest weight.
-        span: the largest difference between two logits of one query.
-        lengths, bounds: numbers of keys; and for each of them, the largest weight that logits with this span can give
-            to a single key.
-        half: with this many keys or more, no weight can exceed 1/2.
-        contraction: the largest factor by which the layer can multiply the spread of its values. It is the largest
-            total variation distance between two rows.
-        mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). M is infinite if the
-            masks of two queries differ.
+        effective: for each query, the effective number of tokens that the query reads. It is exp of the entropy of the
+            query's weights.
+        largest: the largest weight of each query.
+        span: the largest difference between two unmasked logits of one query.
+        lengths, bounds: numbers of keys, and for each number, the largest weight that logits with this span can give to
+            a single key.
+        half: a number of keys. With at least this number, no weight can exceed 1/2.
+        contraction: the largest factor by which the layer can multiply the spread of values (their largest distance).
+            It is the largest total variation distance between two rows of weights. For many rows, it is an upper bound
+            on this distance.
+        mixed: the largest mixed difference M = (L_ij - L_ik) - (L_lj - L_lk) of four logits. The contraction is at most
+            tanh(M/4). M is infinite if the masks of two queries differ.
         masked: the number of logits that are minus infinity.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -80,7 +81,7 @@ class AttentionReport:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """Plot a histogram of the effective numbers of tokens of the queries, with Altair."""
+        """Return an Altair histogram of the effective numbers of tokens of the queries."""
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
@@ -101,24 +102,25 @@ class AttentionReport:
 
 
 def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
-    """Report how many tokens each query of an attention head reads, and the effect of its logits at other lengths.
+    """Compute the number of tokens that each query of an attention head reads, and bounds for other sequence lengths.
 
     Pass the logits before the softmax, after the division by sqrt(d). A masked entry is minus infinity.
 
-    The effective number of tokens is exp of the entropy of a row. Logits with span S can give one of n keys at most the
-    weight 1/(1 + (n - 1) e^-S). So if the span of a head does not grow with the length, the head stops reading single
-    tokens. The contraction is exact for these logits. After the layer, the spread of any values is at most this factor
-    times their spread before. Let M be the largest mixed difference of four logits (`mixed`). If the distances between
-    tokens shrink by a factor s, M shrinks by s², so the spread after the layer shrinks by s³.
+    The effective number of tokens is exp of the entropy of a row of weights. Logits with span S can give one of n keys
+    at most the weight 1/(1 + (n - 1) e^-S). If the span of a head does not grow with the length, the head can therefore
+    no longer read single tokens in long sequences. After the layer, the spread of any values is at most `contraction`
+    times their spread before. Let M be the largest mixed difference of four logits (`mixed`). If all distances between
+    tokens are multiplied by s < 1, M is multiplied by s². The spread after the layer is then multiplied by about s³.
 
     Args:
-        logits: shape (queries, keys); numbers, or minus infinity if the query must not read the key.
-        lengths: numbers of keys for the bound; by default 1, 4 and 16 times the number of keys.
+        logits: an array of shape (queries, keys). An entry is a number, or minus infinity if the query must not read
+            the key.
+        lengths: numbers of keys for the bounds; by default 1, 4 and 16 times the number of keys.
 
     Raises:
-        SettingError: for invalid lengths.
-        ShapeError, DataError: for anything but a table of logits; for NaN or plus infinity; for a row in which all
-            entries are masked.
+        SettingError: if lengths are not valid.
+        ShapeError, DataError: if `logits` is not a table of numbers, contains NaN or plus infinity, or has a row in
+            which all entries are masked.
 
     Example:
         >>> print(attention_report([[4.0, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]))
@@ -139,7 +141,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     weights = weights / total
     mean_below = np.sum(weights * np.where(weights > 0, below, 0.0), axis=1)
     effective = np.clip(np.exp(np.log(total[:, 0]) - mean_below), 1.0, seen.sum(axis=1))
-    span = float(np.where(seen, -below, 0.0).max()) + 0.0  # without a sign of 0
+    span = float(np.where(seen, -below, 0.0).max()) + 0.0  # adding 0 turns -0 into 0
     half = 1 + math.exp(span) if span < 709 else math.inf
     masked = int((~seen).sum())
     contraction, exact = _contraction(weights)
@@ -190,7 +192,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 def _table(logits: Any) -> np.ndarray:
     array = single_of("logits", logits)
     if array.dtype.kind not in "fiub":
-        array = numbers_of("logits", array)  # names the entry that is not a number
+        array = numbers_of("logits", array)  # this raises an error that names the wrong entry
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(
             "logits", found=f"shape {array.shape}", rule="shape (queries, keys)",
@@ -226,7 +228,11 @@ def _bound(n: int, span: float) -> float:
 
 
 def _contraction(weights: np.ndarray) -> tuple[float, bool]:
-    """Return the largest total variation distance of two rows; for many rows, twice the largest to the mean row."""
+    """Return the largest total variation distance of two rows, and True. For many rows, return an upper bound, and
+    False.
+
+    The upper bound is twice the largest total variation distance to the mean row.
+    """
     q, n = weights.shape
     if q * q * n / 2 > _WORK:
         return min(1.0, float(np.abs(weights - weights.mean(axis=0)).sum(axis=1).max())), False
@@ -239,7 +245,10 @@ def _contraction(weights: np.ndarray) -> tuple[float, bool]:
 
 
 def _mixed(table: np.ndarray, seen: np.ndarray) -> float:
-    """Return the largest (L_ij - L_ik) - (L_lj - L_lk); infinite if the masks of two queries differ."""
+    """Return the largest (L_ij - L_ik) - (L_lj - L_lk), or infinity if the masks of two queries differ.
+
+    For many rows, return an upper bound.
+    """
     if (seen != seen[0]).any():
         return math.inf
     table = table[:, seen[0]]

@@ -1,4 +1,4 @@
-"""Softmax lookups: a query, the key that it should find, and other keys."""
+"""Random softmax lookups: a query, the right key for this query, and other keys."""
 
 import equinox as eqx
 import jax
@@ -10,13 +10,13 @@ from lemmata.engine.problems.variables import dimension, rows
 
 
 class Lookup(eqx.Module):
-    """A query and n keys, of which the first is the right one.
+    """A query and n keys. The first key is the right key.
 
     Args:
         query: the query q.
         keys: the keys k_1, ..., k_n.
-        sharpness: the inverse temperature beta; the logits are beta <q, k_j>.
-        missed: the weight that the wrong keys may have together.
+        sharpness: the inverse temperature beta. The logits are beta <q, k_j>.
+        missed: the largest allowed sum of the weights of the wrong keys.
     """
 
     query: Float[Array, " d"]
@@ -26,13 +26,13 @@ class Lookup(eqx.Module):
 
     @property
     def lead(self) -> Float[Array, ""]:
-        """The lead: <q, k_1> minus the largest <q, k_j> of the other keys."""
+        """The lead of the right key: <q, k_1> minus the largest <q, k_j> of the other keys."""
         scores = self.keys @ self.query
         return scores[0] - jnp.max(scores[1:])
 
 
 class Lookups(Population[Lookup]):
-    """In half of the lookups, all wrong keys have the same score. In the other half, their scores differ."""
+    """Random lookups. In half of them, all wrong keys have one score <q, k_j>. In the others, the scores differ."""
 
     settings = Space(n=rows(64, 3, 4096, corners=(32, 128)), d=dimension(8, 2, 64))
 

@@ -1,4 +1,4 @@
-"""Call a user's predictor. Functions get arrays in the precision of the prompts; modules of PyTorch get tensors."""
+"""Call a user's predictor. Functions receive arrays in the prompts' precision. PyTorch modules receive tensors."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -13,17 +13,18 @@ Call = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 @contextlib.contextmanager
 def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
-    """Yield a function that calls a predictor with copies of one prompt. Its errors say what failed.
+    """Yield a function that calls a predictor with copies of one prompt. If the call fails, the error contains the
+    cause.
 
-    A module of PyTorch gets tensors with the precision and the device of its parameters. It runs in evaluation mode
-    and without gradients. Afterwards, its mode is restored.
+    A PyTorch module receives tensors with the precision and the device of its parameters. The module runs in evaluation
+    mode and without gradients. Afterwards, the earlier mode is restored.
 
     Args:
-        predict: a function of inputs, targets and a query, or such a module.
-        kinds: the types of the arrays that a function gets.
+        predict: a function of inputs, targets and a query, or a PyTorch module with these arguments.
+        kinds: the types of the arrays that a function receives.
 
     Raises:
-        SettingError: for a predictor that cannot be called; when the function is called, for a predictor that fails.
+        SettingError: if the predictor cannot be called. The yielded function raises it if the predictor fails.
     """
     if not callable(predict) or isinstance(predict, type):
         raise SettingError("predict", found=f"a {type(predict).__name__}",
@@ -31,7 +32,7 @@ def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
     if not hasattr(predict, "register_forward_hook"):
         yield lambda *given: _tried(predict, *(own.astype(kind) for own, kind in zip(given, kinds, strict=True)))
         return
-    import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
+    import torch  # the user's module needs torch  # pyright: ignore[reportMissingImports]
 
     module: Any = predict
     first = next((own for own in module.parameters() if own.is_floating_point()), torch.zeros(()))
@@ -52,7 +53,7 @@ def _tried(predict: Call, *prompt: Any) -> Any:
         return predict(*prompt)
     except LemmataError:
         raise
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # a user's function may raise any error
         text = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         remedy = "pass prompts in the predictor's precision, for example float32" if _of_types(text) else None
         rule = "a function of inputs, targets and a query"
@@ -60,5 +61,5 @@ def _tried(predict: Call, *prompt: Any) -> Any:
 
 
 def _of_types(text: str) -> bool:
-    """Whether the error comes from another library and concerns different types."""
+    """Return whether the text of an error is about number types of arrays."""
     return any(word in text.lower() for word in ("dtype", "float32", "float64", "double"))

@@ -1,4 +1,7 @@
-"""The sharpness of a lookup among random keys. The nearest keys are drawn, and a mean replaces all other keys."""
+"""The inverse temperature that a softmax lookup among random keys needs. The nearest keys are drawn one by one.
+
+The sum over all other keys is replaced by its mean and normal noise.
+"""
 
 import dataclasses
 import functools
@@ -10,21 +13,21 @@ from jaxtyping import Float
 from scipy import special
 
 _NEAREST, _STEPS, _TABLE = 64, 45, 3000
-_CLOSE_ENOUGH = 1e-13  # of the logarithm of an inverse temperature
+_CLOSE_ENOUGH = 1e-13  # largest error of the logarithm of an inverse temperature
 _PANELS, _NODES = 8, np.polynomial.legendre.leggauss(12)
-_CLOSE = 0.01  # to the gap of equal logits, below which differences from 1 are summed
+_CLOSE = 0.01  # below this gap of equal logits, differences from 1 are summed
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Draws:
-    """Keys around a query, one row for each draw: the nearest keys, and nodes that represent the others.
+    """Keys around a query, one row for each draw: the nearest keys, and quadrature nodes that represent the other keys.
 
     Args:
-        halves: sin²(t/2) for the angles t.
+        halves: sin²(t/2) for the angles t between the keys and the query.
         counts: the number of keys that each entry represents.
-        drawn: the number of entries that are keys; the others are quadrature nodes.
-        noise: one standard normal number for each draw. It sets how far the sum over the other keys deviates from the
-            mean of this sum.
+        drawn: the number of entries that are keys. The other entries are quadrature nodes.
+        noise: one standard normal number for each draw. It determines the deviation of the sum over the other keys from
+            its mean.
     """
 
     halves: Float[np.ndarray, "m k"]
@@ -38,11 +41,11 @@ def draws_of(n: int, d: int, count: int) -> Draws:
     """Draw sets of n - 1 random keys that are uniform on the sphere.
 
     For a random key, the share of the sphere that is nearer to the query than the key is uniform. The order statistics
-    of these shares are drawn by Rényi's formula. For the nearest key, the shares are not random: they are quantiles,
-    spread evenly over the draws.
+    of these shares are drawn by Rényi's formula. For the nearest key, the shares are not random. They are evenly spaced
+    quantiles, one for each draw.
 
     Args:
-        n: the number of keys, including the right one.
+        n: the number of keys, including the right key.
         d: the dimension of the keys.
         count: the number of draws.
     """
@@ -67,16 +70,18 @@ def draws_of(n: int, d: int, count: int) -> Draws:
 
 
 def gap_of(n: int, weight: float) -> float:
-    """Return the lead that the right logit needs if all other logits are equal; accurate even for weights near 1/n."""
+    """Return the lead over n - 1 equal logits with which a logit has this weight. It is accurate even for weights near
+    1/n.
+    """
     return math.log1p((n * weight - 1) / (1 - weight))
 
 
 def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
-    """For each draw, return the inverse temperature that gives the right key this weight; infinite if none does.
+    """Return, for each draw, the inverse temperature at which the right key has this weight; infinite if there is none.
 
     Args:
         draws: the draws of the other keys.
-        n: the number of keys, including the right one.
+        n: the number of keys, including the right key.
         weight: the weight of the right key.
         unit: the largest relative rounding error of a logit.
     """
@@ -96,9 +101,9 @@ def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.n
 def _crossing(
     falling: Callable[[np.ndarray], np.ndarray], low: Float[np.ndarray, " m"], high: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " m"]:
-    """Find zeros of falling functions by Ridders' method, which is exact in a few steps for exponential functions.
+    """Return zeros of decreasing functions by Ridders' method, which is exact in a few steps for exponential functions.
 
-    If a function has the same sign at both ends, the result is the end at which it is nearer to 0.
+    If a function has the same sign at both ends, the result is the end at which the function is nearer to 0.
     """
     above, below, last = falling(low), falling(high), low
     for _ in range(_STEPS):
@@ -122,8 +127,8 @@ def _left(
     below: Float[np.ndarray, "m k"], counts: Float[np.ndarray, "m k"], drawn: int, noise: Float[np.ndarray, " m"],
     n: int, weight: float,
 ) -> Float[np.ndarray, " m"]:  # fmt: skip
-    """Return a number that is above 0 if the other keys have too much weight."""
-    close = gap_of(n, weight) < _CLOSE  # then 1 is taken off each term, and off the aim
+    """Return, for each draw, a number that is above 0 if the other keys have too much weight."""
+    close = gap_of(n, weight) < _CLOSE  # then 1 is subtracted from each term and from the target value
     terms = np.expm1(-below) if close else np.exp(-below)
     total = np.sum(counts[:, :drawn] * terms[:, :drawn], axis=1)
     if terms.shape[1] > drawn:
@@ -133,5 +138,5 @@ def _left(
         if close:
             return total + mean + np.sqrt(square) * noise + (n * weight - 1) / weight
         spread = np.sqrt(np.log1p(square / np.maximum(mean, 1e-150) ** 2))
-        total = total + mean * np.exp(spread * noise - spread**2 / 2)  # which is not below 0
+        total = total + mean * np.exp(spread * noise - spread**2 / 2)  # lognormal, so not negative
     return total + (n * weight - 1) / weight if close else total - (1 - weight) / weight

@@ -1,4 +1,4 @@
-"""How sharp the logits must be to read one of n keys in d dimensions, and which number formats can hold them."""
+"""The inverse temperature that is needed to read one of n keys in d dimensions, and the number formats that suffice."""
 
 import dataclasses
 import math
@@ -38,13 +38,15 @@ _ROUNDING = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class LogitFormat:
-    """The effect of a number format on a lookup.
+    """The effect of a number format of the logits on a lookup.
 
     Args:
         name: the name of the format.
-        bits: the number p of its significant bits.
-        resolves: the lead 2u/(1 + u), where u = 2^-p. A larger lead survives rounding at every inverse temperature.
-        sharpness: the inverse temperature that guarantees the weight after rounding; infinite if none does.
+        bits: the number p of significant bits of the format.
+        resolves: the lead 2u/(1 + u), where u = 2^-p. If the lead is larger, the right key keeps the largest logit
+            after rounding, at every inverse temperature.
+        sharpness: the inverse temperature that guarantees the weight after rounding, in 95 % of draws of keys; infinite
+            if there is none.
         holds: whether `sharpness` is finite and the format can represent the logits.
     """
 
@@ -57,20 +59,21 @@ class LogitFormat:
 
 @dataclasses.dataclass(frozen=True)
 class Retrieval:
-    """A softmax lookup among n unit keys in d dimensions, where the query is one of the keys.
+    """The requirements of a softmax lookup among n unit keys in d dimensions, where the query is one of the keys.
 
     Args:
-        n, d: the number of keys and their dimension.
+        n, d: the number of keys and the dimension of the keys.
         weight: the weight that the right key should have.
         gap: the lead that the right logit needs if all other logits are equal.
-        sharpness: the inverse temperature for keys that are uniform on the sphere, and the range of 90 % of its values
-            over draws.
-        lead: the lead of the right key over the nearest wrong key, which is 1 minus the inner product of the two keys;
-            its median, and its 5 % and 95 % quantiles.
-        spread: the inverse temperature for the best arrangement of keys; None if the best arrangement is not known.
+        sharpness: the median inverse temperature for random keys, uniform on the sphere, and the range of 90 % of
+            draws.
+        lead: the lead of the right key over the nearest wrong key, which is 1 minus the inner product of the two keys.
+            The interval contains the median, and the 5 % and 95 % quantiles.
+        spread: the inverse temperature for the best arrangement of keys. None if the best arrangement is unknown or too
+            large.
         least: a lower bound on the inverse temperature for every arrangement of keys.
-        dimension: in this dimension and above, random keys need an inverse temperature of the order of `gap`. In fewer
-            dimensions, the nearest wrong key determines the inverse temperature.
+        dimension: a dimension. In this dimension and above, random keys need an inverse temperature of about `gap`. In
+            fewer dimensions, the nearest wrong key determines the inverse temperature.
         formats: the results for number formats of the logits.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -108,7 +111,9 @@ class Retrieval:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the inverse temperature for random keys, and its lower bound, against the dimension, with Altair."""
+        """Return an Altair chart of the inverse temperature for random keys, and of its lower bound, against the
+        dimension.
+        """
         import altair as alt
 
         most = max(4 * self.dimension, 2 * self.d, 8)
@@ -130,11 +135,13 @@ class Retrieval:
 
 
 def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, weight: float | int = 0.5) -> Retrieval:
-    """Return the scale of logits that a softmax lookup among n unit keys needs, and the number formats that suffice.
+    """Return the inverse temperature that a softmax lookup among n unit keys needs, and the number formats that
+    suffice.
 
     The query is one of the keys, and the logits are the inverse temperature times the inner products. With p
-    significant bits each logit is rounded by a relative error of at most u = 2^-p. In the worst case, rounding lowers
-    the lead D of the right key to D - u(2 - D). So a format always preserves a lookup if D is above 2u/(1 + u).
+    significant bits, rounding changes each logit by a relative error of at most u = 2^-p. Let D be the lead of the
+    right key over the nearest wrong key. In the worst case, rounding lowers the lead to D - u(2 - D). So the right key
+    always keeps the largest logit if D is above 2u/(1 + u).
 
     Args:
         n: the number of keys.
@@ -144,7 +151,7 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
         weight: the weight that the right key should have.
 
     Raises:
-        SettingError: for invalid numbers, or a weight of at most 1/n.
+        SettingError: if a number is invalid, or the weight is at most 1/n.
 
     Example:
         >>> print(retrieval(1000, 64, "bfloat16"))
@@ -186,8 +193,8 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
 
 
 def _at_most(name: str, value: Any, most: int) -> int:
-    """Return a whole number from 2 to the largest allowed number."""
-    if isinstance(value, int) and value > most:  # which may be too large for a float
+    """Return the value as a whole number. Raise SettingError if it is not between 2 and `most`."""
+    if isinstance(value, int) and value > most:  # such a number may be too large for a float
         raise SettingError(name, found=f"a number of {len(str(value))} digits", rule=f"at most {most:g}")
     number = whole(name, value, 2)
     if number > most:
@@ -211,13 +218,13 @@ def _formats(bits: int | str | None) -> list[tuple[str, int, float]]:
 def _format(given: tuple[str, int, float], draws: Draws, n: int, weight: float) -> LogitFormat:
     name, p, top = given
     unit = 2.0**-p
-    # enough for 95 % of draws, so that a format that holds does so in most
+    # a quantile that is enough for 95 % of draws
     sharpness = _share_of(needed(draws, n, weight, unit), _RANGE[1])
     return LogitFormat(name, p, 2 * unit / (1 + unit), sharpness, sharpness <= top and math.isfinite(sharpness))
 
 
 def _half_lead(n: int, d: int, quantile: float) -> float:
-    """Return sin²(t/2), where t is a quantile of the angle to the nearest of n - 1 keys."""
+    """Return sin²(t/2), where t is a quantile of the angle from a query to the nearest of n - 1 random keys."""
     tail = -math.expm1(math.log1p(-quantile) / (n - 1))
     return float(special.betaincinv((d - 1) / 2, (d - 1) / 2, tail))
 
@@ -227,19 +234,23 @@ def _lead(n: int, d: int, quantile: float) -> float:
 
 
 def _share_of(values: np.ndarray, share: float) -> float:
-    """Return the number that a given share of the draws does not exceed."""
+    """Return the smallest value that at least a share `share` of the values does not exceed."""
     return float(np.quantile(values, share, method="inverted_cdf"))
 
 
 def _spread(n: int, d: int, weight: float) -> float | None:
-    """Return the inverse temperature for a regular simplex, or for keys at equal distances on a circle; else None."""
+    """Return the inverse temperature for a regular simplex if d >= n - 1, or for equally spaced keys on a circle if d =
+    2.
+
+    Return None for other sizes, and if n is too large for the circle.
+    """
     if d >= n - 1:
         return gap_of(n, weight) * (n - 1) / n
     if d > 2:
         return None
     if n > 2 * _ALL_KEYS and weight < 1e-3:
         return None
-    near = np.arange(1, min((n - 1) // 2, _ALL_KEYS) + 1)  # on each side; farther keys have no weight
+    near = np.arange(1, min((n - 1) // 2, _ALL_KEYS) + 1)  # keys on each side of the query; farther keys have no weight
     times = np.full(len(near), 2.0)
     if n % 2 == 0 and n <= 2 * _ALL_KEYS:
         near, times = np.append(near, n // 2), np.append(times, 1.0)

@@ -1,4 +1,4 @@
-"""Find the known algorithms that are nearest to a predictor that learns from its prompt."""
+"""Find the known regression algorithms whose predictions are nearest to those of a predictor that learns in context."""
 
 import dataclasses
 import html
@@ -25,26 +25,27 @@ _CLAIMS = (
 )
 _FEWEST, _SHOWN = 20, 6
 _MOST_COLUMNS, _SAME = 1000, 1e-4
-_LARGEST = 1e140  # its square, times a number of prompts, is finite
+_LARGEST = 1e140  # the square of this number, times a number of prompts, is finite
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AlgorithmDistances:
-    """The squared distances between a predictor and known algorithms, on prompts of several lengths.
+    """The squared distances between a predictor and known algorithms, for prompts with several numbers of examples.
 
     Args:
         names: the names of the algorithms.
-        lengths: the numbers of examples in the prompts.
+        lengths: the numbers of examples in the prompts, here called lengths.
         distances: the mean squared difference between the predictor and each algorithm, for each length.
         intervals: confidence intervals of the distances.
         behind: for each length, the distance of each algorithm minus the distance of the nearest algorithm.
-        behind_intervals: confidence intervals of these differences, paired over prompts; they hold for all algorithms
-            together.
-        farther: whether each algorithm is shown to be farther away than the nearest one, on average or in most
+        behind_intervals: confidence intervals of these differences, paired over prompts. The intervals hold jointly for
+            all algorithms.
+        farther: whether each algorithm is significantly farther away than the nearest algorithm, on average or in most
             prompts.
         nearest: the name of the nearest algorithm, for each length.
-        size: the mean square of the predictor's answers, for each length.
-        ridge: the variance of the noise divided by the variance of a weight, from the evidence of all prompts.
+        size: the mean square of the predictor's answers (its predictions), for each length.
+        ridge: the variance of the noise divided by the variance of a weight, fitted by the joint evidence of all
+            prompts.
         prompts: the number of prompts.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
@@ -87,7 +88,7 @@ class AlgorithmDistances:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _runs(self) -> list[str]:
-        """Return the nearest algorithms, each with its first and last length."""
+        """Return texts of the nearest algorithms, each with the first and last length for which it is the nearest."""
         runs: list[list[Any]] = []
         for n, name in zip(self.lengths, self.nearest, strict=True):
             if runs and runs[-1][2] == name:
@@ -97,7 +98,10 @@ class AlgorithmDistances:
         return [f"{first if first == last else f'{first} to {last}'}: {name}" for first, last, name in runs]
 
     def plot(self) -> Any:
-        """Plot with Altair: each algorithm's distance against the length, divided by the predictor's mean square."""
+        """Return an Altair chart of the distances against the length, divided by the predictor's mean square.
+
+        The chart shows the algorithms that are nearest at some length, and the six nearest on average.
+        """
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
@@ -119,7 +123,7 @@ class AlgorithmDistances:
         return chart.configure_axis(**ink).configure_legend(labelColor="#7b828c").configure_view(stroke=None)
 
     def _near_ones(self) -> set[int]:
-        """Return the six algorithms with the smallest mean relative distance."""
+        """Return the indices of the six algorithms with the smallest mean relative distance."""
         some = self.size > 0
         share = np.mean(self.distances[some] / self.size[some, None], axis=0)
         return set(np.argsort(share, kind="stable")[:_SHOWN].tolist())
@@ -142,27 +146,30 @@ def which_algorithm(
     """Compare a predictor that learns in context with known algorithms for linear regression, by squared distances.
 
     The predictor is called once for each prompt and length, and once more for the first prompt. The algorithms are:
-    predicting 0; the mean of the targets; the nearest neighbour; ridge regression; least squares of the smallest norm;
-    1 to 16 steps of gradient descent from 0; Newton's iteration for the inverse of S = X'X/n from S/|S|²; and the
-    posterior mean over `tasks`. The ridge maximises the evidence of all prompts. The step size of descent is one
-    number for all prompts of a length, chosen so that descent is nearest to the predictor.
+    predicting 0; the mean of the targets; the nearest neighbour; ridge regression; the least-squares solution of
+    smallest norm; 1 to 16 steps of gradient descent from 0; Newton's iteration for the inverse of S = X'X/n, starting
+    at S/|S|²; and the posterior mean over `tasks`. The ridge maximises the evidence of all prompts. Gradient descent
+    has one step size for all prompts of a length. The step size is chosen so that the descent is nearest to the
+    predictor.
 
     No algorithm has an intercept. If the mean of your targets is not 0, add a column of ones to the inputs.
 
     Args:
-        predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number. A function gets
-            arrays of NumPy. A torch.nn.Module gets tensors of its own precision, in evaluation mode.
-        prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If the prompts have single or half
-            precision, a function gets arrays of single precision. Otherwise it gets arrays of double precision.
-        tasks: weight vectors (t, d) that the predictor may have memorised.
-        lengths: how many of the n examples are shown, one number or several; by default, at most 5 numbers from n/16
-            to n.
+        predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number. A function receives
+            NumPy arrays. A torch.nn.Module receives tensors in the precision of its parameters, and runs in evaluation
+            mode.
+        prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If an array has single or half
+            precision, a function receives it in single precision, and otherwise in double precision.
+        tasks: weight vectors (t, d) of linear tasks that the predictor may have memorised.
+        lengths: the number of examples that the predictor receives, one number or several numbers; by default, at most
+            5 numbers from n/16 to n.
         level: the confidence level of the intervals.
 
     Raises:
-        SettingError: for a predictor that cannot be called, or invalid settings.
-        ShapeError, DataError: for prompts whose shapes differ; for fewer than 20 prompts; for numbers that are not
-            finite; for targets or predictions that are all 0; for answers that are not numbers.
+        SettingError: if the predictor cannot be called or fails, or a setting is invalid.
+        ShapeError, DataError: if the shapes of the prompts do not fit each other, there are fewer than 20 prompts, or
+            numbers are not finite. They are also raised if targets or predictions are all 0, or if answers are not
+            single numbers.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -219,7 +226,7 @@ def which_algorithm(
         Condition("the nearest algorithm is near (its distance divided by the mean square of the predictor)", left,
                   left < 0.5, "otherwise the predictor is not one of these algorithms"),
     )  # fmt: skip
-    error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
+    error = (1 - level) / (2 * (len(names) - 1))  # error probability of each of the two tests of an algorithm
     between = _interval(behind, 1 - error, signed=True)
     return AlgorithmDistances(
         names=names, lengths=sizes, distances=square * apart.mean(axis=2), intervals=square * _interval(apart, level),
@@ -230,13 +237,15 @@ def which_algorithm(
 
 
 def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarray, "k a"]:
-    """Whether the sign test shows that an algorithm is farther than the nearest in more than half of the prompts."""
+    """Return whether a sign test shows that an algorithm is farther than the nearest one in more than half of the
+    prompts.
+    """
     more, less = (behind > 0).sum(axis=2), (behind < 0).sum(axis=2)
     return stats.binom.sf(more - 1, more + less, 0.5) <= error
 
 
 def _prompts(prompts: Any) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.dtype, ...]]:
-    """Return the prompts in double precision, and the types (single or double) of the arrays that a predictor gets."""
+    """Return the prompts in double precision, and the types (single or double) of the arrays for a predictor."""
     if not isinstance(prompts, tuple | list) or len(prompts) != 3:
         raise ShapeError("prompts", found=f"a {type(prompts).__name__}", rule="three arrays: inputs, targets, queries")
     names = ("inputs", "targets", "queries")
@@ -304,7 +313,7 @@ def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: i
 
 
 def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = False) -> Float[np.ndarray, "k a 2"]:
-    """Return Student's t intervals of means. Intervals of squares are cut at 0."""
+    """Return Student's t intervals of means. If `signed` is false, lower ends below 0 are replaced by 0."""
     m = values.shape[2]
     half = stats.t.ppf((1 + level) / 2, m - 1) * values.std(axis=2, ddof=1) / np.sqrt(m)
     mean = values.mean(axis=2)
@@ -313,7 +322,9 @@ def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = F
 
 
 def _heaviest(apart: Float[np.ndarray, "a m"], size: float) -> float:
-    """Return the largest share that one prompt has in a distance. Distances at the level of rounding are ignored."""
+    """Return the largest share of one prompt in the sum of a distance. Distances as small as rounding errors are
+    ignored.
+    """
     total = apart.sum(axis=1)
     counted = apart.mean(axis=1) > 1e-20 * size
     return float(np.max(apart.max(axis=1)[counted] / total[counted], initial=0.0))

@@ -1,4 +1,4 @@
-"""Bias, variance and noise of any fitting method, estimated from pairs of fits to separate rows."""
+"""Bias, variance and noise of any fitting method, estimated from pairs of fits to disjoint sets of rows."""
 
 import dataclasses
 import math
@@ -17,9 +17,10 @@ from ._fits import Fit, check_fit, checked_rows, predictor
 
 _CLAIMS = ("stability.decomposition.two_fits_tell_variance", "stability.decomposition.bias_variance")
 _LEAST = 10
-_TRAIN = 0.4  # share of all rows for each fit of a pair; the other rows are predicted
-# Nadeau and Bengio's intervals of level 0.9 contained the error of five kinds of fit in 0.72 to 0.83, and its parts in
-# 0.82 to 0.97, because splits have more in common than their share of rows suggests.
+_TRAIN = 0.4  # share of all rows for each fit of a pair; both fits predict the remaining rows
+# Intervals are widened by this factor. Without it, Nadeau and Bengio's intervals of level 0.9 contained the error of
+# five kinds of fit in 0.72 to 0.83 of simulations, and variance and rest in 0.82 to 0.97. Splits are more dependent
+# than their share of common rows suggests.
 _STRETCH = 1.4
 
 
@@ -30,20 +31,20 @@ class BiasVariance:
     Args:
         names: the names of the fitting methods, in the order of the arrays below.
         rows: the number of training rows of each fit.
-        error: the expected squared error at a new row, which is the sum of variance and rest.
+        error: the expected squared error at a new row, which is the sum of `variance` and `rest`.
         variance: the variance of the prediction over training sets.
-        rest: squared bias plus noise, which data cannot separate.
-        error_interval, variance_interval, rest_interval: the confidence intervals of error, variance and rest, of shape
-            (k, 2).
-        noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
-            otherwise.
-        bias: rest minus noise, at least 0; None if the noise is not known.
-        excess_bias: rest minus the smallest rest. The noise is the same for all fits, so this is the additional squared
-            bias of a fit, compared with the fit of least bias.
+        rest: squared bias plus noise. Data without repeated inputs cannot separate the two.
+        error_interval, variance_interval, rest_interval: the confidence intervals of `error`, `variance` and `rest`, of
+            shape (k, 2).
+        noise: the variance of the targets given the input, as passed by the caller or estimated from repeated inputs.
+            None otherwise.
+        bias: the squared bias: rest minus noise, at least 0. None if the noise is not known.
+        excess_bias: rest minus the smallest rest. The noise is the same for all fits, so this difference is the
+            additional squared bias, compared with the fit of least bias.
         level: the confidence level of the intervals.
         draws: the number of pairs of fits.
         conditions: the conditions for the results.
-        claims: the claims that state these results.
+        claims: names of the claims that state the results.
     """
 
     names: tuple[str, ...]
@@ -106,37 +107,39 @@ def bias_variance(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> BiasVariance:
-    """Estimate the variance and the bias plus noise of one or several fitting methods, under squared error.
+    """Estimate the variance, and the sum of squared bias and noise, of one or several fitting methods.
 
-    Each draw splits the rows at random into two training sets and the rows to predict. Two fits f_1, f_2 to separate
-    rows are independent. So (f_1 - f_2)²/2 is an unbiased estimate of the variance. Likewise, (y - f_1)(y - f_2) is an
-    unbiased estimate of bias² + noise, for every distribution of the rows. The sum of the two estimates is the mean
-    error of the two fits. All fitting methods use the same splits. Errors are summed over the outputs.
+    The error is the squared error. Each draw splits the rows at random into two training sets and the rows to predict.
+    Two fits f_1, f_2 to disjoint training sets are independent. So (f_1 - f_2)²/2 is an unbiased estimate of the
+    variance. Likewise, (y - f_1)(y - f_2) is an unbiased estimate of bias² + noise. Both hold for every distribution of
+    the rows. The sum of the two estimates is the mean error of the two fits. All fitting methods use the same splits.
+    Errors are summed over the outputs.
 
-    One data set cannot show two things. The first is the error of a fit to more rows than `rows`. The second is the
-    difference between noise and bias, unless the noise is given or inputs are repeated with newly drawn targets. But
-    one data set can show how the bias differs between fitting methods.
+    One data set does not determine the error of a fit to more rows than `rows`. It separates noise from bias only if
+    the noise is given, or if inputs are repeated with newly drawn targets. But one data set determines the differences
+    in bias between fitting methods.
 
-    The intervals treat draws as overlapping subsamples. The correction for the overlap is that of Nadeau and Bengio,
-    widened. This correction is a rule of thumb, not a theorem. Intervals of level 0.9 were tested on three simulated
-    distributions and fits that were not used to tune the intervals (70 to 140 rows). They contained the error in 90 to
-    95 % of cases, the variance in 99 to 100 % and the rest in 96 to 98 %.
+    The draws overlap, so they are dependent. The intervals use the correction of Nadeau and Bengio for this dependence,
+    widened by a factor of 1.4. This correction is a rule of thumb, not a theorem. Intervals of level 0.9 were tested on
+    three simulated distributions and fits that were not used to tune the intervals (70 to 140 rows). The intervals
+    contained the error in 90 to 95 % of cases, the variance in 99 to 100 % and `rest` in 96 to 98 %.
 
     Args:
-        fit: a function of (x, y) that returns an object with `.predict` or a callable. To compare several such
-            functions, pass a list, or a mapping from names (such as widths, depths or ridges) to functions.
-        x: inputs, (n, ...).
-        y: numbers, (n,) or (n, outputs).
+        fit: a function of (x, y) that returns an object with a method `predict`, or a function of x. To compare several
+            such functions, pass a list, or a mapping from names (such as widths, depths or ridges) to functions.
+        x: inputs, an array of shape (n, ...).
+        y: numbers, an array of shape (n,) or (n, outputs).
         draws: the number of pairs of fits for each method.
         rows: the number of training rows of each fit, at most (n - 1)/2; by default 2/5 of all rows.
         noise: the variance of the noise, summed over outputs, if it is known.
         level: the confidence level of the intervals.
-        seed: the seed of the random splits.
+        seed: the random seed of the splits.
 
     Raises:
-        SettingError: for a fit that is invalid or raises an error, fewer than 2 draws, rows beyond half of the data, a
-            negative noise, or a level outside (0, 1).
-        DataError, ShapeError: for rows that are not numbers, too few rows, or predictions that do not fit the rows.
+        SettingError: if a fit is invalid or raises an error, or if there are fewer than 2 draws. It is also raised if
+            `rows` is above (n - 1)/2, the noise is negative, or the level is outside (0, 1).
+        DataError, ShapeError: if the targets are not numbers, there are too few rows, or the shape of predictions does
+            not fit the rows.
 
     Example:
         >>> import numpy as np
@@ -159,7 +162,7 @@ def bias_variance(
     generator = np.random.default_rng(seed)
     found = np.array([_one_split(fits, inputs, targets, size, generator) for _ in range(draws)])
     value = found.mean(axis=0)
-    tested = len(targets) - 2 * size  # Nadeau and Bengio: the variance of a mean over splits that share their rows
+    tested = len(targets) - 2 * size  # for Nadeau and Bengio's variance of a mean over overlapping splits
     scale = _STRETCH * np.sqrt(1 / draws + tested / (2 * size)) * found.std(axis=0, ddof=1)
     half = stats.t.ppf((1 + level) / 2, draws - 1) * scale
     limits = np.stack([value - half, value + half], axis=-1)
@@ -218,7 +221,7 @@ def _not_negative(noise: Any) -> float:
 def _one_split(
     fits: Mapping[str, Fit], x: np.ndarray, y: np.ndarray, size: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return the error, variance and rest of each fitting method in one split: one row for each method."""
+    """Return estimates of error, variance and rest from one split, with one row for each fitting method."""
     order = generator.permutation(len(y))
     first, second, others = order[:size], order[size : 2 * size], order[2 * size :]
     parts = []
@@ -232,7 +235,7 @@ def _one_split(
 
 
 def _pure_noise(x: np.ndarray, y: np.ndarray) -> tuple[int, float | None]:
-    """Return the degrees of freedom and the targets' variance within groups of equal inputs, summed over outputs."""
+    """Return the degrees of freedom and the variance of targets within groups of equal inputs, summed over outputs."""
     _, group = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True)
     flat, group = y.reshape(len(y), -1), group.ravel()
     counts = np.bincount(group)

@@ -1,4 +1,4 @@
-"""Checks of a fitting method, which is a function of (x, y) that returns a predictor, and of rows and losses."""
+"""Check fitting methods (functions of (x, y) that return a predictor), rows and losses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,12 +33,12 @@ LOSSES: dict[str, Loss] = {"squared": _squared, "absolute": _absolute, "zero-one
 
 
 def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.ndarray, np.ndarray]:
-    """Return inputs and targets as arrays, after checking that they have equally many rows.
+    """Return inputs and targets as arrays. Raise an error if they have different numbers of rows.
 
     Args:
-        x: the inputs, (n, ...); only the values of a data frame are used.
-        y: targets, (n,) or (n, k), numbers or labels.
-        names: the names of both, for messages.
+        x: the inputs, an array of shape (n, ...). Of a data frame, only the values are used.
+        y: the targets, numbers or labels, of shape (n,) or (n, k).
+        names: the names of x and y, for messages.
 
     Raises:
         ShapeError, DataError: if the arrays are not valid.
@@ -63,7 +63,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
     Args:
         loss: one of LOSSES, or a function of (predicted, y) that returns one number for each row.
-        y: the targets, which are numbers unless the loss is "zero-one" or a function.
+        y: the targets. They must be numbers, unless the loss is "zero-one" or a function.
 
     Raises:
         SettingError: if the name is unknown.
@@ -84,14 +84,14 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
 
 def check_fit(fit: Any, name: str = "fit") -> None:
-    """Raise SettingError unless `fit` is a function, not a class and not a model.
+    """Raise SettingError if `fit` is not a function, or is a class or a model.
 
     Args:
         fit: the value that the caller passed.
         name: the name of the argument, for the message.
 
     Raises:
-        SettingError: if `fit` is not a function.
+        SettingError: if `fit` is not a function, or is a class or a model.
     """
     if callable(fit) and not (isinstance(fit, type) or hasattr(fit, "predict")):
         return
@@ -102,17 +102,18 @@ def check_fit(fit: Any, name: str = "fit") -> None:
 
 
 def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Callable[[np.ndarray], np.ndarray]:
-    """Fit to rows and return a function that maps inputs to predictions, in the shape of the targets.
+    """Fit to rows, and return a function from inputs to predictions. The predictions have the shape of the targets.
 
     Args:
-        fit: a function of (x, y) whose value has `.predict`, or is callable.
+        fit: a function of (x, y) that returns an object with a method `predict`, or a function of x.
         x: the training inputs.
         y: the training targets.
         name: the name of the fit, for messages.
 
     Raises:
         SettingError: if `fit` or the object that it returns raises an error, or if this object cannot predict.
-        ShapeError, DataError: unless the predictions are finite numbers, one for each target.
+        ShapeError, DataError: if the predictions are not finite, or are not one for each target. The returned function
+            raises these errors.
     """
     model = answer_of(name, fit, x, y, rule=f"a function that fits rows of shape {x.shape}")
     predict = getattr(model, "predict", model)
@@ -140,7 +141,7 @@ def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Call
 
 
 def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the losses, one finite number for each row.
+    """Return the losses as an array with one finite number for each row.
 
     Args:
         loss: a function of (predicted, y).

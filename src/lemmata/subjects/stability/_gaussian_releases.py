@@ -1,4 +1,4 @@
-"""Private releases with normal noise: single releases, and training steps on sampled rows."""
+"""Random test problems: private releases with normal noise, and private training steps on sampled rows."""
 
 import equinox as eqx
 import jax
@@ -24,7 +24,7 @@ class GaussianRelease(eqx.Module):
 
 
 class GaussianReleases(Population[GaussianRelease]):
-    """Releases with budgets uniform in log eps, and with about the noise that these budgets need.
+    """Releases with log eps uniform, and with about the noise that these privacy budgets need.
 
     Args:
         low, high: the range of eps.
@@ -36,7 +36,7 @@ class GaussianReleases(Population[GaussianRelease]):
     settings = Space(digits=Real(5.0, 1.0, 12.0, "delta is 10^-digits", corners=(4.0, 7.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GaussianRelease:
-        """Draw a release whose eps is -3 to 5 standard deviations above the mean privacy loss."""
+        """Draw a release. Its eps is the mean privacy loss plus -3 to 5 standard deviations of the privacy loss."""
         eps_key, size_key, quantile_key = jax.random.split(key, 3)
         low, high = jnp.log(self.low), jnp.log(self.high)
         eps = jnp.exp(jax.random.uniform(eps_key, minval=low, maxval=high))
@@ -55,11 +55,11 @@ class GaussianReleases(Population[GaussianRelease]):
 
 
 class SampledSteps(eqx.Module):
-    """Steps of DP-SGD, in which each row takes part with some probability and normal noise is added to clipped sums.
+    """Steps of DP-SGD. In each step, each row is used with a given probability, and noise is added to the clipped sum.
 
     Args:
         noise: the standard deviation of the noise, in units of the clipping norm.
-        rate: the probability with which a row takes part.
+        rate: the probability with which a step uses a row.
         delta: the delta at which eps is computed.
         steps: the number of steps.
     """

@@ -1,4 +1,4 @@
-"""Private algorithms: their output distributions on data sets that differ in one row, and a loss of the outputs."""
+"""Random private algorithms: output distributions on data sets that differ in one row, and a loss of each output."""
 
 import equinox as eqx
 import jax
@@ -16,7 +16,7 @@ class NeighbouringLaws(eqx.Module):
     Args:
         before, after: the probabilities of the k outputs on the two data sets.
         loss: the loss of each output, in [0, 1].
-        eps, delta: the privacy of the algorithm.
+        eps, delta: the privacy parameters of the algorithm.
     """
 
     before: Float[Array, " k"]
@@ -27,11 +27,12 @@ class NeighbouringLaws(eqx.Module):
 
 
 class PrivateAlgorithms(Population[NeighbouringLaws]):
-    """Private algorithms: half are randomised responses with the most informative loss, half exponential mechanisms.
+    """Private algorithms. Half are randomised responses with the most informative loss, half are exponential
+    mechanisms.
 
     Args:
         low, high: the range of eps.
-        leaks: whether, with a probability delta of up to 0.1, the output reveals the data set.
+        leaks: whether the output reveals the data set with a probability delta of up to 0.1. Otherwise, delta is 0.
     """
 
     free = ("loss",)
@@ -51,7 +52,7 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
         told = jnp.arange(k) < middle
         halves = jnp.where(told, base / base[:middle].sum(), base / base[middle:].sum())
         responses = jnp.stack([halves * jax.nn.sigmoid(jnp.where(told, 1, -1) * sign * eps) for sign in (1, -1)])
-        # scores of the two data sets differ by at most 1, the exponential mechanism is exp(eps score/2)
+        # scores of the two data sets differ by at most 1; the exponential mechanism is proportional to exp(eps score/2)
         first, change = jax.random.normal(keys[4], (k,)), jax.random.uniform(keys[5], (k,), minval=-1.0, maxval=1.0)
         answers = jax.nn.softmax(eps / 2 * jnp.stack([first, first + change]) + jnp.log(base), axis=1)
         kept = (1 - delta) * jnp.where(tight, responses, answers)
@@ -61,7 +62,7 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
         return NeighbouringLaws(before, after, jnp.concatenate([loss, jnp.array([1.0, 0.0])]), eps, delta)
 
     def hypotheses(self, problem: NeighbouringLaws) -> list[Hypothesis]:
-        """Require privacy in both orders of the data sets, and losses in [0, 1]."""
+        """Return the hypotheses of privacy, in both orders of the data sets, and of losses in [0, 1]."""
         beyond = lambda p, q: jnp.maximum(p - jnp.exp(problem.eps) * q, 0.0).sum()
         worst = jnp.maximum(beyond(problem.before, problem.after), beyond(problem.after, problem.before))
         name = "probability above e^eps times the probability on the other data set"
@@ -73,13 +74,13 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
 
 
 class Channel(eqx.Module):
-    """The output of a private algorithm if one data row is drawn at random and all others are fixed.
+    """The output of a private algorithm, as a channel: one data row is random, and all other rows are fixed.
 
     Args:
-        prior: the distribution of the row's value.
+        prior: the distribution of the value of the random row.
         answers: the probabilities of the outputs, with one row for each value of the data row.
         loss: the loss of each output at each value of the data row, (values, outputs), in [0, 1].
-        eps: the privacy of the algorithm.
+        eps: the privacy parameter of the algorithm.
     """
 
     prior: Float[Array, " z"]
@@ -89,9 +90,9 @@ class Channel(eqx.Module):
 
 
 class PrivateChannels(Population[Channel]):
-    """Algorithms that output a set, and exponential mechanisms; each kind is half of the problems.
+    """Channels. Half are algorithms whose output is a set of values, and half are exponential mechanisms.
 
-    A set contains the row's own value more often than any other value.
+    The output set contains the row's true value more often than any other value.
     """
 
     free = ("loss",)
@@ -104,7 +105,7 @@ class PrivateChannels(Population[Channel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
-        """Draw a channel with eps = 2 log((values - held)/held), at which sets are the most informative outputs."""
+        """Draw a channel with eps = 2 log((values - held)/held). For this eps, sets are most informative."""
         keys = jax.random.split(key, 5)
         values, held = setting["values"], setting["held"]
         eps = 2 * jnp.log((values - held) / held)
@@ -120,7 +121,7 @@ class PrivateChannels(Population[Channel]):
         return Channel(prior / prior.sum(), answers / answers.sum(axis=1, keepdims=True), loss, eps)
 
     def hypotheses(self, problem: Channel) -> list[Hypothesis]:
-        """Require privacy between any two values of the row, and losses in [0, 1]."""
+        """Return the hypotheses of privacy for any two values of the row, and of losses in [0, 1]."""
         logs = jnp.log(problem.answers)
         ratio = (logs.max(axis=0) - logs.min(axis=0)).max()
         return [

@@ -1,4 +1,4 @@
-"""Replace training rows, one at a time, by rows that were not in the training set."""
+"""Replace training rows, one at a time, by new rows, and compute the changes of the losses."""
 
 import dataclasses
 
@@ -10,18 +10,21 @@ from ._fits import Fit, Loss, losses_of, predictor
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReplaceOne:
-    """How the losses change when training rows are replaced, one at a time.
+    """The changes of losses when training rows are replaced, one at a time.
+
+    S is the training set with rows z_i, A(S) is the fit to S, and l is the loss. The pool contains rows that are not in
+    S. S^(i) is S with z_i replaced by a row z' of the pool.
 
     Args:
         rows: the training rows that were replaced, one at a time.
-        by: the row of the pool that took the place of each replaced row.
-        changes: l(A(S^(i)), z_i) - l(A(S), z_i) for each i: the loss at the row z_i after its replacement, minus the
-            loss before.
-        new: l(A(S), z') - l(A(S^(i)), z') for each i: the loss at the row z' that replaces z_i, before the replacement
-            minus after it.
+        by: for each replaced row, the index in the pool of the row that replaced it.
+        changes: l(A(S^(i)), z_i) - l(A(S), z_i) for each i: the loss at z_i after its replacement, minus the loss at
+            z_i before.
+        new: l(A(S), z') - l(A(S^(i)), z') for each i: the loss at z' before the replacement, minus the loss at z' after
+            it.
         others: the mean of l(A(S^(i)), z_j) - l(A(S), z_j) over the training rows, with 0 for j = i.
         unseen: the mean of l(A(S^(i)), z) - l(A(S), z) over the rows z of the pool except z'.
-        spread: the sample variance of the difference in `unseen`, over the same rows of the pool.
+        spread: the sample variance, over the same rows of the pool, of the differences whose mean is `unseen`.
         largest: max_z |l(A(S^(i)), z) - l(A(S), z)| for each i, over the training rows and the pool.
         train: the losses of A(S) at the training rows.
         pool: the losses of A(S) at the rows of the pool.
@@ -47,11 +50,11 @@ def replace_one(
     loss: Loss,
     generator: np.random.Generator,
 ) -> ReplaceOne:
-    """Fit again with one training row replaced by a row of the pool, for training rows chosen without replacement.
+    """Fit again with one training row replaced by a row of the pool, for several training rows, and compute the losses.
 
-    The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], for any algorithm and loss. With the i-th
-    row replaced, z_i has the same relation to A(S^(i)) as a new row has to A(S). Rows of the pool are used in turn, in
-    random order.
+    The replaced rows are distinct. The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], risk minus
+    training loss, for any algorithm and loss. If the i-th row is replaced, z_i has the same relation to A(S^(i)) as a
+    new row has to A(S). Rows of the pool are used in turn, in random order.
 
     Args:
         fit: the algorithm A.

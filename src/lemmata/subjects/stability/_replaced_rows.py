@@ -1,4 +1,4 @@
-"""Regression with Huber's loss: problems in which one row is replaced, and rows from a finite distribution."""
+"""Random regression problems with Huber's loss: rows with replacements, and finite distributions of rows."""
 
 import equinox as eqx
 import jax
@@ -9,23 +9,24 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 
 def huber(residual: Float[Array, "*s"], zone: Float[Array, ""]) -> Float[Array, "*s"]:
-    """Return Huber's loss: r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. It is convex, with slope at most 1
-    and curvature at most 1/zone.
+    """Return Huber's loss: r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. The loss is convex, and has a slope
+    of at most 1 and a curvature of at most 1/zone.
     """
     size = jnp.abs(residual)
     return jnp.where(size <= zone, residual**2 / (2 * zone), size - zone / 2)
 
 
 class ReplacedRows(eqx.Module):
-    """Training rows (x_i, y_i), and for each i another row that can replace row i.
+    """Training rows (x_i, y_i), and for each i a second row that can replace row i.
 
-    The loss of weights w at a row is h(x'w - y) with Huber's h, so it is max |x|-Lipschitz and max |x|²/zone-smooth.
+    The loss of weights w at a row is h(x'w - y) with Huber's h, so the loss is Lipschitz with constant max |x|, and
+    smooth with constant max |x|²/zone.
 
     Args:
         x, y: the training rows.
         other_x, other_y: the replacement rows.
         zone: the size of residuals up to which Huber's loss is quadratic.
-        decay: alpha, the strong convexity that a penalty alpha |w|²/2 adds.
+        decay: alpha, the coefficient of the penalty alpha |w|²/2, which makes the objective strongly convex.
     """
 
     x: Float[Array, "n d"]
@@ -46,11 +47,11 @@ class ReplacedRows(eqx.Module):
         return self.lipschitz**2 / self.zone
 
     def with_replaced(self, i: Array | int) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
-        """Return the rows with row i replaced."""
+        """Return x and y of the training rows, with row i replaced."""
         return self.x.at[i].set(self.other_x[i]), self.y.at[i].set(self.other_y[i])
 
     def losses(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
-        """Return the losses of all rows and replacements, without the penalty."""
+        """Return the losses of all training rows and all replacement rows, without the penalty."""
         x, y = jnp.concatenate([self.x, self.other_x]), jnp.concatenate([self.y, self.other_y])
         return huber(x @ weights - y, self.zone)
 
@@ -58,11 +59,11 @@ class ReplacedRows(eqx.Module):
 def opposed_rows(
     key: Key[Array, ""], n: int, d: int, norm: Float[Array, ""], far: Float[Array, ""]
 ) -> tuple[Array, Array, Array, Array]:
-    """Draw rows and replacements x, y, x', y': opposed in half of the draws, random in the others.
+    """Draw rows x, y and replacements x', y'. Half of the draws are opposed rows, the others are random rows.
 
     In opposed draws, all inputs are one vector, half of the targets are `far` and half are -`far`, and each replacement
-    has the opposite target. Losses are linear if |x'w| < far, and a replacement reverses a gradient. This is the worst
-    case of every bound on stability.
+    has the opposite target. If far - |<x, w>| exceeds `zone`, losses are linear in w, and a replacement reverses a
+    gradient. This is the worst case of every bound on stability.
     """
     keys = jax.random.split(key, 6)
     direction = jax.random.normal(keys[0], (d,))
@@ -78,13 +79,13 @@ def opposed_rows(
 
 
 class OpposedRows(Population[ReplacedRows]):
-    """Regressions with a penalty and inputs of equal norm: half have opposed targets, half have random rows."""
+    """Regressions with a penalty and inputs of equal norm. Half have opposed targets, half have random rows."""
 
     free = ("x", "y", "other_x", "other_y")
     settings = Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReplacedRows:
-        """Draw a norm between 0.3 and 3, and losses with 2 to 10 times the curvature of the penalty."""
+        """Draw a norm between 0.3 and 3, and a loss whose curvature is 2 to 10 times that of the penalty."""
         key, row_key = jax.random.split(key)
         u = jax.random.uniform(key, (3,))
         norm, decay = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]
@@ -107,11 +108,11 @@ class OpposedRows(Population[ReplacedRows]):
 
 
 class FiniteLaw(eqx.Module):
-    """A uniform distribution on rows, samples of n rows, weights to compare with, and Huber's loss.
+    """A uniform distribution on finitely many rows, the size n of samples, reference weights w*, and Huber's loss.
 
     Args:
         x, y: the rows of the distribution.
-        comparator: the weights w* to compare with.
+        comparator: the weights w* whose risk is compared with the risk of fitted weights.
         zone: the size of residuals up to which Huber's loss is quadratic.
         n: the number of rows of a sample.
     """
@@ -128,7 +129,7 @@ class FiniteLaw(eqx.Module):
         return jnp.linalg.norm(self.x, axis=1).max()
 
     def risk(self, weights: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the exact mean loss over all rows."""
+        """Return the exact risk, the mean loss over all rows of the distribution."""
         return jnp.mean(huber(self.x @ weights - self.y, self.zone))
 
 
@@ -147,7 +148,7 @@ class FiniteLaws(Population[FiniteLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
-        """Draw a distribution; the norms of inputs and of w* vary over an order of magnitude."""
+        """Draw a distribution. The norms of inputs and of w* are between 0.3 and 3."""
         keys = jax.random.split(key, 4)
         u, d = jax.random.uniform(keys[0], (2,)), setting["d"]
         norm, size = 0.3 * 10 ** u[0], 0.3 * 10 ** u[1]

@@ -1,4 +1,4 @@
-"""The stability of any fitting method when one row is replaced, and the generalisation gap that follows from it."""
+"""The stability of any fitting method when one row is replaced, and an estimate of its generalisation gap."""
 
 import dataclasses
 from typing import Any
@@ -17,33 +17,34 @@ from ._replace_one import ReplaceOne, replace_one
 _CLAIMS = ("stability.gaps.gap_is_instability",)
 _LEAST, _POOL = 10, 4
 _RESAMPLES = 2000
-_CAP = 4.0  # largest studentised resample: if few rows change at all, some resamples have hardly any spread
-# Intervals of level 0.9 with only the Efron-Stein variance contained 0.82 to 0.98 of the true gaps of six kinds of fit.
+_CAP = 4.0  # largest absolute studentised quantile; if few changes are nonzero, some resamples have hardly any spread
+# Intervals are widened by this factor. Without it, intervals of level 0.9 contained the true gap of six kinds of fit in
+# 0.82 to 0.98 of simulations.
 _STRETCH = 1.2
 _FEW = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stability:
-    """How stable a fitting method is on samples of `n` rows.
+    """The stability of a fitting method on samples of `n` rows.
 
     Args:
-        gap: the expected generalisation gap, E[risk - training loss], that the replaced rows imply.
+        gap: the expected generalisation gap E[risk - training loss], estimated from the replaced rows.
         interval: the confidence interval of the gap.
-        average: the mean absolute change of the loss at a row when it is replaced.
-        uniform: the largest change of the loss that was seen at any row, for any replaced row. Uniform stability,
-            which is the supremum over samples and rows, is at least this value.
-        train: the mean loss of the fit at its own rows.
-        held_gap: the mean loss at rows that the fit has not seen, minus `train`; this is the gap of this one fit.
+        average: the mean absolute change of the loss at a row when this row is replaced.
+        uniform: the largest observed change of the loss at any row, for any replaced row. Uniform stability is the
+            supremum over samples and rows, so it is at least this value.
+        train: the mean loss of the fit at its training rows.
+        held_gap: the mean loss at held-out rows, minus `train`. This is the gap of this one fit.
         held_interval: the confidence interval of the gap of this one fit, over new rows of the same distribution.
         rows: the indices of the rows of x that were replaced.
-        changes: the change of the loss at each of these rows when it is replaced. A large change means that the fit
-            memorised the row.
+        changes: for each of these rows, the change of the loss at the row when it is replaced. A large change means
+            that the fit memorised the row.
         n: the number of training rows.
-        unseen: the number of rows that the fit has not seen. These rows replace training rows.
+        unseen: the number of held-out rows. These rows replace training rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: the claims that state these results.
+        claims: names of the claims that state the results.
     """
 
     gap: float
@@ -92,35 +93,39 @@ def stability(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> Stability:
-    """Measure how much a fitting method changes if one row is replaced, and the generalisation gap that this implies.
+    """Measure the changes of a fit's losses if one row is replaced, and estimate the generalisation gap from the
+    changes.
 
-    For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here S^(i) is the
-    sample S with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an
-    unbiased estimate of this gap. It needs no hypothesis on A or l, only independent rows of one distribution. The
-    held-out rows serve as new rows. If none are given, 1/10 of the rows (at least 4) is held out, and the gap is that
-    of fits to the other rows.
+    For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here R is the risk, R_S
+    the training loss, and S^(i) the sample S with its i-th row z_i replaced by a new row. So the mean change at
+    replaced rows is an unbiased estimate of the gap. The estimate needs no hypothesis on A or l, only independent rows
+    of one distribution. The held-out rows are the new rows. If `held` is None, 1/10 of the rows (at least 4) is held
+    out, and the gap is the gap of fits to the other rows.
 
-    The gap is an expectation over samples; the held-out gap belongs to this fit. The conditions compare the two gaps.
+    The gap is an expectation over samples. The held-out gap belongs to this one fit. The conditions compare the two
+    gaps.
 
-    The interval is a studentised bootstrap over the rows. The variance is estimated as by Efron and Stein. It is half
-    of the sum, over the rows, of the squared change of the estimate when a row is replaced. Intervals of level 0.9 were
-    tried on eight simulated distributions and fits that were not used to tune the interval (60 to 150 rows). They
-    contained the gap in 92 to 98 % of cases. A plain bootstrap of the changes contains it in 60 to 90 % of cases,
-    because changes that share a sample are not independent.
+    The interval is a studentised bootstrap over the rows. The variance is estimated by the method of Efron and Stein.
+    It is half of the sum, over the rows, of the squared change of the estimate when the row is replaced. Intervals of
+    level 0.9 were tested on eight simulated distributions and fits that were not used to tune the interval (60 to 150
+    rows). The intervals contained the gap in 92 to 98 % of cases. A plain bootstrap of the changes contains it in 60 to
+    90 % of cases, because changes that share a sample are not independent.
 
     Args:
-        fit: a function of (x, y) whose value has `.predict` or is callable.
+        fit: a function of (x, y) that returns an object with a method `predict`, or a function of x.
         x: the inputs, (n, ...).
         y: the targets, (n,) or (n, outputs).
-        replaced: the number of rows to replace, with one fit for each. If there are fewer rows, all are replaced.
-        held: inputs and targets of at least 4 other rows of the same distribution.
+        replaced: the number of rows to replace, with one fit for each. If there are fewer training rows, all are
+            replaced.
+        held: inputs and targets (x, y) of at least 4 other rows of the same distribution, or None.
         loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number for each row.
         level: the confidence level of the intervals.
-        seed: the seed that chooses the replaced rows and draws the bootstrap.
+        seed: the random seed of the replaced rows and of the bootstrap.
 
     Raises:
-        SettingError: for an invalid fit, an unknown loss, fewer than 2 replaced rows, or a level outside (0, 1).
-        DataError, ShapeError: for rows, predictions or losses that do not fit each other, or too few rows.
+        SettingError: if the fit is invalid, the loss is unknown, `replaced` is below 2, or the level is outside (0, 1).
+        DataError, ShapeError: if the shapes of rows, predictions or losses do not fit each other, or there are too few
+            rows.
 
     Example:
         >>> import numpy as np
@@ -157,7 +162,7 @@ def stability(
 
 
 def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generator):
-    """Return the indices of the training rows, the training rows, and the held-out rows."""
+    """Return the indices in x of the training rows, the training rows, and the held-out rows."""
     if held is None:
         if len(y) < _LEAST:
             raise DataError(
@@ -188,16 +193,16 @@ def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generat
 
 
 def efron_stein(found: ReplaceOne) -> float:
-    """Use the changes themselves to estimate the variance of their mean over samples.
+    """Return an estimate of the variance, over samples, of the mean change.
 
     The estimate follows Efron and Stein. The variance of any function of n independent rows is at most half of the
-    expected sum of its squared changes when a row is replaced. A replaced row affects the mean change in three ways:
-    through its own term, through the losses of the other rows before they are replaced (`others`), and through the
-    losses of the other rows afterwards. The last losses are losses at unseen rows. In `unseen`, they are estimated by a
-    mean over the pool, and the sampling variance of this mean is subtracted.
+    expected sum of its squared changes when a row is replaced. A replaced row affects the mean change in three ways.
+    The first is its own term. The second is the losses at the other rows before they are replaced (`others`). The third
+    is the losses at the other rows after they are replaced. These are losses at unseen rows. They are estimated by
+    `unseen`, a mean over the pool, and the sampling variance of this mean is subtracted.
 
     Args:
-        found: the changes when rows are replaced.
+        found: the changes of the losses when rows are replaced.
     """
     n, unseen, r = len(found.train), len(found.pool) - 1, len(found.rows)
     delta = (found.changes - found.new) / n - found.unseen + found.others
@@ -207,7 +212,9 @@ def efron_stein(found: ReplaceOne) -> float:
 
 
 def _studentised(values: np.ndarray, level: float, generator: np.random.Generator) -> np.ndarray:
-    """Return two quantiles of a mean's studentised bootstrap, or Student's quantiles if all values are equal."""
+    """Return two quantiles of the studentised bootstrap of a mean. If most resamples have no spread, return Student's
+    quantiles.
+    """
     count, mean = len(values), values.mean()
     drawn = values[generator.integers(0, count, (_RESAMPLES, count))]
     spread = drawn.std(axis=1, ddof=1)

@@ -1,4 +1,4 @@
-"""Markov chains on a few states with their stationary distributions, and target distributions with proposals."""
+"""Random Markov chains on a few states with their stationary distributions, and target distributions with proposals."""
 
 import equinox as eqx
 import numpy as np
@@ -27,14 +27,14 @@ def _space() -> Space:
 
 
 class RenewedChains(Population[FiniteChain]):
-    """Chains P = a 1 nu' + (1 - a) Q: with probability a, the next state is drawn afresh from nu. In half of the
-    problems, Q is the identity.
+    """Chains P = a 1 nu' + (1 - a) Q. With probability a, the next state is drawn from nu, and otherwise by the
+    transition matrix Q. In half of the problems, Q is the identity.
     """
 
     settings = _space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
-        """Draw a uniform on 0.2 to 0.7, and Dirichlet distributions."""
+        """Draw a number a, uniform on 0.2 to 0.7, and nu and the rows of Q from Dirichlet distributions."""
         rng, s = generator_of(key), setting["states"]
         fresh = rng.uniform(0.2, 0.7)
         moves = np.eye(s) if rng.uniform() < 0.5 else rng.dirichlet(np.ones(s), s)
@@ -58,14 +58,14 @@ class RenewedChains(Population[FiniteChain]):
 
 
 class ReversibleChains(Population[FiniteChain]):
-    """Random walks on weighted graphs, P_ij = c_ij / c_i. In half of the problems, the states form two groups with
-    weak weights between them.
+    """Random walks on weighted graphs, P_ij = c_ij / c_i, where c_ij are the weights and c_i is the sum of c_ij over j.
+    In half of the problems, the states form two groups with small weights between the groups.
     """
 
     settings = _space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
-        """Draw weights of 1/2 to 1; weights between the groups are multiplied by 0.05."""
+        """Draw weights of 1/2 to 1, and add the transposed matrix. Weights between groups are multiplied by 0.05."""
         rng, s = generator_of(key), setting["states"]
         weights = rng.uniform(0.5, 1.0, (s, s))
         if rng.uniform() < 0.5:
@@ -81,7 +81,7 @@ class ReversibleChains(Population[FiniteChain]):
 
 
 class ProposedTarget(eqx.Module):
-    """A target distribution on s states, and a matrix whose row i is the proposal distribution of state i."""
+    """A target distribution on s states, and a matrix whose row i is the proposal distribution in state i."""
 
     target: Float[np.ndarray, " s"]
     proposal: Float[np.ndarray, "s s"]
@@ -116,7 +116,7 @@ class TwoLaws(eqx.Module):
 
 
 class PairsOfLaws(Population[TwoLaws]):
-    """Distributions p = q w, where w has mean 1 under q and is between about 1/5 and 3."""
+    """Distributions p = q w. The ratio w is between 1/5 and 3 before it is scaled to the mean 1 under q."""
 
     settings = Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
 
@@ -128,5 +128,5 @@ class PairsOfLaws(Population[TwoLaws]):
         return TwoLaws(q * w / (q * w).sum(), q)
 
     def hypotheses(self, problem: TwoLaws) -> list[Hypothesis]:
-        """Require that every atom has positive probability under q."""
+        """Return the hypothesis that every atom has a positive probability under q."""
         return [Hypothesis("least probability q", problem.q.min(), ">", 0.0, "p/q is finite")]

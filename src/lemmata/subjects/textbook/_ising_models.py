@@ -1,4 +1,4 @@
-"""Ising models on trees, on one loop and with attractive couplings, and converged messages of belief propagation."""
+"""Random Ising models on trees, loops and dense graphs, and converged messages of belief propagation."""
 
 import equinox as eqx
 import numpy as np
@@ -8,14 +8,14 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 from lemmata.engine.problems.generators import generator_of
 
 REST = 1e-13
-"""A round counts as converged if no message changes by more than this."""
+"""Messages count as converged if no message changes by more than this number in one round."""
 
 
 class IsingModel(eqx.Module):
-    """Spins s_i = -1, 1 with p(s) = exp(sum over i < j of J_ij s_i s_j + sum of h_i s_i) / Z.
+    """The distribution p(s) = exp(sum over i < j of J_ij s_i s_j + sum of h_i s_i) / Z of spins s_i = -1, 1.
 
     Args:
-        couplings: the couplings J, symmetric, 0 if there is no edge.
+        couplings: the couplings J, a symmetric matrix with 0 where there is no edge.
         fields: the fields h.
         messages: u_ij, the field on spin j that spin i sends after belief propagation.
     """
@@ -26,12 +26,12 @@ class IsingModel(eqx.Module):
 
     @property
     def totals(self) -> Float[np.ndarray, " n"]:
-        """The field plus the messages at each spin; the belief in s_i = 1 is 1/(1 + exp(-2 total))."""
+        """The field plus the sum of the messages at each spin."""
         return self.fields + self.messages.sum(0)
 
     @property
     def beliefs(self) -> Float[np.ndarray, " n"]:
-        """The beliefs in s_i = 1."""
+        """The beliefs 1/(1 + exp(-2 total)), which are estimates of the probabilities of s_i = 1."""
         return 1 / (1 + np.exp(-2 * self.totals))
 
 
@@ -46,10 +46,12 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Return the messages after rounds that start from 0 and each update all messages, until no message changes.
+    """Return the messages of belief propagation. Each round updates all messages, starting from 0.
+
+    The rounds end when no message changes any more, or after `rounds` rounds.
 
     Args:
-        couplings: the couplings J, symmetric, 0 if there is no edge.
+        couplings: the couplings J, a symmetric matrix with 0 where there is no edge.
         fields: the fields h.
         rounds: the largest number of rounds.
 
@@ -83,13 +85,13 @@ def edges_of(graph: str, n: int, rng: np.random.Generator) -> Float[np.ndarray, 
 
 
 class IsingModels(Population[IsingModel]):
-    """Ising models with couplings of either sign, or attractive couplings only, and with fields of either sign.
+    """Random Ising models with fields of either sign. Couplings have either sign, or are all attractive.
 
     Args:
         graph: "tree", "loop" or "dense".
         attractive: whether no coupling may be negative.
-        strength: the size of the largest coupling.
-        rest: whether messages are passed until they no longer change; otherwise no messages are passed.
+        strength: the default size of the largest coupling.
+        rest: whether messages are passed until they no longer change. Otherwise all messages are 0.
     """
 
     graph: str = eqx.field(default="tree", static=True)
@@ -115,7 +117,9 @@ class IsingModels(Population[IsingModel]):
         return IsingModel(couplings, fields, belief_propagation(couplings, fields, 300 if self.rest else 0))
 
     def hypotheses(self, problem: IsingModel) -> list[Hypothesis]:
-        """Require converged messages, and no negative coupling if `attractive` is true."""
+        """Return the hypotheses of symmetric couplings, of converged messages if `rest` is true, and of couplings that
+        are not negative if `attractive` is true.
+        """
         moved = np.abs(sent(problem.couplings, problem.fields, problem.messages) - problem.messages).max()
         uneven = np.abs(problem.couplings - problem.couplings.T).max()
         found = [Hypothesis("largest |J_ij - J_ji|", uneven, "<=", 0.0, "couplings are symmetric")]

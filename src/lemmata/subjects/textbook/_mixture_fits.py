@@ -1,4 +1,4 @@
-"""Points from several normal distributions with the current fit of their mixture, and models with latent factors."""
+"""Random points from mixtures of normal distributions with a fit during EM, and models with latent factors."""
 
 import equinox as eqx
 import numpy as np
@@ -14,7 +14,7 @@ class MixtureFit(eqx.Module):
     Args:
         points: the n points.
         means, weights: the current means and weights of the mixture.
-        centres: the means of the components that the points were drawn from.
+        centres: the means of the components from which the points were drawn.
     """
 
     points: Float[np.ndarray, " n"]
@@ -37,7 +37,7 @@ class MixtureFit(eqx.Module):
     def log_posterior(
         self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]
     ) -> Float[np.ndarray, "n k"]:
-        """Return the logarithm of the posterior, which does not underflow."""
+        """Return the logarithm of the posterior probabilities, which does not underflow."""
         logs = self.log_joint(means, weights)
         return logs - np.logaddexp.reduce(logs, axis=1)[:, None]
 
@@ -50,11 +50,11 @@ class MixtureFit(eqx.Module):
 
 
 class MixtureFits(Population[MixtureFit]):
-    """Mixtures of equal components at equal distances, and a fit that starts at distinct random points.
+    """Points from equally spaced normal components of equal weight, and a fit that starts at distinct random points.
 
     Args:
-        apart: the distance of neighbouring components.
-        steps: the largest number of EM steps from the start; the number is random.
+        apart: the default distance between neighbouring components.
+        steps: the largest number of EM steps from the start. The number of steps is random.
     """
 
     apart: float = eqx.field(default=2.0, static=True)
@@ -74,7 +74,7 @@ class MixtureFits(Population[MixtureFit]):
         ).where("there are at least four points per component", lambda s: s["points"] >= 4 * s["components"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixtureFit:
-        """Draw points from the components in turn, and the fit after a random number of steps."""
+        """Draw points from the components in turn, and compute the fit after a random number of EM steps."""
         rng, k = generator_of(key), setting["components"]
         centres = setting["apart"] * np.arange(k)
         points = centres[np.arange(setting["points"]) % k] + rng.standard_normal(setting["points"])
@@ -88,7 +88,7 @@ class MixtureFits(Population[MixtureFit]):
 
 
 class FactorModel(eqx.Module):
-    """A normal distribution with latent factors, x = W z + noise, z ~ N(0, I), and rows to which it is fitted.
+    """The normal distribution of x = W z + noise with latent factors z ~ N(0, I), and rows to which it is fitted.
 
     Args:
         loadings: the loadings W.

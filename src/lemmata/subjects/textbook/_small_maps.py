@@ -1,4 +1,4 @@
-"""Small differentiable maps: networks with two hidden layers, and invertible coupling layers."""
+"""Random small differentiable maps: networks with two hidden layers, and invertible coupling layers."""
 
 import equinox as eqx
 import numpy as np
@@ -9,7 +9,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class SmallNetwork(eqx.Module):
-    """A network with two hidden layers of tanh units, on rows x with targets y; its loss is half the squared error."""
+    """A network with two hidden layers of tanh units, and rows x with targets y. The loss is half the squared error."""
 
     layers: tuple[Float[np.ndarray, "..."], ...]
     x: Float[np.ndarray, "n d"]
@@ -25,7 +25,7 @@ class SmallNetwork(eqx.Module):
 
 
 class SmallNetworks(Population[SmallNetwork]):
-    """Networks with normal weight matrices of variance 1/fan-in, on normal rows and targets."""
+    """Networks with normal weights of variance 2.25/fan-in, and normal rows and targets."""
 
     settings = Space(
         d=Integer(3, 1, 10, "inputs"),
@@ -45,11 +45,12 @@ class SmallNetworks(Population[SmallNetwork]):
 
 
 class CouplingFlow(eqx.Module):
-    """Two coupling layers: one half of the coordinates scales and shifts the other half, then the other way round.
+    """Two coupling layers. In the first layer, the first half of the coordinates u determines a scale and a shift of
+    the second half. In the second layer, the second half determines a scale and a shift of the first half.
 
     Args:
-        scales: matrices S of the log scales tanh(S u).
-        shifts: matrices T of the shifts T u.
+        scales: the matrix S of each layer; the logarithms of the scales are tanh(S u).
+        shifts: the matrix T of each layer; the shifts are T u.
         point: the point at which the density is evaluated.
     """
 
@@ -58,7 +59,7 @@ class CouplingFlow(eqx.Module):
     point: Float[np.ndarray, " d"]
 
     def undo(self, y: Num[np.ndarray, " d"]) -> tuple[Num[np.ndarray, " d"], np.number]:
-        """Return the point that the layers map to y, and the sum of the log scales on the way."""
+        """Return the point that the layers map to y, and the sum of the logarithms of the scales of both layers."""
         first, second = np.split(y, 2)
         outer = np.tanh(self.scales[1] @ second)
         first = (first - self.shifts[1] @ second) * np.exp(-outer)
@@ -68,7 +69,7 @@ class CouplingFlow(eqx.Module):
 
 
 class CouplingFlows(Population[CouplingFlow]):
-    """Coupling layers with normal matrices, and normal points."""
+    """Coupling flows with normal matrices, and normal points."""
 
     settings = Space(half=Integer(2, 1, 8, "half of the dimension"))
 

@@ -22,10 +22,10 @@ class LabelledTable(eqx.Module):
 
 
 class TwoClouds(Population[LabelledTable]):
-    """Normal rows with correlated columns around two means, half of the rows in each class.
+    """Normal rows with correlated columns around two means. Half of the rows are in each class.
 
     Args:
-        apart: the distance of the means before the columns are mixed.
+        apart: the default distance between the means before the columns are mixed.
     """
 
     apart: float = eqx.field(default=2.5, static=True)
@@ -38,7 +38,7 @@ class TwoClouds(Population[LabelledTable]):
         ).where("there are more than 2 d + 2 rows for d columns", lambda s: s["n"] > 2 * s["d"] + 2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Draw rows with separated means, then mix their columns by a random matrix."""
+        """Draw rows around separated means, then multiply them by a random matrix near the identity."""
         rng, n, d = generator_of(key), setting["n"], setting["d"]
         y = np.where(np.arange(n) % 2, 1.0, -1.0)
         x = rng.standard_normal((n, d))
@@ -77,8 +77,8 @@ class LinearTargets(Population[LabelledTable]):
 
 
 class TwoValuedTables(Population[LabelledTable]):
-    """Columns of 0 and 1. Except for errors, the class shows whether the first two columns differ. The third column
-    agrees weakly with the class.
+    """Tables with columns of 0 and 1. Except for errors, the class is 1 if the first two columns differ, and otherwise
+    -1. The third column is weakly correlated with the class.
     """
 
     settings = Space(
@@ -88,7 +88,7 @@ class TwoValuedTables(Population[LabelledTable]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Draw columns of fair coins, except the third, which is the class in about 2/3 of the rows."""
+        """Draw columns of fair coins, except the third column, which agrees with the class in about 2/3 of the rows."""
         rng, n = generator_of(key), setting["n"]
         x = rng.integers(2, size=(n, setting["d"])).astype(float)
         wrong = rng.uniform(size=n) < setting["errors"]
@@ -117,7 +117,7 @@ class TwoValuedTables(Population[LabelledTable]):
 
 
 class NearlyOrthogonalRows(Population[LabelledTable]):
-    """Unit rows that are nearly orthogonal, with random classes, so that every labelling has a margin."""
+    """Rows that are nearly orthonormal, with random classes. So every labelling can be separated with a margin."""
 
     settings = Space(
         n=Integer(8, 2, 40, "rows"),
@@ -125,7 +125,9 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Draw orthonormal rows, in two more dimensions than there are rows, plus a random part of random size."""
+        """Draw orthonormal rows in n + 2 dimensions, where n is the number of rows, and add normal numbers of a random
+        size.
+        """
         rng, n = generator_of(key), setting["n"]
         rows = np.linalg.qr(rng.standard_normal((n + 2, n)))[0].T
         rows = rows + setting["tilt"] * rng.uniform() * rng.standard_normal(rows.shape) / np.sqrt(n + 2)
@@ -137,11 +139,12 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
 
 
 class BoostedRun(eqx.Module):
-    """The rules of a run of adaptive boosting.
+    """The results of a run of adaptive boosting, in which each round chooses one rule (a classifier with values -1 and
+    1).
 
     Args:
-        votes: the value of each round's rule at each row, times the class of the row: 1 if the rule is right, otherwise
-            -1.
+        votes: the value of each round's rule at each row, times the class of the row. It is 1 if the rule is right, and
+            otherwise -1.
         errors: the weighted error of each rule when it was chosen.
     """
 
@@ -156,14 +159,16 @@ class BoostedRun(eqx.Module):
 
     @property
     def margins(self) -> Float[np.ndarray, "rounds n"]:
-        """The class of each row times the weighted sum of the rules, after each round."""
+        """The class of each row times the weighted sum of the rules' values, after each round."""
         return np.cumsum(self.weights[:, None] * self.votes, axis=0)
 
 
 def best_stump(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], float]:
-    """Return the rule (-1 or 1 for each row) of least weighted error with at most one threshold, and its error.
+    """Return the values (-1 or 1) of the stump with the least weighted error, and its error.
+
+    A stump is a rule with at most one threshold on one column.
 
     >>> import numpy as np
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])
@@ -183,12 +188,13 @@ def best_stump(
 
 
 def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], rounds: int) -> BoostedRun:
-    """Boost stumps: after each rule, reweight the rows so that this rule is only as good as a coin.
+    """Run adaptive boosting with stumps. After each rule, rows are reweighted so that the weighted error of this rule
+    is 1/2.
 
     Args:
         x: the rows.
         y: the classes, -1 and 1.
-        rounds: the number of rules; a rule with error 0 is repeated in all later rounds.
+        rounds: the number of rules. A rule with error 0 is repeated in all later rounds.
     """
     weights, votes, errors = np.full(len(y), 1 / len(y)), [], []
     for _ in range(rounds):
@@ -203,7 +209,7 @@ def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], r
 
 
 class BoostedRuns(Population[BoostedRun]):
-    """Runs of AdaBoost on noisy classes, given by the sign of a random quadratic function."""
+    """Runs of adaptive boosting. Classes are the sign of a random quadratic function; one tenth of them is flipped."""
 
     settings = Space(
         n=Integer(50, 20, 400, "rows"),

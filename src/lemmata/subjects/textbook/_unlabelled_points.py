@@ -1,4 +1,4 @@
-"""Data without labels: points in groups on a line, points in space, nonnegative tables, and weighted graphs."""
+"""Random data without labels: points in groups on a line, points in space, non-negative tables, and weighted graphs."""
 
 import equinox as eqx
 import numpy as np
@@ -21,7 +21,7 @@ class GroupedPoints(Population[PointsInGroups]):
     settings = Space(points=Integer(12, 6, 30, "points", corners=(9, 15)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PointsInGroups:
-        """Draw normal points of variance 1 around each centre."""
+        """Draw normal points of variance 1 around the three centres in turn, and sort all points."""
         rng, n = generator_of(key), setting["points"]
         centres = np.cumsum(rng.uniform(4.0, 12.0, 3))
         points = np.sort(centres[np.arange(n) % 3] + rng.standard_normal(n))
@@ -44,7 +44,7 @@ class PointCloud(eqx.Module):
 
 
 class PointClouds(Population[PointCloud]):
-    """Normal points with a standard deviation of 1/2 to 2 along each axis, around a point away from the origin."""
+    """Normal points with a standard deviation of 1/2 to 2 along each axis, around a random point."""
 
     settings = Space(
         n=Integer(8, 3, 40, "points", corners=(8, 12)), d=Integer(3, 1, 10, "dimension", corners=(2, 4))
@@ -70,7 +70,7 @@ class FactoredTable(eqx.Module):
 
 
 class FactoredTables(Population[FactoredTable]):
-    """Nonnegative tables W H + noise with few factors, and factors between a random start and convergence."""
+    """Nonnegative tables W H + noise with few factors, and approximate factors after a random number of steps."""
 
     settings = Space(
         n=Integer(8, 3, 60, "rows"),
@@ -79,7 +79,9 @@ class FactoredTables(Population[FactoredTable]):
     ).where("there are fewer factors than rows and columns", lambda s: s["factors"] < min(s["n"], s["m"]))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FactoredTable:
-        """Draw a table, and factors after 0 to 12 alternating least-squares steps that keep them positive."""
+        """Draw a table, and factors after 0 to 12 steps of alternating least squares. Entries of the factors are kept
+        at 0.01 or above in each step.
+        """
         rng = generator_of(key)
         n, m, k = setting["n"], setting["m"], setting["factors"]
         table = rng.uniform(size=(n, k)) @ rng.uniform(size=(k, m)) + 0.3 * rng.uniform(size=(n, m))
@@ -110,13 +112,18 @@ class SmallGraph(eqx.Module):
 
     @property
     def laplacian(self) -> Float[np.ndarray, "n n"]:
-        """The Laplacian I - D^-1/2 W D^-1/2, where D is the diagonal matrix of the degrees."""
+        """The normalised Laplacian I - D^-1/2 W D^-1/2, where W is the matrix of weights and D the diagonal matrix of
+        degrees.
+        """
         root = np.sqrt(self.weights.sum(1))
         return np.eye(len(root)) - self.weights / root[:, None] / root
 
 
 class SmallGraphs(Population[SmallGraph]):
-    """Paths, pairs of dense groups with weak edges between them, and random weights, each in 1/3 of the problems."""
+    """Paths, pairs of dense groups with weak edges between the groups, and graphs with random weights.
+
+    Each kind is 1/3 of the problems.
+    """
 
     settings = Space(vertices=Integer(8, 4, 12, "vertices", corners=(6, 10)))
 
