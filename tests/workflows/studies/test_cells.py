@@ -109,6 +109,18 @@ def test_many_unclear_dates_are_refused_with_both_readings(monkeypatch):
             load_dataset(table, "y", **options)
 
 
+@pytest.mark.parametrize("option", [{}, {"time": "when"}])
+def test_years_of_two_digits_in_the_future_are_told(monkeypatch, option):
+    monkeypatch.setattr(_dates, "this_year", lambda: 2026)
+    days = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.{20 + i % 5:02d}" for i in range(60)]
+    for late in ("01.02.40", "01.02.26"):
+        table = pl.DataFrame({"x": np.arange(60) % 7.0, "when": [*days[1:], late], "y": np.arange(60) % 11.0})
+        found = load_dataset(table, "y", task="regression", **option).findings
+        said = [own.text for own in found if "future" in own.text and "digits" in own.text]
+        assert len(said) == (late == "01.02.40")
+        assert all("'when' has years of two digits. '01.02.40' was read as a date in 2040" in text for text in said)
+
+
 @pytest.mark.parametrize("texts", [["5:30", "17:45"], ["55:33:20", "5:33:20"], ["2 days 07:33:20", "0 days 01:00:00"]])
 def test_new_durations_are_read_as_the_table_was(texts):
     column = pl.Series("took", texts)

@@ -78,6 +78,15 @@ def unclear(column: pl.Series) -> str:
     return f"{texts[place]!r} may be {days[0]} or {days[1]}"
 
 
+def in_future(column: pl.Series) -> tuple[str, int] | None:
+    """Return the latest date with a year of two digits, and the year, if this year is in the future; else None."""
+    texts = stripped(column)
+    found = _read(texts)
+    if len(found) != 1 or "%y" not in found[0][0] or (year := _last_year(found[0][1])) <= this_year():
+        return None
+    return str(texts[found[0][1].arg_max() or 0]), year
+
+
 def as_written(form: str, first: str) -> str:
     """Return the format of `format_of` with the separators of a date in the column, for `pandas.to_datetime`.
 

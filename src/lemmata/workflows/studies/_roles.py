@@ -17,6 +17,7 @@ from ._findings import identifiers
 from ._hints import not_numbers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark, stripped
+from ._readings import dates_to_check
 from ._suspects import suspects
 
 FEWEST_ROWS = 20
@@ -171,7 +172,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
         [plain_column(column, "target" if column.name in roles.targets else "column") for column in read]
     )
     findings += [_infinite_read(column.name, n) for column in read if (n := _infinite(column, frame[column.name]))]
-    findings += [*suspects(frame), *_unclear_dates(table, needed)]
+    findings += [*suspects(frame), *dates_to_check(table, needed)]
     for name in roles.asked:
         if name == roles.time and frame[name].dtype == pl.String:
             raise DataError(
@@ -191,19 +192,6 @@ def _is_date(column: pl.Series) -> bool:
     if column.dtype == pl.Time:
         return column.drop_nulls().is_sorted()
     return column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)
-
-
-def _unclear_dates(table: Table, needed: Sequence[str]) -> list[Finding]:
-    """Return a warning for each text column of dates whose order of day, month and year is not clear."""
-    found = []
-    for name in needed:
-        both = unclear(table.frame[name]) if table.frame[name].dtype == pl.String else ""
-        if both:
-            text = (
-                f"{shortened(name)!r} is read as text, because the order of day, month and year is not clear: {both}."
-            )
-            found.append(Finding("time", (name,), f"{text} Write its dates as YYYY-MM-DD."))
-    return found
 
 
 def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str | None = None) -> pl.Series:
