@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from lemmata.errors import DataError, SettingError, shortened
 
+from ._periods import QUARTER, WEEK, first_days, is_period
+
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 YEAR = 365.2425
 _GAPS = "[ \u00a0\u202f'’]"
@@ -20,6 +22,8 @@ _COUNTED = re.compile(r"(?:Unnamed: |__UNNAMED__)(\d+)")
 """The name that pandas or polars gives to a column without a name. The number is its position, counted from 0."""
 _SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
 """A time of day or a duration, with its days, hours, minutes and seconds."""
+_UTC = r"\s*(UTC|GMT)$"
+"""The name of universal time after a date, which polars reads only as Z."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -44,8 +48,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
             missing; if the cell has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, its parts, which are some of "weekday", "year" and "day".
-        formats: for each column of dates written as texts, the format of the dates, as in "%d/%m/%Y". Without a format,
-            the year comes first.
+        formats: for each column of dates written as texts, their format, as in "%d/%m/%Y". Without a format, the year
+            comes first. "%Y-%m" and other formats without a day read a month as its first day. "quarter" reads quarters
+            such as 1990Q1 and Q1 1990, and "week" reads ISO weeks such as 2021-W01, also as their first days.
         missing: texts that mean a missing value in columns of numbers, such as "999".
         units: the unit of each column whose cells have a unit before or after the number, for example "€".
         kept: for each column of texts, the words such as "NA" that are values in this column, although readers of
@@ -258,17 +263,19 @@ def _days(column: pl.Series, format: str | None) -> pl.Series:
             texts = texts.set(~texts.str.contains(r"^\d{4}").fill_null(False), None)
             if texts.null_count() == len(texts):  # there is no date from which to guess a format
                 return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
-            column = texts.str.to_datetime(strict=False, time_unit="us")
+            column = texts.str.replace(_UTC, "Z").str.to_datetime(strict=False, time_unit="us")
+        elif format in (QUARTER, WEEK):
+            column = first_days(texts, format)
         elif "%H" in format and "%d" not in format:
             column = _spans(texts)
         else:
             texts = texts.str.replace_all(r"[\s./,-]+", "/")
-            timed = ":" in format
-            column = (
-                texts.str.to_datetime(format, strict=False, time_unit="us")
-                if timed
-                else texts.str.to_date(format, strict=False)
-            )
+            if is_period(format):
+                column = first_days(texts, format)
+            elif ":" in format:
+                column = texts.str.to_datetime(format, strict=False, time_unit="us")
+            else:
+                column = texts.str.to_date(format, strict=False)
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:

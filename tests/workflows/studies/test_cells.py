@@ -45,6 +45,14 @@ MOMENTS = pl.Datetime("us")
         (["24.02.01", "15.08.27", "08.10.31"], pl.String, None), (["24.02.01", "99.08.27"], pl.Date, DAY.date()),
         (["01.02.28", "01.03.29"], pl.String, None), (["31.12.98", "01.02.24"], pl.Date, datetime.date(1998, 12, 31)),
         (["2024-02-01", "soon"], pl.String, None),
+        (["2024-02", "2024-12"], pl.Date, DAY.date()), (["2024/02", None, "2023/02"], pl.Date, DAY.date()),
+        (["02/2024", "12/2023"], pl.Date, DAY.date()), (["Feb 2024", "May 2024"], pl.Date, DAY.date()),
+        (["February 2024", "May 2024"], pl.Date, DAY.date()), (["2024-Feb", "2024 May"], pl.Date, DAY.date()),
+        (["2024Q2", "1990-Q4"], pl.Date, datetime.date(2024, 4, 1)), (["q4 2024", "Q1 1990"], pl.Date, None),
+        (["2024-W05", "2020-W53"], pl.Date, datetime.date(2024, 1, 29)), (["2024W05", "2021W53"], pl.String, None),
+        (["2009/10", "2010/11"], pl.String, None), (["4711-05", "4711-06"], pl.String, None),
+        (["2024-02", "2024-13"], pl.String, None), (["2010.01", "2010.02"], pl.String, None),
+        (["2024-02-01 10:30:00 UTC", "2024-02-02 00:00:00.123 UTC"], pl.Datetime("us", "UTC"), None),
         (["word", "2024-02-01"], pl.String, None), ([None, None], pl.String, None), ([""], pl.String, None),
     ],
 )  # fmt: skip
@@ -71,6 +79,8 @@ def test_dates_are_read_where_their_order_is_clear(texts, kind, first, monkeypat
         (["01-Feb-24", "13-May-24"], "%d-%b-%y"),
         (["01.02.24", "27.08.15"], "%d.%m.%y"),
         (["24.02.01", "99.08.27"], "%y.%m.%d"),
+        (["2024-02", "2024-12"], "%Y-%m"),
+        (["Feb 2024", "May 2024"], "%b %Y"),
     ],
 )
 def test_the_format_of_dates_is_that_of_pandas(texts, form, monkeypatch):
@@ -119,6 +129,14 @@ def test_years_of_two_digits_in_the_future_are_told(monkeypatch, option):
         said = [own.text for own in found if "future" in own.text and "digits" in own.text]
         assert len(said) == (late == "01.02.40")
         assert all("'when' has years of two digits. '01.02.40' was read as a date in 2040" in text for text in said)
+
+
+@pytest.mark.parametrize("form", ["{0:02d}h {1:02d}m", "PT{0}H{1}M", "{1}. Mai 20{0:02d}"])
+def test_what_can_be_written_as_a_date_or_duration_is_no_label(form):
+    texts = [form.format(i // 30, 1 + i % 30) for i in range(200)]
+    table = pl.DataFrame({"x": np.arange(200) % 7.0, "took": texts, "y": np.arange(200) % 11.0})
+    with pytest.raises(DataError, match=r"write (dates as YYYY-MM-DD|durations as HH:MM:SS) \(such as"):
+        load_dataset(table, "y", task="regression")
 
 
 @pytest.mark.parametrize("texts", [["5:30", "17:45"], ["55:33:20", "5:33:20"], ["2 days 07:33:20", "0 days 01:00:00"]])

@@ -34,6 +34,28 @@ def test_dates_take_the_estimators_of_lemmata_and_the_program_does_not(tmp_path)
         np.testing.assert_array_equal(loaded.predict(frame), said)
 
 
+@pytest.mark.parametrize("form", ["%Y-%m", "%b %Y", "%m/%Y", "quarter", "Q%q-%Y", "%G-W%V", "UTC"])
+def test_months_quarters_and_weeks_are_read_again(form, tmp_path):
+    kind = {"quarter": "Q", "Q%q-%Y": "Q", "%G-W%V": "W"}.get(form, "M")
+    days = pd.period_range("1990-01", periods=120, freq=kind).to_timestamp().to_series().reset_index(drop=True)
+    if form == "UTC":
+        texts = days.dt.strftime("%Y-%m-%d 00:00:00") + np.where(days.index % 2, " UTC", ".000 UTC")
+    elif kind == "Q":
+        texts = days.dt.to_period("Q").dt.strftime(form if "%" in form else "%YQ%q")
+    else:
+        texts = days.dt.strftime(form)
+    y = np.sin(2 * np.pi * days.dt.day_of_year / 365) + 0.001 * np.arange(120)
+    pd.DataFrame({"sold": texts, "y": y}).to_csv(tmp_path / "months.csv", index=False)
+    frame = pd.read_csv(tmp_path / "months.csv")
+    final = made(str(tmp_path / "months.csv"), "linear")
+    said = final.model.predict(frame)
+    assert np.corrcoef(said, y)[0, 1] > 0.95
+    np.testing.assert_allclose(final.model.predict(frame[50:]), said[50:])
+    np.testing.assert_allclose(final.model.predict(frame.assign(sold=days)), said, atol=1e-3)
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
 def test_numbers_with_decimal_commas_and_words(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=200) * 1000

@@ -15,6 +15,8 @@ _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
 _CLOCK = re.compile(_SPAN)
 """A time of day, or a duration such as 55:33:20 or 2 days 07:33:20."""
+_UTC = r"\s*(UTC|GMT)$"
+"""The name of universal time after a date, which polars reads only as Z."""
 _ENDS = {
     r"": "",
     r"/\d{1,2}:\d\d": "/%H:%M",
@@ -35,15 +37,26 @@ _DAYS = {
     r"\d{1,2}/[A-Za-z]{3}/\d\d": ("%d/%b/%y",),
 }
 """For each pattern of a date without a time, the `strptime` formats that such a date may have."""
+_PERIODS = {
+    r"\d{4}[-/]\d{1,2}": ("%Y/%m",),
+    r"\d{1,2}[-/]\d{4}": ("%m/%Y",),
+    rf"[A-Za-z]{{3,9}}{MARKS}\d{{4}}": ("%b/%Y", "%B/%Y"),
+    rf"\d{{4}}{MARKS}[A-Za-z]{{3,9}}": ("%Y/%b", "%Y/%B"),
+    r"\d{4}[-/ ]?[Qq][1-4]|[Qq][1-4][-/ ]?\d{4}": ("quarter",),
+    r"\d{4}[- ]?[Ww]\d{1,2}": ("week",),
+}
+"""For each pattern of a month, a quarter or an ISO week, the formats of `PlainTable`. 2010.01 is a number."""
+_YEARS = 1500, 2200
+"""A text such as 4711-05 is a month only if its year is in this range."""
 
 
 def with_dates(column: pl.Series) -> pl.Series:
     """Convert a text column of dates, times of day or durations to this type. Other columns are unchanged.
 
-    The order of day, month and year must be the only order that fits every row. A single "01/02/2020" is ambiguous, so
-    the column stays text. If years have two digits, a reading with the year first is dropped if it has years in the
-    future and another reading has none. Hours and minutes are times of day if all hours are below 24, and otherwise
-    durations.
+    The order of day, month and year must be the only one that fits every row. A single "01/02/2020" is ambiguous, so it
+    stays text. If years have two digits, a reading with the year first is dropped if it has years in the future and
+    another reading has none. Hours and minutes are a time of day if all hours are below 24, and otherwise a duration.
+    A month, a quarter and an ISO week become their first days.
 
     >>> with_dates(pl.Series(["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"]))[0].isoformat()
     '2024-01-02T15:00:00'
@@ -129,7 +142,9 @@ def _read(texts: pl.Series) -> list[tuple[str, pl.Series]]:
     elif _YEAR_FIRST.fullmatch(first):
         # Without a format, polars accepts any format with the year first, and raises an error if none fits.
         with contextlib.suppress(pl.exceptions.PolarsError):
-            found = [("", texts.str.to_datetime(strict=False, time_unit="us"))]
+            found = [("", texts.str.replace(_UTC, "Z").str.to_datetime(strict=False, time_unit="us"))]
+    elif forms := [form for shape, own in _PERIODS.items() if re.fullmatch(shape, first) for form in own]:
+        found = [(form, _first_days(texts, form)) for form in forms]
     else:
         found = [(form, _dates(texts, form)) for form in _formats(first)]
     different = []
@@ -137,6 +152,19 @@ def _read(texts: pl.Series) -> list[tuple[str, pl.Series]]:
         if _whole(dates, texts) and not any(dates.equals(other) for _, other in different):
             different.append((form, dates))
     return _likely(different)
+
+
+def _first_days(texts: pl.Series, form: str) -> pl.Series:
+    """Read months, quarters or weeks as a saved model does. 2009/10, 2010/11, ... are seasons, which stay texts."""
+    from lemmata.estimators import PlainTable
+
+    plain = texts.set(~texts.str.contains(rf"^(?:{'|'.join(_PERIODS)})$").fill_null(True), None).alias("period")
+    days = PlainTable(["period"], dates={"period": []}, formats={"period": form}).fit_transform(plain.to_frame())
+    dates = days["period"].cast(pl.Int32).cast(pl.Date).alias(texts.name)
+    years = dates.dt.year()
+    dates = dates.set(~years.is_between(*_YEARS).fill_null(True), None)
+    seasons = form == "%Y/%m" and bool((dates.dt.month() == (years + 1) % 100).all())
+    return dates.clear(len(dates)) if seasons else dates
 
 
 def _clocks(texts: pl.Series, first: str) -> tuple[str, pl.Series]:

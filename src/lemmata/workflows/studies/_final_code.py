@@ -201,12 +201,36 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
     if form in ("%H:%M", "%H:%M:%S"):
         tail = ' + ":00"' if form == "%H:%M" else ""
         return [f"table[{name!r}] = pandas.to_timedelta(table[{name!r}]{tail}) / pandas.Timedelta(days=1)"]
+    if form in ("quarter", "week"):
+        return [*_period(name, form), *_days_and_parts(name, parts)]
     how = "" if form is None else f", format={as_written(form, str(stripped(cells).drop_nulls()[0]))!r}"
     read = with_dates(cells)
     local = ".dt.tz_localize(None)" if isinstance(read.dtype, pl.Datetime) and read.dtype.time_zone else ""
     how += ", utc=True" if local and cells.dtype == pl.String else ""
     lines = [f"dates = pandas.to_datetime(table[{name!r}]{how}){local}"]
-    lines.append(f'days = table[{name!r}] = (dates - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)')
+    if local and cells.dtype == pl.String and cells.str.contains("(UTC|GMT)").any():
+        own = f'table[{name!r}].str.replace(r"\\s*(UTC|GMT)", "Z", regex=True)'
+        lines = [f'dates = pandas.to_datetime({own}, format="ISO8601", utc=True){local}']
+    return lines + _days_and_parts(name, parts)
+
+
+def _period(name: str, form: str) -> list[str]:
+    """Write the lines that read quarters or ISO weeks."""
+    if form == "week":
+        return [
+            f'found = table[{name!r}].str.extract(r"(\\d{{4}})[- ]?[Ww](\\d{{1,2}})")',
+            'dates = pandas.to_datetime(found[0] + "-W" + found[1].str.zfill(2) + "-1", format="%G-W%V-%u")',
+        ]
+    return [
+        f'year = table[{name!r}].str.extract(r"(\\d{{4}})")[0]',
+        f'month = table[{name!r}].str.extract("[Qq]([1-4])")[0].map({{"1": "1", "2": "4", "3": "7", "4": "10"}})',
+        'dates = pandas.to_datetime(year + "-" + month + "-1", format="%Y-%m-%d")',
+    ]
+
+
+def _days_and_parts(name: str, parts: list[str]) -> list[str]:
+    """Write the lines that turn dates into days and the parts of the date."""
+    lines = [f'days = table[{name!r}] = (dates - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)']
     names = iter(date_columns(name, parts))
     for part in parts:
         if part == "weekday":

@@ -12,11 +12,25 @@ SAMPLED = 1000
 """About this number of evenly spaced cells of a text column is examined."""
 _WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
+_MONTHS = (
+    r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[^\W\d]*|(märz|mrz|mai|okt(ober)?|dez(ember)?|févr(ier)?|avr(il)?"
+    "|août|déc(embre)?|enero|abril|agosto|diciembre|gennaio|maggio|giugno|luglio|settembre|ottobre|dicembre|fevereiro"
+    "|maio|setembro|outubro|dezembro)"
+)
+"""Names of months. The study reads only English names."""
 _DATE = re.compile(
     r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*"
-    r"|(.*\b)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{2,4}.*",
+    rf"|(.*\b)?({_MONTHS})\b.*\d{{2,4}}.*|\d{{4}}\W*({_MONTHS})"
+    r"|(19|20)\d\d\W?(Q[1-4]|H[12]|W\d\d)|(Q[1-4]|H[12])\W?(19|20)\d\d|[1-4]Q\W?(19|20)?\d\d|Q[1-4]\W\d\d",
     re.IGNORECASE,
 )
+"""A date, or a month, a quarter, a half year or a week."""
+_DURATION = re.compile(
+    r"(\d+\s*(days?|d)(?![a-z])\W*)?(\d+\s*(hours?|hrs?|h)(?![a-z])\W*)?(\d+\s*(minutes?|mins?|m)(?![a-z])\W*)?"
+    r"(\d+([.,]\d+)?\s*(seconds?|secs?|s)\W*)?|P(\d+D)?T(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?",
+    re.IGNORECASE,
+)
+"""A duration such as 2h 05m or PT2H5M."""
 
 
 def numeric_hint(column: pl.Series) -> str:
@@ -30,6 +44,9 @@ def numeric_hint(column: pl.Series) -> str:
         if both := unclear(column):
             return f"{both}; write dates as YYYY-MM-DD"
         return f"write dates as YYYY-MM-DD (such as {shortened(dates[0])!r})"
+    lengths = [text for text in odd if _DURATION.fullmatch(text)]
+    if lengths and len(lengths) * share > len(odd) / 2:
+        return f"write durations as HH:MM:SS (such as {shortened(lengths[0])!r})"
     if share < 0.5:
         return "correct the cells that are not numbers" + (f" (such as {shortened(odd[0])!r})" if odd else "")
     return ""
