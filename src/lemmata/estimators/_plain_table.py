@@ -56,6 +56,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
         kept: for each column of texts, the words such as "NA" that are values in this column, although readers of
             tables take these words for missing cells. If cells are missing and no cell has one of these words, there is
             a warning.
+        codes: the names of the columns of texts whose cells are numbers that stand for categories. A number 3 or 3.0 in
+            such a column becomes the text "3".
 
     Raises:
         DataError: if a column is missing from a table.
@@ -73,7 +75,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
 
     __module__ = "lemmata.estimators"  # so stored files do not depend on the module that defines the class
 
-    def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None):
+    def __init__(
+        self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None, codes=()
+    ):
         self.columns = columns
         self.numbers = numbers
         self.decimal = decimal
@@ -82,6 +86,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.missing = missing
         self.units = units
         self.kept = kept
+        self.codes = codes
 
     def fit(self, X, y=None):
         """Refuse unknown settings. The rows are not used."""
@@ -112,16 +117,17 @@ class PlainTable(TransformerMixin, BaseEstimator):
                 rule="every column that the model was fitted on",
                 remedy="add these columns; leave unknown cells empty",
             )
-        found, dates = [], self.dates or {}
+        found, dates, codes = [], self.dates or {}, getattr(self, "codes", ())
         for name in self.columns:
-            column = _series(name, *cells[name], texts=name not in dates and name not in self.numbers)
+            texts = name not in dates and name not in self.numbers and name not in codes
+            column = _series(name, *cells[name], texts=texts)
             if name in dates:
                 days = _days(column, (self.formats or {}).get(name))
                 found += [days, *_parts(days, dates[name])]
             elif name in self.numbers:
                 found.append(_numbers(_bare(column, (self.units or {}).get(name)), self.decimal, self.missing))
             else:
-                found.append(_text(column))
+                found.append(_text(_in_digits(column) if name in codes else column))
                 _warn_of_kept(found[-1], (getattr(self, "kept", None) or {}).get(name, ()))
         return pl.DataFrame(found)
 
@@ -179,6 +185,15 @@ def _plain(cell: Any) -> Any:
 def _text(column: pl.Series) -> pl.Series:
     """The texts without blanks around them."""
     return column.cast(pl.String).str.strip_chars()
+
+
+def _in_digits(column: pl.Series) -> pl.Series:
+    """The numbers as texts, and whole numbers without a decimal point. Other cells are unchanged."""
+    if not column.dtype.is_numeric():
+        return column
+    texts, values = column.cast(pl.String), column.cast(pl.Float64).fill_nan(None)
+    whole = pl.select(pl.when(values == values.round()).then(values.cast(pl.Int64, strict=False).cast(pl.String)))
+    return whole.to_series().fill_null(texts).set(values.is_null(), None).alias(column.name)
 
 
 def _bare(column: pl.Series, unit: str | None) -> pl.Series:

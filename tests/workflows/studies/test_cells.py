@@ -1,6 +1,7 @@
 """What cells are read as: dates in which the order is clear, categories, and tables of other libraries."""
 
 import datetime
+import re
 
 import numpy as np
 import polars as pl
@@ -240,6 +241,30 @@ def test_intervals_of_pandas_are_categories(cut, gaps):
     assert set(data.classes or ()) == {str(own) for own in size.cat.categories}
     assert len(data.targets) == 60 - 5 * gaps
     assert load_dataset((x, size.astype(object))).classes == data.classes
+
+
+def test_which_declared_categories_stay_numbers():
+    pandas = pytest.importorskip("pandas")
+    n, y = np.arange(300), np.random.default_rng(0).normal(size=300)
+    load = lambda values, **other: load_dataset(
+        pandas.DataFrame({"k": pandas.Categorical(values, **other), "u": np.cos(n), "y": y}), "y"
+    )
+    said = lambda data: [own.text for own in data.findings if "is declared as categories" in own.text]
+    for values, names in ((n % 3, 3), (n % 40, 1), (n % 3 / 2, 3)):  # the last 40 are pooled
+        data = load(values)
+        assert len(data.categories[0] or ()) == names
+        assert not said(data)
+    assert load(n % 3, ordered=True).categories[0] is None
+    assert load(n % 2 == 0).categories[0] is None
+    for values, why in ((n**2, "hardly repeat"), (n % 40 / 8, "with decimals. .*'code 0'")):
+        data = load(values)
+        assert data.categories[0] is None
+        (text,) = said(data)
+        assert re.search(why, text)
+    table = pandas.DataFrame({"k": pandas.Categorical(n), "u": np.cos(n), "y": pandas.Categorical(n % 25)})
+    data = load_dataset(table, "y", task="regression", time="k")
+    np.testing.assert_array_equal(data.order, n)
+    np.testing.assert_array_equal(data.targets[:, 0], n % 25)
 
 
 def test_periods_of_pandas_are_dates():

@@ -179,6 +179,28 @@ def test_a_category_is_a_column_as_in_the_study():
     assert hot.get_feature_names_out().tolist() == ["code_c0", "code_infrequent_sklearn"]
 
 
+@pytest.mark.parametrize("kind", ["whole", "texts", "decimals", "gaps", "categorical", "enum"])
+def test_declared_categories_that_are_numbers_stay_categories(kind):
+    rng = np.random.default_rng(5)
+    k, y = np.arange(160) % 8, rng.normal(size=160)
+    y += np.array([3.0, -2, 5, -4, 1, -5, 4, -2])[k]
+    cells = {"texts": k.astype(str), "decimals": k * 1.0, "gaps": np.where(np.arange(160) < 9, np.nan, k)}.get(kind, k)
+    frame = pd.DataFrame({"k": pd.Categorical(cells), "u": rng.normal(size=160), "y": y})
+    if kind in ("categorical", "enum"):
+        own = pl.Categorical if kind == "categorical" else pl.Enum([str(j) for j in range(8)])
+        frame = pl.DataFrame({name: frame[name].to_numpy() for name in frame}).cast({"k": pl.String}).cast({"k": own})
+    final = made(frame)
+    said = final.model.predict(frame)
+    new = pd.DataFrame({"k": k, "u": np.asarray(frame["u"])})
+    whole = final.model.predict(new)
+    np.testing.assert_allclose(said[9:], whole[9:])
+    assert np.corrcoef(whole, y)[0, 1] > 0.9
+    for other in (k * 1.0, k.astype(str), k.astype(object), pd.Categorical(k), pd.Categorical(k.astype(str))):
+        np.testing.assert_allclose(final.model.predict(new.assign(k=other)), whole)
+    again = run(final.code, table=frame)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["linear", "rbf", "boosting"])
 def test_a_model_of_a_sparse_matrix_takes_sparse_and_filled_ones(name):
     rng = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """Turn the columns of a table into numbers: raw inputs with the names of their categories, and targets."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -119,8 +119,10 @@ def _days(column: pl.Series) -> pl.Series:
     return (column.dt.total_microseconds().cast(pl.Float64) / 86_400e6).alias(column.name)
 
 
-def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float], keep: Sequence[str] = ()) -> Inputs:
-    """Return numbers unchanged, and texts as codes of their categories. Leave out columns that do not vary.
+def raw_inputs(
+    frame: pl.DataFrame, firsts: Mapping[str, float], keep: Sequence[str] = (), declared: Collection[str] = ()
+) -> Inputs:
+    """Keep numbers unchanged, and replace text by codes of its categories. Leave out columns that do not vary.
 
     If a text column has more than 20 distinct values, only values that at least one row in twenty has are kept as
     categories, and the other values are pooled. The codes of all values are stored separately. One column for each of
@@ -130,7 +132,8 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float], keep: Sequence[
     Args:
         frame: the input columns, which are numbers or texts.
         firsts: for the columns that were dates, the first date in days since 1970-01-01.
-        keep: text columns that raise no error if their values hardly repeat. They are left to the user's own model.
+        keep: text columns that are not refused, but left to the user's own model, if their values hardly repeat.
+        declared: text columns whose texts are numbers that the user declared as categories.
 
     Raises:
         DataError: if a text has too many values that hardly repeat, or if no column varies.
@@ -143,7 +146,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float], keep: Sequence[
             constant.append(column.name)
             continue
         if column.dtype == pl.String:
-            column, own = _text(column, notes, refused)
+            column, own = _text(column, notes, refused, column.name in declared)
             if own is not None and texts.drop_nulls().n_unique() > len(own):
                 pooled.append(column.name)
                 apart.append(texts.rank("dense").cast(pl.Float64).to_numpy())
@@ -204,18 +207,18 @@ def _varies(column: pl.Series) -> bool:
     return bool(np.ptp(values / np.abs(values).max()) > 4 * np.finfo(float).eps)
 
 
-def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
-    """Return the codes of the categories, null if missing, and the names of the categories.
-
-    If the column has too many values, return it unchanged and without names, and add the reason to `refused`.
-    """
+def _text(
+    column: pl.Series, notes: list[str], refused: dict[str, str], declared: bool
+) -> tuple[pl.Series, tuple[str, ...] | None]:
+    """Return codes of the categories, null if missing, and their names. A refused column is added to `refused`."""
     name, distinct = column.name, column.drop_nulls().n_unique()
+    kind = "column" if declared else "text column"
     kept = column
     if distinct > MOST_CATEGORIES:
         sizes = column.drop_nulls().value_counts().sort(["count", name], descending=[True, False])
         least = max(FEWEST_REPEATS, (column.len() - column.null_count()) / MOST_CATEGORIES)
         frequent = sizes.filter(pl.col("count") >= least)[: MOST_CATEGORIES - 1]
-        hint = numeric_hint(column)
+        hint = "" if declared else numeric_hint(column)
         if hint or 2 * distinct > column.len() - column.null_count():
             rows = column.len() - column.null_count()
             refused[name] = f"{distinct} distinct texts in {rows} rows, such as {shortened(column.drop_nulls()[0])!r}"
@@ -231,13 +234,13 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             f"{other!r}"
         )
         notes.append(
-            f"each of the {distinct} categories of text column {name!r} enters as the mean target of its training rows"
+            f"each of the {distinct} categories of {kind} {name!r} enters as the mean target of its training rows"
             + (most if len(frequent) else "")
         )
     else:
         hint = odd_numbers(column)
         notes.append(
-            f"one-hot encoded text column {name!r} ({count(distinct, 'category', 'categories')})"
+            f"one-hot encoded {kind} {name!r} ({count(distinct, 'category', 'categories')})"
             + (f"; if they are numbers, {hint}" if hint else "")
         )
     categories = sorted(kept.drop_nulls().unique().to_list())

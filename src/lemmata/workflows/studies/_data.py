@@ -262,7 +262,7 @@ def load_dataset(
     available = frame.height if table.kept is None else round(frame.height * table.rows / table.frame.height)
     frame, index = _subsample(frame, index, max_rows, roles, seed, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
-    inputs = raw_inputs(frame.select(roles.inputs), plain.firsts, roles.keep)
+    inputs = raw_inputs(frame.select(roles.inputs), plain.firsts, roles.keep, plain.declared)
     earliest, used = first_equal(inputs.values), {*inputs.names, *inputs.constant, *inputs.free}
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)

@@ -14,7 +14,7 @@ from ._columns import stripped
 from ._data import Dataset
 from ._dates import as_written, with_dates
 from ._encoder import FOLDS
-from ._final_columns import NOT_AVAILABLE, NOT_TEXTS, Kinds, date_columns, mark_of
+from ._final_columns import CODES, NOT_AVAILABLE, NOT_TEXTS, Kinds, date_columns, mark_of
 from ._final_table import PANDAS_MISSING, Raw
 from ._numbers import GAPPED, NEGATIVE, signed, without_unit
 
@@ -182,7 +182,7 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
     blanks = [name for name, reason in kinds.why.items() if reason == "texts with blanks around them"]
     if blanks:
         lines += [f"for name in {blanks!r}:", "    table[name] = table[name].str.strip()"]
-    objects = [name for name, reason in kinds.why.items() if reason in (NOT_AVAILABLE, NOT_TEXTS)]
+    objects = [name for name, reason in kinds.why.items() if reason in (CODES, NOT_AVAILABLE, NOT_TEXTS)]
     if objects:
         texts = [name for name in objects if name in (*kinds.texts, *kinds.many)]
         change = f"cells.map(str, na_action='ignore') if name in {texts!r} else cells.astype(float)"

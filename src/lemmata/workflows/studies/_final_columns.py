@@ -19,6 +19,7 @@ from ._dates import format_of, with_dates
 from ._encoder import FARTHEST, FOLDS
 from ._final_table import Raw
 from ._numbers import decimal_mark, signed, without_unit
+from ._readings import codes
 
 _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 """Whether scikit-learn's TargetEncoder accepts folds from the caller."""
@@ -27,6 +28,8 @@ FILLED = "missing"
 
 NOT_AVAILABLE, NOT_TEXTS = "missing cells that are pandas.NA", "cells that are not texts among texts"
 """Reasons why scikit-learn cannot read a column of a data frame."""
+CODES = "categories that are numbers"
+"""Another reason: new cells of such a column may be numbers, numbers with decimals, or texts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +72,8 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
         cells, calendar = raw.cells[name], dataset.calendars[j]
         values = dataset.inputs[:, j]
         read = with_dates(cells)
-        text = cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum)
+        code = dataset.categories[j] is not None and codes(dataset.given.table, name) is not None
+        text = code or cells.dtype in (pl.String, pl.Categorical, pl.Enum)
         if read.dtype.is_temporal():
             dates[name] = [] if calendar is None else list(calendar.parts)
             if cells.dtype == pl.String and (form := format_of(cells)):
@@ -78,7 +82,7 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
             found.numbers.append(name)
         elif text and (dataset.categories[j] is not None and not _is_number(name, dataset, j)) and not _truth(cells):
             (found.many if name in dataset.texts else found.texts).append(name)
-            if reason := _reason_of_texts(raw, name):
+            if reason := CODES if code else _reason_of_texts(raw, name):
                 found.why[name] = reason
         else:
             reason = _reason(cells, raw.marks.get(name, [])) or _reason_of_pandas(raw, name)
@@ -99,6 +103,8 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
         "columns": list(dataset.raw_features), "numbers": read_as, "decimal": mark_of(raw.cells, decimal),
         "dates": dates, "formats": formats, "missing": list(raw.missing),
     }  # fmt: skip
+    if apart := [name for name, reason in found.why.items() if reason == CODES]:
+        plain["codes"] = apart
     units = {
         name: without_unit(signed(stripped(cells)))[1]
         for name in read_as
@@ -119,7 +125,7 @@ def _is_number(name: str, dataset: Dataset, place: int) -> bool:
     """Whether a column with one category is a number that does not vary in the rows where it is present."""
     own = dataset.categories[place]
     cells = dataset.given.table.frame[name]
-    return own is not None and len(own) == 1 and cells.dtype != pl.String
+    return own is not None and len(own) == 1 and cells.dtype not in (pl.String, pl.Categorical, pl.Enum)
 
 
 def _truth(cells: pl.Series) -> bool:

@@ -52,6 +52,21 @@ class Table:
     of_polars: bool = False
     sheet: str = ""
 
+    def declares(self, name: str) -> bool:
+        """Whether the user declared a column as categories without an order.
+
+        >>> frame = pl.DataFrame({"k": ["1", "2"]}, schema={"k": pl.Categorical})
+        >>> table_in_memory(frame).declares("k"), table_in_memory(frame.cast(pl.String)).declares("k")
+        (True, False)
+        """
+        if self.frame[name].dtype in (pl.Categorical, pl.Enum):
+            return True
+        place = self.frame.columns.index(name)
+        if self.given is None or place >= len(self.given.columns):
+            return False
+        kind = getattr(self.given.iloc[:, place], "dtype", None)
+        return hasattr(kind, "categories") and not getattr(kind, "ordered", True)
+
     def as_given(self, names: Sequence[str], rows: np.ndarray) -> Any:
         """Return some columns and rows in the user's own form, with unchanged cells and the user's own names.
 

@@ -17,7 +17,7 @@ from ._findings import identifiers
 from ._hints import not_numbers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark, stripped
-from ._readings import dates_to_check
+from ._readings import dates_to_check, declared
 from ._suspects import suspects
 
 FEWEST_ROWS = 20
@@ -146,13 +146,15 @@ class Plain:
         frame: the columns.
         dated: the columns that may hold the times at which rows were observed (`_is_date`).
         firsts: the first date of each date column (`first_days`).
-        notes: remarks on how numbers were read.
-        findings: findings about cells that were read as missing, suspicious values, and unclear dates.
+        declared: the columns of numbers that are texts here, because the user declared them as categories.
+        notes: how numbers were read.
+        findings: findings about words among numbers that were read as missing.
     """
 
     frame: pl.DataFrame
     dated: list[str]
     firsts: dict[str, float]
+    declared: frozenset[str]
     notes: list[str]
     findings: list[Finding]
 
@@ -167,10 +169,12 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     """
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
-    read, notes, findings = _as_numbers([with_dates(table.frame[name]) for name in needed], decimal)
-    frame = pl.DataFrame(
-        [plain_column(column, "target" if column.name in roles.targets else "column") for column in read]
-    )
+    texts, declarations = declared(table, [name for name in roles.inputs if name != roles.time])
+    rest = [with_dates(table.frame[name]) for name in needed if name not in texts]
+    read, notes, findings = _as_numbers(rest, decimal)
+    plain = {own.name: plain_column(own, "target" if own.name in roles.targets else "column") for own in read}
+    frame = pl.DataFrame([texts[name] if name in texts else plain[name] for name in needed])
+    findings += declarations
     findings += [_infinite_read(column.name, n) for column in read if (n := _infinite(column, frame[column.name]))]
     findings += [*suspects(frame), *dates_to_check(table, needed)]
     for name in roles.asked:
@@ -181,7 +185,8 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
                 rule="times must be dates or numbers",
                 remedy="write dates as YYYY-MM-DD",
             )
-    return Plain(frame, [column.name for column in read if _is_date(column)], first_days(read), notes, findings)
+    dated = [column.name for column in read if _is_date(column)]
+    return Plain(frame, dated, first_days(read), frozenset(texts), notes, findings)
 
 
 def _is_date(column: pl.Series) -> bool:
