@@ -4,7 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from lemmata.errors import DataError
 from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._hints import merged
 
 ROWS = 60
 
@@ -55,3 +57,30 @@ def test_few_texts_among_numbers_are_told(odd):
 @pytest.mark.parametrize("cells", [["a", "b", "c"], ["A1", "A2", "B1"], ["1", "2", "x"]])
 def test_other_texts_are_not_told(cells):
     assert not told("categories", x=[cells[i % len(cells)] for i in range(ROWS)])
+
+
+def gapped(places, names=None):
+    """A column with texts in these rows, and no other cells."""
+    texts = dict(zip(places, names or [f"region {j}" for j in range(len(places))], strict=True))
+    return pl.Series([texts.get(row) for row in range(ROWS)], dtype=pl.String)
+
+
+@pytest.mark.parametrize("places", [range(0, ROWS, 10), range(0, ROWS, 4), [0, 5, 12, 20, 25, 34, 40, 46, 52]])
+def test_merged_cells_are_told(places):
+    (text,) = told("missing", x=gapped(list(places)))
+    assert text.startswith(f"'x' looks like merged cells: {len(places)} of 60 cells are filled")
+    assert "fill the column down" in text
+
+
+def test_merged_cells_that_are_too_many_categories_are_told():
+    with pytest.raises(DataError, match="it looks like merged cells, so fill the column down"):
+        told("missing", x=gapped(list(range(0, ROWS, 2))))
+
+
+def test_sparse_texts_are_not_taken_for_merged_cells():
+    assert not told("missing", x=gapped(list(range(0, ROWS, 10)), ["late"] * 6))
+    assert not told("missing", x=gapped(list(range(1, ROWS, 10))))
+    assert not told("missing", x=gapped([0, 30]))
+    rng = np.random.default_rng(0)
+    comments = [np.sort(rng.choice(ROWS, rng.integers(2, 30), replace=False)) for _ in range(1000)]
+    assert sum(bool(merged(gapped(places.tolist()))) for places in comments) <= 3  # chance is 1 in 1000

@@ -11,7 +11,7 @@ from lemmata.errors import DataError, SettingError, shortened
 
 from ._calendar import calendar, wall_clock
 from ._encoder import Calendars, Categories
-from ._hints import not_numbers, numeric_hint, odd_numbers
+from ._hints import merged, not_numbers, numeric_hint, odd_numbers
 from ._numbers import stripped
 
 MOST_CATEGORIES = 20
@@ -222,6 +222,7 @@ def _text(
         if hint or 2 * distinct > column.len() - column.null_count():
             rows = column.len() - column.null_count()
             refused[name] = f"{distinct} distinct texts in {rows} rows, such as {shortened(column.drop_nulls()[0])!r}"
+            hint = hint or ("it looks like merged cells, so fill the column down" if merged(column) else "")
             refused[name] += f" ({hint})" if hint else ""
             return column, None
         other = POOLED[OTHER in frequent[name].to_list()]

@@ -2,14 +2,18 @@
 
 import re
 
+import numpy as np
 import polars as pl
+from scipy.special import gammaln
 
 from lemmata.errors import shortened
 
 from ._dates import unclear
 
 SAMPLED = 1000
-"""About this number of evenly spaced cells of a text column is examined."""
+"""The number of cells of a text column that are read to find its kind. They are evenly spaced."""
+MERGED = 1e-3
+"""Texts with gaps between them are taken for merged cells if the chance of such gaps is below this."""
 _WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _MONTHS = (
@@ -78,3 +82,24 @@ def odd_numbers(column: pl.Series) -> str:
         if like and len(like) * share > len(odd) / 2:
             return f"{remedy} (such as {shortened(like[0])!r})"
     return ""
+
+
+def merged(column: pl.Series) -> bool:
+    """Whether the texts of a column look like cells that were merged over several rows.
+
+    The first cell is filled, every text is followed by empty cells, and no text equals the text before. If the places
+    of k texts among n rows were random, the first text would be in the first row and all distances would be at least m
+    with probability C(n - m k + k - 1, k - 1) / C(n, k).
+
+    >>> merged(pl.Series(["a", None, None, "b", None, None, "c", None, None] * 2))
+    True
+    >>> merged(pl.Series(["a", None, None, None, "b", None, None, None, None] * 2))
+    False
+    """
+    n, texts = column.len(), column.drop_nulls()
+    k = texts.len()
+    if column.dtype != pl.String or k < 3 or 2 * k > n or column[0] is None or (texts == texts.shift()).any():
+        return False
+    m = int(np.diff(column.is_not_null().arg_true().to_numpy(), append=n).min())
+    choices = lambda a, b: gammaln(a + 1) - gammaln(b + 1) - gammaln(a - b + 1)
+    return m > 1 and bool(choices(n - m * k + k - 1, k - 1) - choices(n, k) < np.log(MERGED))

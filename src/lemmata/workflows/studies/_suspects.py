@@ -1,4 +1,4 @@
-"""Find suspicious cells: numbers that may mean missing, different spellings of a text, and texts among numbers."""
+"""Find cells that may have another meaning: numbers that mean missing, spellings, numbers among texts, merged cells."""
 
 from collections.abc import Iterable
 
@@ -9,6 +9,7 @@ from lemmata.errors import shortened
 from lemmata.workflows.records.studies import Finding
 
 from ._columns import count, listing
+from ._hints import merged
 
 FEWEST, SHARE = 3, 0.005
 """A number can mean a missing value only if it is in at least this number and at least this share of the rows."""
@@ -30,6 +31,13 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
     found = []
     for column in frame:
         found += _numbers(column) if column.dtype.is_numeric() else _texts(column)
+        if merged(column):
+            text = (
+                f"{shortened(column.name)!r} looks like merged cells: {column.len() - column.null_count()} of "
+                f"{column.len()} cells are filled, and each text is followed by empty cells. If a text also applies to "
+                "the rows below it, fill the column down (in pandas with ffill)."
+            )
+            found.append(Finding("missing", (column.name,), text))
     return found
 
 
