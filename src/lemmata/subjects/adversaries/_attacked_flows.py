@@ -1,4 +1,4 @@
-"""Adversarial training in function space: kernel flows in which rows have weights."""
+"""Adversarial training as a differential equation for the outputs: kernel flows in which training rows have weights."""
 
 import equinox as eqx
 import jax
@@ -9,14 +9,14 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 
 
 class AttackedFlow(eqx.Module):
-    """The flow df/dt = -K E(t) (f - y) of outputs. The diagonal matrix E(t) holds the rows' weights under attack.
+    """The flow df/dt = -K E(t) (f - y) of outputs f. The diagonal matrix E(t) holds the weights of training rows.
 
     Args:
         K: the kernel of all training rows, positive definite.
-        cross: the kernel of other points and training rows.
-        start, other_start: outputs at time 0.
+        cross: the kernel between other points and training rows.
+        start, other_start: the outputs at time 0, at the training rows and at the other points.
         y: targets.
-        first, last: the weights E at time 0 and at the end, at least 1. In between, they are linear in time.
+        first, last: the weights E at time 0 and at the end, at least 1. In between, the weights are linear in time.
         time: the end of the flow.
     """
 
@@ -36,11 +36,11 @@ class AttackedFlow(eqx.Module):
 
 
 class AttackedFlows(Population[AttackedFlow]):
-    """Random kernels with a third of their eigenvalues equal. In half of the draws, y minus the start is along the
-    slowest mode.
+    """Random kernels in which a third of the eigenvalues are equal. In half of the draws, y minus the start is the
+    eigenvector of the smallest eigenvalue.
 
     Args:
-        schedule: "constant" or "changing" weights of rows.
+        schedule: "constant" or "changing", for weights of rows that are constant or that change in time.
     """
 
     free = ("y", "start")
@@ -55,7 +55,7 @@ class AttackedFlows(Population[AttackedFlow]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedFlow:
-        """Eigenvalues from 0.1 to 1, and a time from 0.5 to 5."""
+        """Draw a flow, with eigenvalues from 0.1 to 1 and a time from 0.5 to 5."""
         keys = jax.random.split(key, 9)
         n, m = setting["n"], setting["m"]
         basis = jnp.linalg.qr(jax.random.normal(keys[0], (n, n)))[0]

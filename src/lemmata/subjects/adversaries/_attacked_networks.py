@@ -8,8 +8,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 _CLIMB = 2  # steps of an attack
-_SPREAD = 1.5  # spread of the first layer's weights
-# rate of descent, relative to 1 / (trace of the tangent kernel), because attacks raise the largest eigenvalue
+_SPREAD = 1.5  # standard deviation of the first layer's weights
+# learning rate in units of 1 / (trace of the tangent kernel); below 1, because attacks raise the largest eigenvalue
 _RATE = 0.5
 
 Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
@@ -27,7 +27,7 @@ def output(params: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
 
 
 def linear_output(params: Params, change: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
-    """Return f(x) plus its derivative along a change of the parameters.
+    """Return f(x) plus the directional derivative of f(x) along a change of the parameters.
 
     Args:
         params: the parameters at which f is linearised.
@@ -71,7 +71,7 @@ class AttackedNetwork(eqx.Module):
         return jnp.concatenate([leaf.reshape(len(self.points), -1) for leaf in slopes], axis=1)
 
     def trained(self, params: Params, linear: bool) -> Float[Array, " p"]:
-        """Outputs at all points after descent on attacked rows; each step uses the gradient at the attacked inputs."""
+        """The outputs at all points after gradient descent. Each step uses the loss gradient at attacked rows."""
         rate = _RATE / jnp.sum(self.jacobian(params)[: len(self.x)] ** 2)
         f = (lambda change, q: linear_output(params, change, q)) if linear else (
             lambda change, q: output(jax.tree.map(jnp.add, params, change), q)
@@ -88,10 +88,10 @@ class AttackedNetwork(eqx.Module):
         return jax.vmap(f, (None, 0))(change, self.points)
 
     def frozen(self, params: Params, attacked: bool) -> Float[Array, " p"]:
-        """Outputs after descent with the tangent kernel and the input gradients df/dx of the start.
+        """The outputs after descent with the tangent kernel and the input gradients df/dx at the initial parameters.
 
-        Residual i is weighted by exp(strength |df/dx|²). Without attack this weight is 1, which is plain training of
-        the linearised network.
+        The weight of residual i is exp(strength |df/dx_i|²). Without attack this weight is 1, and the descent is plain
+        training of the linearised network.
         """
         n, rows = len(self.x), self.jacobian(params)
         kernel = rows @ rows[:n].T

@@ -6,13 +6,15 @@ from jaxtyping import Array, Float
 
 from lemmata.subjects.adversaries._spurious_rows import AttackedRows
 
-# step size of descent under signed attacks, in units of 1 / (largest eigenvalue at its attacked rows)
+# step size of descent under signed attacks, in units of 1 / (bound on the largest eigenvalue at attacked rows)
 _SMALL_STEP = 0.2
-STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenvalue)
+STEPS_A_UNIT = 10  # descent steps under attacks by ascent, in a time of 1 / (largest eigenvalue)
 
 
 def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
-    """The weights w of w'x after descent from 0. In each step, x moves to the worst x + radius sign(w) sign(w'x - y).
+    """The weights w of w'x after gradient descent from 0. In each step, x is replaced by the worst attacked row.
+
+    This row is x + radius sign(w) sign(w'x - y).
 
     Args:
         problem: the rows.
@@ -29,15 +31,15 @@ def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
 
 
 def ascent_training(problem: AttackedRows, strength: float, time: float) -> Float[Array, " d"]:
-    """The weights w of w'x after descent from 0. In each step, rows move by ascent on their squared residual.
+    """The weights w of w'x after gradient descent from 0. In each step, rows move by ascent on their squared residual.
 
-    The attack dx/ds = w (w'x - y) continues until s = strength. It ends at x + w (w'x - y) g(|w|²), with g(z) =
-    (exp(strength z) - 1)/z, and multiplies the residual by exp(strength |w|²).
+    The attack dx/ds = w (w'x - y) continues until s = strength. The attack ends at x + w (w'x - y) g(|w|²), with g(z) =
+    (exp(strength z) - 1)/z. The attack multiplies the residual by exp(strength |w|²).
 
     Args:
         problem: the rows.
         strength: the strength of the attack; 0 means training without attack.
-        time: the training time in units of 1/(the largest eigenvalue of x x'); each step takes a tenth of this unit.
+        time: the training time in units of 1/(the largest eigenvalue of x x'). Each step takes a tenth of this unit.
     """
     rate = problem.unit / STEPS_A_UNIT
 

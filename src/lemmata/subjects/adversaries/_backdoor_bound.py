@@ -1,4 +1,4 @@
-"""The effect of a poisoned set on a kernel: the conflict, the projection, their sum as a bound, and triggers."""
+"""The effect of a poisoned set on kernel regression: the conflict loss, the projection loss, and optimised triggers."""
 
 from functools import partial
 from typing import Any
@@ -21,11 +21,11 @@ from ._triggers import Poisoned, Trigger, check_class, check_images, check_label
 def conflict_loss(
     gram: Float[Array, "n columns"], y: Float[Array, "rows C"], ridge: float | Float[Array, ""]
 ) -> Float[Array, ""]:
-    """How much clean and triggered labels contradict each other for a kernel: mean over rows i of |(K alpha - y)_i|².
+    """Return the mean over rows i of |(K alpha - y)_i|², which measures how much labels of similar points differ.
 
-    Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
-    |u_j' y|² / n over eigenpairs (a_j, u_j) of K. The loss falls like ridge² if K is invertible. If equal points have
-    different labels, the loss does not fall below the variance of these labels.
+    Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha. The loss is sum_j (ridge / (ridge + a_j))²
+    |u_j' y|² / n over the eigenpairs (a_j, u_j) of K. If K is invertible, the loss falls like ridge² as ridge -> 0. If
+    k of the n points are equal, the loss is at least k/n times the variance of their labels.
 
     Args:
         gram: the Gram matrix K of the whole set, clean and triggered.
@@ -33,7 +33,7 @@ def conflict_loss(
         ridge: the ridge on the diagonal, above 0.
 
     Raises:
-        ShapeError: if K is not square and symmetric, or y has another number of rows.
+        ShapeError: if K is not square and symmetric, or y is not a matrix with one row for each point.
         DataError: for entries that are not finite.
 
     Example:
@@ -56,11 +56,11 @@ def projection_loss(
     *,
     floor: float = RIDGE,
 ) -> Float[Array, ""]:
-    """The part of the fit to a poisoned set that support points cannot represent: mean over rows i of |(R alpha)_i|².
+    """Return the mean over rows i of |(R alpha)_i|², the part of the fit that the support points cannot represent.
 
-    Here alpha = (K + ridge I)^-1 y, and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S' is the Schur complement for m
-    support points S. As floor -> 0, R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s,
-    .), s in S, at the rows.
+    In this formula, alpha = (K + ridge I)^-1 y. The matrix R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S' is the Schur
+    complement for m support points S. Consider the fit minus the orthogonal projection of the fit onto the span of k(s,
+    .), s in S. As floor -> 0, R alpha holds the values of this difference at the rows.
 
     Args:
         gram: the Gram matrix K of the poisoned set.
@@ -68,7 +68,7 @@ def projection_loss(
         own: the Gram matrix K_SS of the support points.
         y: labels, one row for each point.
         ridge: the ridge of the fit to the poisoned set.
-        floor: the number added to the diagonal of K_SS, as a share of the mean of this diagonal.
+        floor: the number added to the diagonal of K_SS, as a fraction of the mean of this diagonal.
 
     Raises:
         ShapeError: if the matrices do not fit each other.
@@ -110,7 +110,7 @@ class OptimisedTrigger(eqx.Module):
 
     Args:
         trigger: the trigger with the pattern after the last step.
-        losses: the values of weight * conflict + projection before each step, and after the last.
+        losses: the values of weight * conflict + projection before each step, and after the last step.
     """
 
     trigger: Trigger
@@ -129,21 +129,21 @@ def optimise_trigger(
     steps: int = 100,
     rate: float = 0.01,
 ) -> OptimisedTrigger:
-    """Optimise the pattern of a trigger to make weight * conflict + projection small; mask and opacity stay fixed.
+    """Optimise the pattern of a trigger to make weight * conflict + projection small. Mask and opacity stay fixed.
 
-    The losses are `conflict_loss` and `projection_loss` of one set. In this set, the rows that `clean.triggered` marks
-    have the trigger and the label of the target. The support points are fixed. The optimiser is Adam. After each step,
-    the pattern p is clipped to [0, 1]. Let m be the mask. If m p is longer than at the start, p is scaled down until m
-    p has its length at the start.
+    Conflict and projection are `conflict_loss` and `projection_loss` of a poisoned set. In this set, the rows that
+    `clean.triggered` marks have the trigger and the label of the target. The support points are fixed. The optimiser is
+    Adam. After each step, the pattern p is clipped to [0, 1]. Let m be the mask. If the norm |m p| exceeds its initial
+    value, p is scaled down until |m p| equals the initial value.
 
     Args:
         kernel: the kernel, differentiable in its inputs.
-        clean: the points in [0, 1] and labels without the trigger, and which rows are to carry the trigger.
-        points: support points in [0, 1], for example of the clean set.
+        clean: the points in [0, 1] and labels without the trigger, and the mark of each row that gets the trigger.
+        points: support points in [0, 1], for example points of the clean set.
         trigger: the trigger to start from.
         target: the class that the trigger should cause.
         weight: the weight of the conflict. At a small ridge, the conflict is about ridge² times as large as the
-            projection. So the conflict only has an effect with a weight of about 1/ridge².
+            projection. Therefore the conflict only has an effect if the weight is about 1/ridge².
         ridge: the ridge of both losses, as a share of the mean of the diagonal of K.
         steps: the number of Adam steps.
         rate: the learning rate of Adam.
@@ -151,7 +151,7 @@ def optimise_trigger(
     Raises:
         ShapeError: if labels, trigger or support points do not fit the points.
         DataError: for points that are not finite or outside [0, 1], or labels that are not finite.
-        SettingError: for a target that is not a class, or a ridge that is not positive.
+        SettingError: for a target that is not a class, a ridge that is not positive, or no steps.
         PrecisionError: if float64 is off.
     """
     require_float64("optimising a trigger")
@@ -176,7 +176,7 @@ class BackdoorLoss(eqx.Module):
 
     Args:
         kernel: the kernel of the regression.
-        clean: points and labels without the trigger, and which rows carry the trigger.
+        clean: points and labels without the trigger, and the mark of each row that gets the trigger.
         points: support points.
         target: the class that the trigger should cause.
         weight: the weight of the conflict.
@@ -196,7 +196,7 @@ class BackdoorLoss(eqx.Module):
         return self.weight * conflict + projection
 
     def parts(self, trigger: Trigger) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Conflict and projection."""
+        """Return the conflict loss and the projection loss of a trigger."""
         x, y = self.set_with(trigger)
         gram = self.kernel.cross(x, x)
         level = self.ridge * jnp.trace(gram) / len(gram)

@@ -1,4 +1,4 @@
-"""Train all cells of a space adversarially in one program, and score the cells before training."""
+"""Train all cells (small architectures) of a space adversarially in one program, and score them before training."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,12 +24,12 @@ SCORED = ("clean", "robust", "clean_mixed", "robust_mixed")
 
 
 class Wiring(eqx.Module):
-    """Cells as numbers, one row per cell, so that one program runs all of them.
+    """The numbers that describe cells, one row per cell. With these numbers, one program runs all cells.
 
     Args:
         depth, width: the depth and the width of each cell.
         activation: the index of each cell's activation in `ACTIVATIONS`.
-        skip: 1 for a cell with skips, otherwise 0.
+        skip: 1 for a cell with skip connections, otherwise 0.
     """
 
     depth: Int[Array, "..."]
@@ -43,10 +43,10 @@ class CellTable(eqx.Module):
 
     Args:
         clean_accuracy, robust_accuracy: after training, the accuracies on held-out rows without and under attack.
-        energy: the value sqrt(y' K^-1 y / n) before training for each kernel K in `SCORED`. It is infinite if K is
-            singular, for example because every unit is dead at some rows.
+        energy: the value sqrt(y' K^-1 y / n) before training for each kernel K in `SCORED`. The energy is infinite if K
+            is singular, for example because every unit is zero at some rows.
         smallest: the smallest eigenvalue of each of these kernels.
-        parameters: how many parameters a cell trains.
+        parameters: the number of trained parameters of each cell.
     """
 
     clean_accuracy: Float[Array, " cells"]
@@ -82,7 +82,7 @@ def wiring(cells: Sequence[Any]) -> Wiring:
 
 
 def cell_parameters(key: Key[Array, ""], inputs: int, outputs: int, deepest: int, widest: int) -> dict[str, Array]:
-    """Draw standard normal weights for the largest cell. Smaller cells use a part of them.
+    """Draw standard normal weights for the largest cell. Smaller cells use a part of these weights.
 
     Args:
         key: the random key.
@@ -100,7 +100,7 @@ def cell_parameters(key: Key[Array, ""], inputs: int, outputs: int, deepest: int
 
 
 def cell_outputs(cell: Wiring, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n outputs"]:
-    """Outputs of one cell. They equal the outputs of `Cell.network` with the same weights.
+    """Return the outputs of one cell, which equal the outputs of `Cell.network` with the same weights.
 
     Args:
         cell: the numbers of the cell.
@@ -134,30 +134,31 @@ def run_cells(
     attack_steps: int = 5,
     scored: int = 64,
 ) -> CellTable:
-    """Score each cell before training, train it on clean and attacked rows, and attack it.
+    """Score each cell before training, train the cell on clean and attacked rows, and attack the trained cell.
 
-    Training takes `steps` full-batch steps of Adam. The loss is (1 - beta) times the cross entropy plus beta times the
-    cross entropy at rows that `projected_gradient` (signed) has moved in the same step. Accuracies are on held-out
-    rows, attacked in ten steps. Scores are computed from `mixed_kernels` of the first `scored` rows. These scores use
-    the first output of the network at initialisation, and attacks that follow the gradient of this network's loss.
-    Labels are centred indicators. All cells share one draw of weights, of which smaller cells use a part.
+    Training takes `steps` full-batch steps of Adam. The loss is (1 - beta) times the cross entropy at clean rows plus
+    beta times the cross entropy at attacked rows. `projected_gradient` with the norm "linf" attacks the rows in each
+    step. Accuracies are on held-out rows, without attack and after an attack of ten steps. Scores are computed from
+    `mixed_kernels` of the first `scored` rows. The kernels of these scores are tangent kernels of the first output at
+    initialisation. The attacks ascend the loss of the network at initialisation. The labels of the scores are centred
+    class indicators. All cells share one draw of weights. Smaller cells use a part of this draw.
 
     Args:
         cells: the cells of the space.
         x: training rows.
         labels: the classes 0, 1, ... of the training rows; each class must occur.
-        x_new: held-out rows, with the same number of columns.
+        x_new: held-out rows, with as many columns as x.
         labels_new: the classes of the held-out rows, each of which must occur in training.
         key: the random key of the weights.
         radius: the radius of the attacks, in every coordinate.
-        beta: the share of attacked rows in the loss.
+        beta: the weight of attacked rows in the loss, from 0 to 1.
         steps: the number of Adam steps.
         rate: the learning rate of Adam.
         attack_steps: the number of steps of an attack during training.
         scored: the number of rows for which kernels are computed.
 
     Raises:
-        SettingError: without cells, for a share outside [0, 1], a negative radius, or invalid counts.
+        SettingError: without cells, for a beta outside [0, 1], a negative radius, or invalid counts.
         ShapeError: if there is not one label for each row, or the held-out rows have another number of columns.
         DataError: for numbers that are not finite, for labels of a single class, for classes that are not numbered 0,
             1, ..., and for held-out classes that no training row has.
@@ -181,7 +182,7 @@ def run_cells(
 
 
 def _classes(x: Array, labels: Array, x_new: Array, labels_new: Array) -> int:
-    """Count the classes; raise an error if rows and classes do not fit each other."""
+    """Return the number of classes, and raise an error if rows and classes do not fit each other."""
     for name, rows, told in (("training", x, labels), ("held-out", x_new, labels_new)):
         check_numbers(f"{name} rows", rows)
         if jnp.ndim(rows) != 2 or rows.shape[1] != x.shape[1]:

@@ -1,4 +1,4 @@
-"""Cells of a small space of architectures, and their networks, built from lemmata's layers."""
+"""The cells of a small space of architectures, and the networks of these cells, built from lemmata's layers."""
 
 import dataclasses
 import itertools
@@ -22,16 +22,17 @@ class CellError(SettingError):
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """A fully connected network: `depth` hidden layers of one width, with skips around all but the first, or without.
+    """A fully connected network with `depth` hidden layers of one width, with or without skip connections.
 
     The network computes u_1 = D x, then u_{l+1} = [skip] u_l + D a(u_l) for each further layer, and returns D
-    a(u_depth). Here [skip] is 1 with skips and 0 without, and a is the activation. Each D is its own dense layer, with
-    weights of standard deviation sqrt(2) in the NTK parameterisation, and of standard deviation 1 in the readout.
+    a(u_depth). In this formula, [skip] is 1 with skip connections and 0 without, and a is the activation. Each D is a
+    separate dense layer in the NTK parameterisation. The standard deviation of the weights is sqrt(2) in hidden layers
+    and 1 in the readout.
 
     Args:
         depth: the number of hidden layers, from 1 to 8.
         activation: one of `ACTIVATIONS`.
-        skip: whether hidden layers add their output to their input.
+        skip: whether every hidden layer after the first adds its output to its input.
         width: the width of the hidden layers, from 1 to 1024.
 
     Raises:
@@ -62,7 +63,7 @@ class Cell:
             raise CellError("skip of a cell", found="True with depth 1", rule=rule, remedy="use depth=2, or skip=False")
 
     def network(self, outputs: int = 1) -> Serial:
-        """The cell as a layer of `lemmata.architectures`, with its finite network and its kernels at infinite width."""
+        """Return the cell as a layer of `lemmata.architectures`, with a finite network and infinite-width kernels."""
         activation = ACTIVATIONS[self.activation]
         layers: list[AbstractLayer] = [Dense(self.width, WEIGHT_STD)]
         for _ in range(self.depth - 1):
@@ -81,16 +82,16 @@ def cell_grid(
     skips: tuple[bool, ...] = (False, True),
     widths: tuple[int, ...] = (12, 32),
 ) -> tuple[Cell, ...]:
-    """All cells of a grid; 60 without arguments.
+    """Return all cells of a grid. Without arguments, the grid has 60 cells.
 
     Args:
         depths: numbers of hidden layers.
         activations: names in `ACTIVATIONS`.
-        skips: True for cells with skips, False for cells without.
+        skips: True for cells with skip connections, False for cells without.
         widths: widths of the hidden layers.
 
     Raises:
-        CellError: for the same reasons as `Cell`, for the first invalid cell.
+        CellError: if a cell of the grid is invalid, as in `Cell`; the message names the first invalid cell.
 
     Example:
         >>> from lemmata.subjects.adversaries import cell_grid

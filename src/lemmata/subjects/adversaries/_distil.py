@@ -17,7 +17,7 @@ from lemmata.kernels import AbstractKernel
 from ._triggers import check_images, check_labels
 
 RIDGE = 1e-6
-"""The ridge of regressions on support points, as a share of the mean diagonal entry of these points' Gram matrix."""
+"""The ridge of regressions on support points, as a fraction of the mean diagonal entry of these points' Gram matrix."""
 
 
 class Distilled(eqx.Module):
@@ -27,8 +27,8 @@ class Distilled(eqx.Module):
         kernel: the kernel k of the regression.
         points: the m support points S.
         labels: the labels y_S, which are not changed.
-        ridge: the ridge, as a share of the mean of the diagonal of K_SS.
-        losses: before each step, the mean squared error on the batch of the step; empty if there was no optimisation.
+        ridge: the ridge, as a fraction of the mean of the diagonal of the Gram matrix K_SS of the points.
+        losses: the mean over the batch of |f_S(x_i) - y_i|² before each step; empty if there was no optimisation.
     """
 
     kernel: AbstractKernel
@@ -76,11 +76,11 @@ def distil(
     batch: int | None = None,
     key: Key[Array, ""] | None = None,
 ) -> Distilled:
-    """Find kernel inducing points: Adam moves support points so that regression on them fits a training set.
+    """Find kernel inducing points: Adam moves support points so that kernel regression on these points fits a set.
 
-    The points S minimise the mean over rows of |f_S(x_i) - y_i|², with f_S as in `Distilled`. After each step of Adam,
-    the points are clipped to [0, 1]; their labels do not change. The kernel is differentiated with respect to both
-    arguments, also on the diagonal of K_SS.
+    Adam reduces the mean over rows of |f_S(x_i) - y_i|², with f_S as in `Distilled`. After each step of Adam,
+    the points S are clipped to [0, 1]. Their labels do not change. The kernel is differentiated with respect to both
+    arguments, also on the diagonal of the Gram matrix K_SS of the support points.
 
     Args:
         kernel: a kernel that is differentiable in its inputs, such as `TangentKernel(network)`.
@@ -91,8 +91,9 @@ def distil(
         steps: the number of Adam steps.
         rate: the learning rate of Adam.
         ridge: the ridge, as a share of the mean of the diagonal of K_SS.
-        batch: the number of rows that each step uses, drawn again for each step; all rows by default.
-        key: the random key of the batches, needed if `batch` is given.
+        batch: the number of rows in the batch of a step. A new batch is drawn for each step. By default, the batch is
+            all rows.
+        key: the random key of the batches; required if `batch` is given.
 
     Raises:
         ShapeError: if labels do not fit their points, the numbers of classes differ, or the support points have another

@@ -1,4 +1,4 @@
-"""Kernels of training on clean and attacked rows together, and what they predict about an untrained architecture."""
+"""Kernels of training on clean and attacked rows together, and a score of an untrained architecture from a kernel."""
 
 from collections.abc import Callable
 
@@ -18,8 +18,8 @@ class MixedKernels(eqx.Module):
     Args:
         clean: the matrix k(x_i, x_j) of the rows.
         robust: the matrix k(A x_i, A x_j) of the attacked rows, with the attack A.
-        clean_mixed: the matrix of the features (1 - beta) phi(x) + beta phi(A x), which training on both losses uses.
-        robust_mixed: the matrix of the same features at the attacked rows, (1 - beta) phi(A x) + beta phi(A A x).
+        clean_mixed: the matrix of the features (1 - beta) phi(x) + beta phi(A x), with the feature map phi of k.
+        robust_mixed: the matrix of the features (1 - beta) phi(A x) + beta phi(A A x).
     """
 
     clean: Float[Array, "n n"]
@@ -35,29 +35,29 @@ def mixed_kernels(
     twice: Float[Array, "..."],
     beta: float | Float[Array, ""],
 ) -> MixedKernels:
-    """The kernels of rows, of attacked rows, and of a mixture of both, from one kernel k and an attack A.
+    """Compute the kernels of rows, of attacked rows, and of mixtures of both, from one kernel k and an attack A.
 
     Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) moves a linearised network along the gradients of both
-    losses. With K = k(x, x), K' = k(Ax, Ax), C = k(x, Ax) and, one attack further, K'' = k(AAx, AAx), C' = k(Ax, AAx),
+    losses. With K = k(x, x), K' = k(Ax, Ax), C = k(x, Ax), K'' = k(AAx, AAx), C' = k(Ax, AAx), the mixed kernels are
 
         clean_mixed  = (1 - beta)² K  + beta (1 - beta) (C  + C^T)  + beta² K',
         robust_mixed = (1 - beta)² K' + beta (1 - beta) (C' + C'^T) + beta² K''.
 
-    Each of the two is the Gram matrix of the features (1 - beta) phi(x) + beta phi(Ax), at the rows or at the attacked
-    rows. Therefore it is positive semidefinite. It is also the tangent kernel of (1 - beta) f(x) + beta f(Ax). With
-    beta = 0, the two are K and K'; with beta = 1, they are K' and K''. `twice` is A applied to attacked rows, not an
-    attack of twice the radius.
+    Let phi be the feature map of k. Each mixed kernel is the Gram matrix of the features (1 - beta) phi(x) + beta
+    phi(Ax), at the rows or at the attacked rows. Therefore both kernels are positive semidefinite. If k is the tangent
+    kernel of f, both are tangent kernels of (1 - beta) f(x) + beta f(Ax). With beta = 0, the mixed kernels are K and
+    K'. With beta = 1, they are K' and K''. `twice` is A applied to attacked rows, not an attack of twice the radius.
 
     Args:
         kernel: a kernel, or a function that gives the Gram matrix of rows (`EmpiricalKernel(f, params).gram`).
         x: the rows x.
         attacked: the attacked rows A x.
         twice: the rows A A x, attacked twice.
-        beta: the share of attacked rows in the loss, from 0 to 1.
+        beta: the weight of attacked rows in the loss, from 0 to 1.
 
     Raises:
         ShapeError: if the attacked rows and the rows have different shapes.
-        SettingError: for a share outside [0, 1].
+        SettingError: for a beta outside [0, 1].
         DataError: for numbers that are not finite.
 
     Example:
@@ -93,19 +93,19 @@ def mixed_kernels(
 
 
 def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Float[Array, ""]:
-    """sqrt(y' K^-1 y / n), summed over outputs: the norm of the smallest interpolant of the labels, divided by sqrt(n).
+    """Return sqrt(y' K^-1 y / n), the RKHS norm of the minimum-norm interpolant of the labels, divided by sqrt(n).
 
-    Bounds on the error of a wide network after training grow with this energy, so a small energy favours an
-    architecture.
+    With several outputs, y' K^-1 y is summed over outputs. Bounds on the error of a wide network after training grow
+    with this energy. Therefore a small energy favours an architecture.
 
     Args:
         K: a positive definite Gram matrix.
-        y: labels, or one column per output.
+        y: the n labels, or a matrix with n rows and one column per output.
 
     Raises:
         ShapeError: if the number of labels differs from the size of the matrix.
-        NotPositiveDefiniteError: if the smallest eigenvalue is at most n eps times the largest; if JAX traces the
-            function, the energy is infinite instead.
+        NotPositiveDefiniteError: if the smallest eigenvalue is at most n eps times the largest eigenvalue. If JAX
+            traces the function, the energy is infinite instead.
         PrecisionError: if float64 is off.
 
     Example:

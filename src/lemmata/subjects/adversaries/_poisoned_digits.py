@@ -43,13 +43,13 @@ def regression(points: Array, labels: Array, x: Array) -> Array:
 
 
 class PoisonedDigits(eqx.Module):
-    """Digits to distil, digits for tests, the first digit of each class as initial support, and a target class.
+    """Digits to distil, test digits, the first digit of each class as an initial support point, and a target class.
 
     Args:
         x, y: pixels, and indicators of the classes minus 1/10.
         test_x, test_digits: the test images and their digits.
-        start: row numbers of x, one for each class.
-        triggered: which rows of x are poisoned.
+        start: the row numbers in x of the initial support points, one for each class.
+        triggered: the mark of each row of x that is poisoned.
         pattern: random pixels, uniform between 0 and 1/2, for triggers over the whole image.
         share: the share of the rows that are poisoned.
         target: the class that the trigger should cause.
@@ -66,11 +66,11 @@ class PoisonedDigits(eqx.Module):
     target: int = eqx.field(default=0, static=True)
 
     def poisoned(self, trigger: Trigger) -> Poisoned:
-        """The digits, with the trigger in the poisoned ones."""
+        """Return the digits, in which the poisoned digits have the trigger and the label of the target class."""
         return poison_rows(self.x, self.y, trigger, self.target, self.triggered)
 
     def distilled(self, trigger: Trigger | None = None) -> Distilled:
-        """One support image per class, distilled from the digits, which are poisoned if a trigger is given."""
+        """Distil the digits into one support image per class. If a trigger is given, the digits are poisoned first."""
         x, y = self.x, self.y
         if trigger is not None:
             found = self.poisoned(trigger)
@@ -90,7 +90,7 @@ class DigitsToPoison(Population[PoisonedDigits]):
     """Random splits of scikit-learn's handwritten digits.
 
     Args:
-        shares: the range of the share of poisoned digits, in percent, that extra settings may use.
+        shares: the range of the percentage of poisoned digits in settings other than the default.
     """
 
     shares: tuple[int, int] = eqx.field(default=(8, 15), static=True)

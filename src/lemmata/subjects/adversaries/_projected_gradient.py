@@ -1,4 +1,4 @@
-"""Projected gradient ascent on any function of the inputs, as an adversary applies it to the rows of a batch."""
+"""Projected gradient ascent on any function of the inputs: the attack of an adversary on the rows of a batch."""
 
 import math
 from collections.abc import Callable
@@ -25,23 +25,23 @@ def projected_gradient(
     box: tuple[float, float] = (-math.inf, math.inf),
     published: bool = False,
 ) -> Float[Array, "..."]:
-    """Inputs within a radius of x that raise the loss of each row, by projected gradient ascent.
+    """Find inputs within a radius of x that raise the loss of each row, by projected gradient ascent.
 
     Let P be the projection onto the ball of that radius around each row of x, followed by the projection onto the box.
-    Then
+    The attack repeats
 
         z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
 
     from z = x, or from a random point of the ball if a key is given as `start`. A row outside of the box is first moved
-    to the nearest point of the box, which becomes the centre of its ball. So all visited points are in the box and in
-    the ball. Of all visited points, including x in the box, each row keeps the point of the largest loss. So the loss
-    after an attack is never smaller than the loss of x in the box. The loss reached is a lower bound on the loss that
-    the worst adversary reaches.
+    to the nearest point of the box, which becomes the centre of the ball. Therefore all visited points are in the box
+    and in the ball. Of all visited points, including this centre, each row keeps the point of the largest loss.
+    Therefore the loss after an attack is never smaller than the loss at the centre. The loss after an attack is a lower
+    bound on the loss that the worst adversary reaches.
 
     `published=True` repeats the public code of Adv-NTK: every step takes the gradient at the *starting* point, and the
-    ball is around the *random start*. Since all steps have the same direction, they are one step of at most the radius,
-    which may end at up to twice the radius from x. The last point is kept, whatever its loss. Use it only for
-    comparison.
+    ball is around the *random start*. All steps have the same direction. Together they are one step of at most the
+    radius, which may end at up to twice the radius from x. The last point is kept, whatever its loss. Use this option
+    only for comparison.
 
     JAX can trace the function. Only gradients with respect to the inputs are computed.
 
@@ -52,7 +52,7 @@ def projected_gradient(
         radius: the radius of the ball, at least 0.
         steps: the number of steps.
         norm: "linf" or "l2".
-        step: the length of a step; by default 2.5 radius / steps, so that the ball can be crossed.
+        step: the length of a step. By default, the length is 2.5 radius / steps, so that the steps can cross the ball.
         start: a key for a random start in the ball. Without a key, the start is x.
         box: the smallest and largest value of a coordinate. Without a box, every value is allowed.
         published: whether to repeat the attack of the public code.

@@ -1,4 +1,4 @@
-"""Rank correlation of a score with a result, and the difference for two scores, with bootstrap intervals."""
+"""Rank correlation of a score with a result, and the difference of two such correlations, with bootstrap intervals."""
 
 import dataclasses
 
@@ -36,18 +36,18 @@ def rank_correlation(
     seed: int = 0,
 ) -> RankCorrelation:
     """Compute Spearman's rank correlation of a score with a result. With a baseline, subtract the correlation of the
-    baseline.
+    baseline with the result.
 
     Ties get their mean rank. The interval is the percentile bootstrap over items (architectures). Both scores use the
-    same resampled items, so a difference is paired. Items are assumed to be independent draws from their space. Items
-    of a grid are not independent, and then the intervals describe the grid's own spread.
+    same resampled items, so a difference is paired. Items are assumed to be independent draws from a space. Items of a
+    grid are not independent. For a grid, the intervals describe only the variation among the items of the grid.
 
     Args:
         score: the score of each item.
         result: the result of each item.
-        baseline: another score; None for the correlation itself.
+        baseline: another score of each item. If None, the function returns the correlation of `score` alone.
         resamples: the number of bootstrap resamples.
-        level: the level of the interval.
+        level: the confidence level of the interval.
         seed: the seed of the resamples.
 
     Raises:
@@ -89,6 +89,6 @@ def _statistic(table: np.ndarray) -> float:
     ranks = ranks - ranks.mean(axis=1, keepdims=True)
     sizes = np.sqrt((ranks**2).sum(axis=1))
     if not sizes.all():
-        return float("nan")  # a resample of equal items gives no information
+        return float("nan")  # a resample in which all values of a row are equal has no rank correlation
     along = ranks @ ranks[1] / sizes / sizes[1]
     return float(along[0] - (along[2] if len(along) > 2 else 0.0))

@@ -1,4 +1,4 @@
-"""Kernel flows under attack: learn a stopping time for every row, or one for all, on attacked validation rows."""
+"""Kernel flows under attack: learn a stopping time for each training row on attacked validation rows."""
 
 from functools import partial
 
@@ -15,18 +15,18 @@ from lemmata.solvers import row_time_coefficients
 
 from ._projected_gradient import projected_gradient
 
-_GRID = 25  # common times, log-spaced between the two below
-_FIRST, _LAST = 1e-3, 1e3  # from 1e-3 over the trace, when nothing has been learned, to 1e3 over the mean eigenvalue
-_LONGEST = 1e6  # a learned time in units of 1 / mean eigenvalue, beyond which nothing changes
+_GRID = 25  # number of common times, log-spaced between the two limits below
+_FIRST, _LAST = 1e-3, 1e3  # from 1e-3 / trace, when nothing has been learned, to 1e3 / mean eigenvalue
+_LONGEST = 1e6  # upper limit of a learned time, in units of 1 / mean eigenvalue
 
 
 class RowTimes(eqx.Module):
     """A kernel flow with a stopping time for each row.
 
     Args:
-        times: the time of each row.
-        coefficients: the coefficients in f(x) = K(x, X) coefficients.
-        common_time: the single time that was best on attacked validation rows, at which the search began.
+        times: the stopping time of each row.
+        coefficients: the coefficients c in f(x) = K(x, X) c, with the training rows X.
+        common_time: the start of the search: the time with the smallest loss among times that all rows share.
         grid: the common times that were tried.
         grid_losses: the losses of these times on attacked validation rows.
         losses: the losses along the search, beginning with the loss of the common time. The `times` belong to the
@@ -55,22 +55,22 @@ def learn_row_times(
     norm: str = "linf",
     box: tuple[float, float] = (-np.inf, np.inf),
 ) -> RowTimes:
-    """Learn the times of rows in the closed form of adversarial training, on attacked validation rows (Adv-NTK).
+    """Learn a stopping time for each training row, on attacked validation rows (the method Adv-NTK).
 
     On squared loss, the flow of a wide network with attacked rows is a flow without attack in which each row i has a
-    weight. So the flow ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
+    weight. This flow ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
     (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not compute the times from an attack, but learns the times
-    directly. Each step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes
-    the gradient of
+    directly. Each step first attacks the validation rows at the current f (`projected_gradient` on the squared loss).
+    Then the step computes the gradient of
 
         mean over validation rows of |f(attacked x) - y|² / 2
 
-    with respect to the logarithms of the times, with fixed attacked rows, and makes a step of root mean square length
-    `learning_rate` against the gradient. This function differs from the public code in several ways. It begins at the
-    best common time out of 25. (In the public code, the times begin at 0, where the gradient of |time| is a
-    convention.) It works with logarithms, so the scale of the kernel does not matter. It takes all validation rows at
-    once. It attacks with a correct projection. It keeps the times of the smallest loss. So, on the validation rows, the
-    result is never worse than early stopping. With `steps=0`, it is early stopping.
+    with respect to the logarithms of the times, with fixed attacked rows. The logarithms change by `learning_rate` in
+    root mean square, against the gradient. This function differs from the public code in several ways. The search
+    begins at the best common time out of 25. (In the public code, the times begin at 0, where the gradient of |time| is
+    a convention.) The search uses logarithms, so the scale of the kernel does not matter. Each step uses all validation
+    rows. The projection of the attack is correct. The function keeps the times of the smallest loss. Therefore, on the
+    validation rows, the result is never worse than early stopping. With `steps=0`, the result is early stopping.
 
     Args:
         kernel: a kernel, for example the tangent kernel of a network.

@@ -1,7 +1,7 @@
-"""Labels that one large input predicts most of the time, among many small inputs that predict little.
+"""Rows in which one large input usually has the sign of the label, and each of many small inputs predicts little.
 
-The example is from Tsipras, Santurkar, Engstrom, Turner and Madry (2019). Here, the large input is larger than the
-attack.
+The example is from Tsipras, Santurkar, Engstrom, Turner and Madry (2019). In this module, the large input is larger
+than the radius of the attack.
 """
 
 import equinox as eqx
@@ -15,7 +15,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 def spurious_rows(
     key: Key[Array, ""], n: int, d: int, right: float, large: float, mean: float
 ) -> tuple[Float[Array, "n columns"], Float[Array, " n"]]:
-    """Draw labels y = +-1 and rows: one input +-large, of y's sign with probability `right`, and d inputs N(mean y, 1).
+    """Draw labels y = +-1 and rows with one input +-large and d inputs with the distribution N(mean y, 1).
 
     Args:
         key: the random key.
@@ -53,12 +53,12 @@ class AttackedRows(eqx.Module):
         return 1 / jnp.linalg.norm(self.x, 2) ** 2
 
     def linear_margins(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
-        """The least y w'(x + shift) over the shifts of held-out rows, which is exactly y w'x - radius |w|_1."""
+        """Return the smallest y w'(x + shift) over allowed shifts of each held-out row: y w'x - radius |w|_1."""
         return self.y_new * (self.x_new @ weights) - self.radius * jnp.abs(weights).sum()
 
 
 class SpuriousRows(Population[AttackedRows]):
-    """Rows in which only one of d + 1 inputs is robust.
+    """Rows of d + 1 inputs, of which only the large input is robust.
 
     Args:
         n, d: the numbers of training rows and of small inputs.

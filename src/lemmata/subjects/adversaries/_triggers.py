@@ -1,4 +1,4 @@
-"""Triggers: apply the same change to images, poison a labelled set with it, and measure how often it works."""
+"""Triggers: change images in one way, poison a labelled set with this change, and measure the success of the attack."""
 
 from typing import Any
 
@@ -83,8 +83,8 @@ def square_trigger(
     Args:
         shape: height and width of the images, a pair of whole numbers.
         side: the side of the square in pixels, a whole number.
-        corner: the row and the column of its first pixel, a pair of whole numbers. By default, the square covers the
-            lower right corner of the image.
+        corner: the row and the column of the square's upper left pixel, a pair of whole numbers. By default, the square
+            covers the lower right corner of the image.
         value: the value of the pattern; 1 is white.
         opacity: the opacity of the trigger.
 
@@ -122,7 +122,7 @@ class Poisoned(eqx.Module):
 
     Args:
         x, y: all points and labels, one row for each point.
-        triggered: which rows were changed.
+        triggered: the mark of each row that was changed.
     """
 
     x: Float[Array, "n *point"]
@@ -142,11 +142,11 @@ def poison(
 
     Args:
         x: points.
-        y: labels, one row for each point and one column for each class; the target is the class whose column is
-            largest.
+        y: labels, one row for each point and one column for each class. Changed points get the row of y with the
+            largest entry in the column of the target.
         trigger: a trigger in the shape of a point.
-        target: the class that triggered points are given.
-        fraction: the share of the points, in (0, 1); at least one point is changed.
+        target: the class that changed points are given.
+        fraction: the share of the points that are changed, in (0, 1); at least one point is changed.
         key: the random key of the choice.
 
     Raises:
@@ -167,15 +167,15 @@ def poison_rows(
     target: int,
     triggered: Bool[Array, " n"],
 ) -> Poisoned:
-    """Give the named rows the trigger and the row of labels of the target class.
+    """Give the marked rows the trigger and the row of labels of the target class.
 
     Args:
         x: points.
-        y: labels, one row for each point and one column for each class; the target is the class whose column is
-            largest.
+        y: labels, one row for each point and one column for each class. Changed points get the row of y with the
+            largest entry in the column of the target.
         trigger: a trigger in the shape of a point.
-        target: the class that triggered points are given.
-        triggered: which points get the trigger.
+        target: the class that changed points are given.
+        triggered: the mark of each point that gets the trigger.
 
     Raises:
         ShapeError: if labels and points differ in number, or the trigger does not fit the points.
@@ -189,10 +189,10 @@ def poison_rows(
 
 
 def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], target: int) -> Float[Array, ""]:
-    """The share of triggered points of other classes that are classified as the target.
+    """Return the share of triggered points of other classes that are classified as the target.
 
-    Points whose class is the target are left out, since predicting it for them is not a success. If no other points
-    are left, an error is raised; under a trace, the result is NaN.
+    The function ignores points of the target class, because for such a point the prediction of this class is correct.
+    If no other points are left, the function raises an error. If JAX traces the function, the result is NaN instead.
 
     Args:
         outputs: the outputs at triggered points.
@@ -220,14 +220,14 @@ def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], targ
 
 
 def check_classes(name: str, classes: Any, rows: int) -> None:
-    """Refuse anything except class numbers from 0 on for this number of rows.
+    """Raise an error unless the classes are whole numbers, at least 0, one for each row.
 
     For a traced array, only shape and type are checked.
 
     Args:
-        name: the name of the numbers, for the message.
+        name: the name of the numbers, for the error message.
         classes: the class numbers.
-        rows: how many numbers there must be.
+        rows: the required number of class numbers.
 
     Raises:
         ShapeError: for a wrong shape.
@@ -245,7 +245,7 @@ def check_classes(name: str, classes: Any, rows: int) -> None:
 
 
 def check_class(target: int, classes: int) -> None:
-    """Refuse a target that is not a class.
+    """Raise an error if the target is not a class.
 
     Args:
         target: the number of a class.
@@ -256,7 +256,7 @@ def check_class(target: int, classes: int) -> None:
 
 
 def check_labels(x: Array, y: Array, name: str) -> None:
-    """Refuse labels unless they have one row for each point and one column for each of at least two classes.
+    """Raise an error unless the labels have one row for each point and one column for each of at least two classes.
 
     Args:
         x: points.
@@ -269,7 +269,7 @@ def check_labels(x: Array, y: Array, name: str) -> None:
 
 
 def check_images(name: str, points: Array) -> None:
-    """Refuse points that are not finite numbers from 0 to 1; for a traced array, only the shape is checked.
+    """Raise an error if points are not finite numbers from 0 to 1. For a traced array, only the shape is checked.
 
     Args:
         name: the name of the points, for the message.

@@ -1,4 +1,4 @@
-"""Attention heads as kernels of pairs of tokens, with query and key weights, and tokens for evaluation."""
+"""Attention heads as functions of pairs of tokens, with query weights, key weights and tokens for evaluation."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from lemmata.engine.problems.sampled import draws
 
 
 class AttentionKernel(eqx.Module):
-    """The function kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of a head of width d on tokens of R^p, and some tokens.
+    """The function kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of a head of width d on tokens in R^p, and T tokens.
 
     Args:
         query: the weights W_q.
@@ -29,7 +29,7 @@ class AttentionKernel(eqx.Module):
 
     @property
     def symmetric(self) -> Float[Array, "p p"]:
-        """The symmetric part M_s = (M + M') / 2."""
+        """The symmetric part M_s = (M + M') / 2 of the matrix M in `exponent`."""
         return (self.exponent + self.exponent.T) / 2
 
     @property
@@ -45,7 +45,9 @@ def _weights(query: Float[Array, "d p"], key: Float[Array, "d p"]) -> tuple[Arra
 
 
 def inertia(matrix: Float[Array, "p p"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Count the positive and the negative eigenvalues of a symmetric matrix, if above 1e-10 of the largest in size.
+    """Count the positive and the negative eigenvalues of a symmetric matrix.
+
+    Eigenvalues of absolute value at most 1e-10 times the largest absolute value are not counted.
 
     >>> from lemmata.subjects.attention._attention_kernels import inertia
     >>> [float(count) for count in inertia(jnp.diag(jnp.array([2.0, 0.0, -1.0, -3.0])))]
@@ -65,7 +67,7 @@ class NarrowHeads(Population[AttentionKernel]):
     Args:
         d: the default width of the head.
         p: the default dimension of the tokens.
-        below: whether p < 2d; if False, p >= 2d.
+        below: if True, d < p < 2d; if False, p >= 2d.
     """
 
     free = ("query", "key", "tokens")
@@ -80,7 +82,7 @@ class NarrowHeads(Population[AttentionKernel]):
         return space.where("p is at least 2d", lambda s: s["p"] >= 2 * s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionKernel:
-        """Draw normal weights, and as many tokens as a token has coordinates."""
+        """Draw normal weights, and p tokens with p coordinates."""
         d, p = setting["d"], setting["p"]
         query, key_weight, tokens = draws(key, (d, p), (d, p), (p, p))
         return AttentionKernel(*_weights(query, key_weight), tokens)
@@ -125,6 +127,6 @@ class TokenHeads(Population[AttentionKernel]):
         return AttentionKernel(*_weights(query, query if self.tied else key_weight), setting["size"] * tokens)
 
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
-        """Require logits whose exponentials float64 can hold."""
+        """Require logits below 300, so that the exponentials do not overflow in float64."""
         largest = jnp.abs(problem.tokens @ problem.exponent @ problem.tokens.T).max()
         return [Hypothesis("the logits are moderate", largest, "<", 300.0, "exponentials must not overflow")]

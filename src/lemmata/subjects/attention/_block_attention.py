@@ -21,8 +21,8 @@ Tiles = tuple[Float[Array, "tiles tile d"], Int[Array, "tiles tile"], Int[Array,
 
 
 def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = True) -> Bool[Array, "n n"]:
-    """Return a mask of the keys to which each query attends, which are the keys of its chosen blocks. With `causal`,
-    keys after the query are left out.
+    """Return a mask of the keys to which each query attends: the keys of the blocks that are chosen for the query. With
+    `causal`, the mask leaves out keys after the query.
 
     Args:
         chosen: the block numbers from `chosen_blocks`; -1 means no block.
@@ -57,10 +57,10 @@ def masked_block_attention(
     count: int,
     causal: bool = True,
 ) -> Float[Array, "n e"]:
-    """Compute block attention by a mask over all n² pairs: the same function as `block_attention`, written directly.
+    """Compute the function of `block_attention` directly, with a mask over all n² pairs of a query and a key.
 
-    Row i is sum_j softmax_j(q_i . k_j / sqrt d) v_j, where j runs over the keys of the blocks that `chosen_blocks`
-    gives query i.
+    Row i of the result is sum_j softmax_j(q_i . k_j / sqrt d) v_j. In this sum, j runs over the keys of the blocks that
+    `chosen_blocks` chooses for query i. With `causal`, keys after the query are left out.
 
     Args:
         q: the queries, one in each row.
@@ -107,19 +107,19 @@ def block_attention(
 
     The pairs of a query and a chosen block are sorted by block and cut into tiles. All queries of a tile attend to one
     block, so each tile is a dense product. The partial results of a query are merged by their maxima and sums, as in an
-    online softmax. The memory is about n (count + tile) times the widths of keys and values, and no n x n array is
-    formed. The work is `attended_pairs`, plus up to one tile for each block. Derivatives pass through the attention but
-    not through the choice of blocks. Backward passes compute the weights of a tile again instead of storing them. Use
-    `jax.vmap` for several heads or batches.
+    online softmax. The memory is about n (count + tile) times the widths of keys and values. No n x n array is formed.
+    The number of pairs is `attended_pairs`, plus up to one tile for each block. Derivatives pass through the attention
+    but not through the choice of blocks. Backward passes compute the weights of a tile again instead of storing these
+    weights. Use `jax.vmap` for several heads or batches.
 
     Args:
         q: the queries, one in each row.
-        k: the keys; if the model convolves its keys, pass them through `key_convolution` first.
+        k: the keys, one in each row. If the model convolves the keys, apply `key_convolution` first.
         v: the values, one in each row.
         block: the number B of keys in a block.
         count: the number of blocks to which a query attends, including the query's own block.
         causal: whether a query cannot attend to later keys.
-        tile: the number of queries in a tile, and of blocks that are scored at a time.
+        tile: the number of queries in a tile, and the number of blocks that are scored at a time.
 
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
@@ -142,8 +142,8 @@ def block_attention(
 def gathered(
     q: Array, k: Array, v: Array, block: int, count: int, causal: bool, tile: int, attend: Callable[..., tuple]
 ) -> Array:
-    """Compute block attention, where `attend` maps (tiles, keys, values, n, causal) to the sums of values, the largest
-    scores and the sums of weights of each tile.
+    """Compute block attention with the function `attend`. This function maps (tiles, keys, values, n, causal) to the
+    weighted sums of values, the largest scores and the sums of weights of each tile.
     """
     n, blocks = len(q), -(-len(q) // block)
     chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)
@@ -160,7 +160,7 @@ def gathered(
 
 
 def mapped_tiles(tiles: Tiles, keys: Array, values: Array, n: int, causal: bool) -> tuple[Array, Array, Array]:
-    """Return the sums of values, largest scores and sums of weights of each tile of queries on its block of keys."""
+    """Return the weighted sums of values, the largest scores and the sums of weights of the queries in each tile."""
 
     @jax.checkpoint
     def attend(one: tuple) -> tuple[Array, Array, Array]:
@@ -173,7 +173,7 @@ def mapped_tiles(tiles: Tiles, keys: Array, values: Array, n: int, causal: bool)
 def attend_tile(
     q: Array, keys: Array, values: Array, positions: Array, number: Array, n: int, causal: bool
 ) -> tuple[Array, Array, Array]:
-    """Attend from the queries of a tile, which are already scaled, to one block of keys."""
+    """Compute the attention of the scaled queries of a tile to one block of keys: weighted sums, maxima and weights."""
     columns = number * len(keys) + jnp.arange(len(keys))
     reach = (columns < n) & ((columns <= positions[:, None]) | (not causal))
     scores = jnp.where(reach, q @ keys.T, -jnp.inf)
@@ -185,7 +185,7 @@ def attend_tile(
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
     """Return three arrays: the place of each pair of query and block, the query at each place, and each tile's block.
 
-    A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
+    A block with c queries takes ceil(c / tile) tiles. All blocks together take at most (n slots) / tile + blocks tiles.
     The number of tiles is this bound, rounded up to a multiple of the number of tiles that are mapped at once.
     """
     n, slots = chosen.shape

@@ -1,4 +1,4 @@
-"""A short causal convolution of keys, separate for each coordinate, which precedes a router."""
+"""A short causal convolution of keys, separate for each coordinate, that is applied before a router."""
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +16,12 @@ def key_convolution(
 ) -> Float[Array, "n d"]:
     """Return (f * k)_t = sum_j f_j k_(t-j), coordinate by coordinate, with 0 for keys before the first.
 
-    Here k are the keys and f the filters. With `activated`, return k + silu(f * k), where silu(x) = x / (1 + exp(-x)).
+    In this formula, k are the keys and f the filters. With `activated`, return k + silu(f * k), where silu(x) = x / (1
+    + exp(-x)).
 
     Args:
         keys: one row for each position.
-        filters: row j is the weight of the key j positions back; 3 or 5 rows are usual.
+        filters: row j holds the weights of the key that is j positions earlier; 3 or 5 rows are usual.
         activated: whether the convolution passes through an activation and is added to the keys.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The tiles of block attention as one Pallas kernel. Without an accelerator, its interpreter runs the kernel."""
+"""The tiles of block attention as one Pallas kernel. Without an accelerator, the Pallas interpreter runs the kernel."""
 
 import functools
 from collections.abc import Callable
@@ -26,10 +26,10 @@ def block_attention_kernel(
     tile: int = 64,
     interpret: bool = True,
 ) -> Float[Array, "n e"]:
-    """`block_attention` with a Pallas kernel for its tiles, forward only.
+    """Compute `block_attention` with a Pallas kernel for the tiles. The kernel has no derivatives.
 
-    One program of the kernel takes a tile of queries. It reads the single block of keys and values to which these
-    queries attend. It writes the tile's sums, maxima and weights; scores stay inside the program.
+    Each program of the kernel reads a tile of queries, and the single block of keys and values to which these queries
+    attend. The program writes the tile's weighted sums, maxima and sums of weights, but not the scores.
 
     Args:
         q: the queries, one in each row.
@@ -40,7 +40,7 @@ def block_attention_kernel(
         count: the number of blocks to which a query attends, including the query's own block.
         causal: whether a query cannot attend to later keys.
         tile: the number of queries in a tile.
-        interpret: whether the interpreter runs the kernel; compiled kernels need an accelerator.
+        interpret: whether the interpreter runs the kernel. A compiled kernel needs an accelerator.
 
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.

@@ -1,4 +1,4 @@
-"""How often a router that scores blocks by their mean keys finds a relevant key: signal-to-noise ratio and hit rate."""
+"""The signal-to-noise ratio and the hit rate of a router that chooses blocks of keys by the mean keys of the blocks."""
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -19,27 +19,27 @@ def router_signal_to_noise(
     others: ArrayLike = 0.0,
     correlation: ArrayLike = 0.0,
 ) -> np.ndarray:
-    """Return SNR = D sqrt(d / (2 B)) with D = excess + (relevant - 1) others.
+    """Return the signal-to-noise ratio SNR = D sqrt(d / (2 B)) of a router, with D = excess + (relevant - 1) others.
 
     The SNR is the mean difference between the router's scores of the relevant block and of another block, divided by
     the standard deviation of this difference.
 
-    Keys are drawn from the unit sphere in d dimensions, so their products with a unit query q have exactly the variance
-    1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This makes
-    the product of one relevant key with q larger by `excess`, and the products of the other relevant keys larger by
-    `others`. If the relevant keys themselves were on the sphere, their noise would be smaller and the ratio somewhat
-    larger. The block's mean product exceeds that of another block by D/B on average, and the difference has the
-    variance 2/(d B). If the products in a block have the correlation r, this variance is 2 (1 + (B - 1) r)/(d B), and
-    the ratio is
+    Keys are drawn from the unit sphere in d dimensions. Therefore their products with a unit query q have exactly the
+    variance 1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This
+    addition increases the product of one relevant key with q by `excess`, and the products of the other relevant keys
+    by `others`. For relevant keys on the sphere, the noise would be smaller and the ratio somewhat larger. The mean
+    product of the relevant block exceeds the mean product of another block by D/B on average. The difference has the
+    variance 2/(d B). If the products in a block have the correlation r, this variance is 2 (1 + (B - 1) r)/(d B).
+    Then the ratio is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
     Args:
-        excess: how much larger the product of the first relevant key with the query is, on average.
+        excess: the mean product of the first relevant key with the query; the mean product of irrelevant keys is 0.
         dimension: the dimension d of queries and keys.
         block: the number B of keys in a block.
         relevant: the number of relevant keys in the block, at most B.
-        others: how much larger the product of each other relevant key is, on average.
+        others: the mean product of each other relevant key with the query.
         correlation: the correlation r, between 0 and 1.
 
     Raises:
@@ -66,10 +66,10 @@ def router_signal_to_noise(
 def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
     """Return the probability that the relevant block is among the `count` best of `blocks` blocks with normal scores.
 
-    Scores are independent and normal, and have the same variance. The mean of the relevant block is larger by SNR
-    standard deviations of a difference of two scores. In standard deviations of one score, this is sqrt 2 SNR. Let the
-    score of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is
-    binomial, so
+    Scores are independent and normal, and have the same variance. The mean score of the relevant block is larger than
+    the other means. This excess is SNR standard deviations of a difference of two scores, or sqrt 2 SNR standard
+    deviations of one score. Let the score of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores
+    among the other blocks is binomial. Therefore
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 
@@ -77,7 +77,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
     Args:
         snr: signal-to-noise ratios, in an array of any shape.
-        blocks: the number of blocks, including the relevant one but not the query's own block, which needs no score.
+        blocks: the number of scored blocks, including the relevant block. The query's own block is not scored.
         count: the number of blocks that are chosen.
 
     Raises:

@@ -24,19 +24,19 @@ def sigmoid_attention(
 ) -> Float[Array, "n p"]:
     """Compute one head of sigmoid attention, O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j.
 
-    Rows are not divided by their sums, so the bias sets the size of a row's sum. At bias 0, the sum is about n/2. At
-    bias -log n, the sum is about the mean of the exponentials of the logits, for any n. The value -log n is meant for n
-    keys. If row i sees fewer than n keys, as in causal attention, the sum is smaller in proportion. A key that is not
-    seen has the weight 0. Use `jax.vmap` for many heads or sequences. The function needs memory for n² numbers;
-    `tiled_attention` does not.
+    The weights of a row are not divided by their sum. Therefore this sum depends on the bias. At bias 0, the sum is
+    about n/2. At bias -log n, the sum is about the mean of the exponentials of the logits, for any n. The value -log n
+    is meant for n keys. If token i attends to fewer than n keys, as in causal attention, the sum is smaller in
+    proportion. All other keys have the weight 0. Use `jax.vmap` for many heads or sequences. The function needs memory
+    for n² numbers; `tiled_attention` does not.
 
     Args:
         q: queries, one row per token.
         k: keys, one row per token.
         v: values, one row per token.
-        bias: the number that is added to every logit; -log n by default. Derivatives go through it.
+        bias: the number that is added to every logit; -log n by default. The bias can be differentiated.
         causal: whether token i only attends to the tokens j <= i.
-        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
+        slope: the ALiBi slope, the decrease of a logit per position between two tokens.
         mask: row i marks the tokens to which token i attends; all tokens by default.
 
     Raises:
@@ -78,7 +78,7 @@ def softmax_attention(
         k: keys, one row per token.
         v: values, one row per token.
         causal: whether token i only attends to the tokens j <= i.
-        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
+        slope: the ALiBi slope, the decrease of a logit per position between two tokens.
         mask: row i marks the tokens to which token i attends; all tokens by default.
 
     Raises:
@@ -86,7 +86,7 @@ def softmax_attention(
         SettingError: for a slope that is not a finite number of at least 0, or is traced; for a `causal` that is not a
             boolean.
         DataError: for entries that are not finite numbers, for products that overflow, for a mask that is not boolean,
-            and for a token that attends to no token. If the mask is traced, the output of such a token is NaN instead.
+            and for a token that attends to no token. If the mask is traced, the output of this token is NaN instead.
         PrecisionError: for float16 and other types of half precision.
 
     Example:
@@ -110,10 +110,10 @@ def softmax_attention(
 
 
 def checked_outputs(outputs: Array) -> Array:
-    """Return the outputs; raise DataError if logits or sums have overflowed, so that some are not finite.
+    """Return the outputs, and raise DataError if some outputs are not finite because logits or sums have overflowed.
 
     Args:
-        outputs: the outputs; if they are traced, they are not checked.
+        outputs: the outputs; traced outputs are not checked.
 
     Raises:
         DataError: for outputs that are not finite.
@@ -133,14 +133,14 @@ def check_causal(causal: Any) -> None:
     """Raise SettingError unless the value is a boolean.
 
     Args:
-        causal: what was given.
+        causal: the value to check.
     """
     if not isinstance(causal, bool | np.bool_):
         raise SettingError("causal", found=repr(causal)[:40], rule="True or False", remedy="pass a boolean")
 
 
 def check_head(q: Array, k: Array, v: Array) -> None:
-    """Raise an error unless q and k have the shape (n, d) and v has the shape (n, p), with numbers and n at least 1.
+    """Raise an error unless q and k have the shape (n, d) and v has the shape (n, p), with n at least 1.
 
     Args:
         q: queries.
@@ -186,7 +186,7 @@ def check_floating(name: str, array: Array) -> None:
 
     Args:
         name: the name of the array, for the message.
-        array: the numbers; if they are traced, only the shape and type are checked.
+        array: the numbers; of a traced array, only the shape and type are checked.
 
     Raises:
         ShapeError: if an axis has length 0.
@@ -201,12 +201,12 @@ def check_floating(name: str, array: Array) -> None:
 
 
 def of_one_type(*arrays: Array) -> tuple[Array, ...]:
-    """Convert the arrays to the most precise of their types, because loops of JAX need a single type."""
+    """Convert the arrays to the most precise of their types, because loops in JAX require a single type."""
     return tuple(jnp.asarray(array, jnp.result_type(*arrays)) for array in arrays)
 
 
 def bias_of(bias: float | Array | None, n: int) -> Any:
-    """Return the bias for n tokens, -log n by default; a traced bias is not changed.
+    """Return the bias for n tokens, or -log n if the bias is None. A traced bias is returned unchanged.
 
     Args:
         bias: a number, or None.
@@ -222,7 +222,7 @@ def bias_of(bias: float | Array | None, n: int) -> Any:
 
 
 def fixed_bias_of(bias: float | None, n: int) -> float:
-    """Return `bias_of` for a bias that is compiled into a program; raise an error if the bias is traced."""
+    """Return `bias_of` for a bias that is compiled into a program, and raise an error if the bias is traced."""
     found = bias_of(bias, n)
     if isinstance(found, float):
         return found
@@ -252,7 +252,7 @@ def slope_of(slope: float) -> float:
 
 
 def _number(name: str, value: Any, rule: str) -> float | None:
-    """Return one finite number, or None if it is traced."""
+    """Return the value if it is one finite number, return None if it is traced, and otherwise raise an error."""
     found = known(value)
     if found is None:
         if jnp.shape(value) != ():

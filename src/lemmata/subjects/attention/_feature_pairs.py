@@ -22,12 +22,12 @@ class FeaturePair(eqx.Module):
 
     @property
     def sum_square(self) -> Float[Array, ""]:
-        """|x + y|²."""
+        """The squared length |x + y|² of the sum."""
         return jnp.sum((self.x + self.y) ** 2)
 
     @property
     def difference_square(self) -> Float[Array, ""]:
-        """|x - y|²."""
+        """The squared length |x - y|² of the difference."""
         return jnp.sum((self.x - self.y) ** 2)
 
     def frequencies(self, key: Key[Array, ""], number: int) -> Float[Array, "n p"]:
@@ -41,7 +41,7 @@ class FeaturePair(eqx.Module):
 
 
 class FeaturePairs(Population[FeaturePair]):
-    """Two points of the same length with random directions, different or equal.
+    """Two points of the same length, with independent random directions or with equal directions.
 
     Args:
         equal: whether y = x.

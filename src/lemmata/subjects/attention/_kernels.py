@@ -1,4 +1,4 @@
-"""Whether Pallas kernels can be compiled or must be interpreted."""
+"""The choice whether Pallas kernels are compiled or interpreted."""
 
 import jax
 
@@ -6,10 +6,10 @@ from lemmata.errors import SettingError
 
 
 def interpreted(interpret: bool | None) -> bool:
-    """Return whether a kernel is interpreted. With None, kernels are interpreted if JAX has no accelerator.
+    """Return whether a kernel is interpreted.
 
     Args:
-        interpret: the requested value.
+        interpret: the requested value. With None, kernels are interpreted if JAX has no accelerator.
 
     Raises:
         SettingError: for a kernel that would have to be compiled for a CPU.

@@ -1,4 +1,4 @@
-"""Problems for a router that scores blocks by their mean keys: keys, some relevant, and products with a query."""
+"""Problems for a router that scores blocks by mean keys: products of a query with keys, of which some are relevant."""
 
 import equinox as eqx
 import jax
@@ -9,17 +9,20 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 def sphere_products(generator: np.random.Generator, shape: tuple[int, ...], dimension: int) -> Float[np.ndarray, "..."]:
-    """Return products of a unit query with uniform keys on the unit sphere: z / sqrt(z² + chi²), of variance 1/d."""
+    """Return products z / sqrt(z² + chi²), of variance 1/d, of a unit query with uniform keys on the unit sphere.
+
+    In this formula, z is standard normal and chi² has d - 1 degrees of freedom.
+    """
     z = generator.normal(size=shape)
     return z / np.sqrt(z**2 + generator.chisquare(dimension - 1, size=shape))
 
 
 class RoutedKeys(eqx.Module):
-    """Blocks of keys, one of which holds relevant keys.
+    """Blocks of keys, of which one block contains relevant keys.
 
     Args:
-        excess: how much larger the product of the first relevant key with the query is, on average.
-        others: how much larger the product of each other relevant key is, on average.
+        excess: the mean product of the first relevant key with the query; the mean product of irrelevant keys is 0.
+        others: the mean product of each other relevant key with the query.
         correlation: the correlation of products in one block.
         dimension: the dimension of queries and keys.
         block: the number of keys in a block.
@@ -40,14 +43,14 @@ class RoutedKeys(eqx.Module):
     def products(
         self, key: Key[Array, ""], draws: int, blocks: int, *, block: int | None = None, shrink: float = 1.0
     ) -> Float[np.ndarray, "draws blocks block"]:
-        """Return products of a query with the keys of blocks, the first of which is relevant.
+        """Return products of a query with the keys of blocks. The first block is the relevant block.
 
         Args:
             key: the random key.
             draws: the number of contexts.
             blocks: the number of blocks in each context.
-            block: the number of keys in a block; by default the problem's own number.
-            shrink: the factor that multiplies the excesses.
+            block: the number of keys in a block; by default `self.block`.
+            shrink: the factor that multiplies `excess` and `others`.
         """
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         block = self.block if block is None else block
@@ -61,10 +64,10 @@ class RoutedKeys(eqx.Module):
 
 
 class RelevantBlocks(Population[RoutedKeys]):
-    """Keys on the sphere. The excess is such that independent keys have a signal-to-noise ratio of 0.6 to 1.3.
+    """Keys on the sphere. The excess gives independent keys a signal-to-noise ratio between 0.6 and 1.3.
 
     Args:
-        correlated: whether products in a block are correlated, by 0.05 to 0.2.
+        correlated: whether products in a block have a correlation, between 0.05 and 0.2.
     """
 
     correlated: bool = eqx.field(default=False, static=True)
@@ -80,7 +83,7 @@ class RelevantBlocks(Population[RoutedKeys]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RoutedKeys:
-        """Draw a problem whose other relevant keys have 0.3 to 1 times the excess of the first."""
+        """Draw a problem in which `others` is 0.3 to 1 times `excess`."""
         u, v, w = np.asarray(jax.random.uniform(key, (3,)))
         share = 0.3 + 0.7 * v
         total = (0.6 + 0.7 * u) * np.sqrt(2 * setting["block"] / setting["dimension"])
@@ -89,7 +92,7 @@ class RelevantBlocks(Population[RoutedKeys]):
         return RoutedKeys(np.asarray(excess), np.asarray(share * excess), correlation, **setting)
 
     def hypotheses(self, problem: RoutedKeys) -> list[Hypothesis]:
-        """Require a signal, and noise that the keys of a block do not share completely."""
+        """Require an excess above 0, and a correlation below 1 of the products in a block."""
         return [
             Hypothesis("the relevant key's excess", problem.excess, ">", 0.0, "otherwise no block is relevant"),
             Hypothesis(
@@ -102,10 +105,10 @@ class HiddenRun(eqx.Module):
     """A long context with a run of relevant keys.
 
     Args:
-        excess: how much larger the product of a relevant key with the query is, on average.
+        excess: the mean product of a relevant key with the query; the mean product of irrelevant keys is 0.
         dimension: the dimension of queries and keys.
         length: the number of keys in the context.
-        run: the number of relevant keys. They follow one another, starting at a multiple of this number.
+        run: the number of relevant keys. The relevant keys are adjacent, and start at a multiple of this number.
         attended: the number of attended keys in all blocks together.
     """
 
@@ -118,7 +121,7 @@ class HiddenRun(eqx.Module):
     def contexts(
         self, key: Key[Array, ""], draws: int
     ) -> tuple[Float[np.ndarray, "draws length"], Float[np.ndarray, "draws length"]]:
-        """Return the products of a query with all keys, and which of these keys are relevant."""
+        """Return the products of a query with all keys, and an array that is 1 for relevant keys and 0 for others."""
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         start = generator.integers(self.length // self.run, size=draws) * self.run
         relevant = (np.arange(self.length) // self.run == start[:, None] // self.run).astype(float)
@@ -127,7 +130,7 @@ class HiddenRun(eqx.Module):
 
 
 class HiddenRuns(Population[HiddenRun]):
-    """Contexts with a multiple of 128 keys. At one block size, the signal-to-noise ratio varies by a factor of 2.
+    """Contexts with a multiple of 128 keys. At the block size `at`, the signal-to-noise ratio varies by a factor of 2.
 
     Args:
         run: the number of relevant keys.
@@ -140,7 +143,7 @@ class HiddenRuns(Population[HiddenRun]):
     ratio: float = eqx.field(default=0.3, static=True)
 
     def settings(self) -> Space:
-        """Return settings in which the length and the number of attended keys are multiples of all block sizes."""
+        """Return settings in which `length` is a multiple of 128, and the number of attended keys a multiple of 64."""
         return Space(
             dimension=Integer(16, 4, 1024, "dimension of keys"),
             length=Integer(512, 256, 65_536, "keys", corners=(384, 640), step=128),

@@ -14,7 +14,7 @@ from ._dense import check_array, check_floating, of_one_type
 
 
 def block_means(keys: Float[Array, "n d"], block: int) -> Float[Array, "blocks d"]:
-    """Return the mean key of each block; blocks are runs of `block` keys, and the last block may be shorter.
+    """Return the mean key of each block. A block is a run of `block` adjacent keys, and the last block may be shorter.
 
     Args:
         keys: one row for each position.
@@ -72,20 +72,20 @@ def chosen_blocks(
 ) -> Int[Array, "n slots"]:
     """Choose `count` blocks for each query: its own block, and the blocks with the highest scores.
 
-    The query at position i is in block i // B, which is always chosen and comes first. The others follow in order of
-    decreasing score; if scores are equal, the earlier block comes first. With `causal`, blocks after the query's own
-    block are never chosen. So early queries have fewer than `count` blocks, and an unused slot contains -1. No
-    derivative goes through the choice.
+    The query at position i is in block i // B, which is always chosen and comes first. The other chosen blocks follow
+    in order of decreasing score. If scores are equal, the earlier block comes first. With `causal`, blocks after the
+    query's own block are never chosen. Therefore early queries have fewer than `count` blocks, and an unused slot
+    contains -1. The choice has no derivative.
 
     Args:
         q: the queries, one for each position.
         keys: the keys, one for each position.
         block: the number B of keys in a block.
-        count: the number of blocks to which a query attends, including its own block; a number above the number of
+        count: the number of blocks to which a query attends, including its own block. A count above the number of
             blocks means all blocks.
         causal: whether a query cannot attend to later blocks.
         tile: the number of blocks that are scored at a time. With a tile, only n x (count + tile) scores exist at once
-            instead of n x blocks, and the same blocks are chosen.
+            instead of n x blocks. The tile does not change the chosen blocks.
 
     Returns:
         min(count, blocks) block numbers for each query.
@@ -118,7 +118,7 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
     padded = jnp.pad(means, ((0, tiles * tile - blocks), (0, 0))).reshape(tiles, tile, -1)
 
     def better(best: tuple[Array, Array], numbered: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        """Merge a tile of blocks into the best blocks so far, which come first and therefore win ties."""
+        """Merge a tile of blocks into the best blocks so far. The best blocks so far come first, so they win ties."""
         number, some = numbered
         columns = number * tile + jnp.arange(tile)
         scores = q @ some.T
@@ -135,12 +135,12 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
 
 
 def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> int:
-    """Count the pairs of a query and a key in block attention; dense causal attention has n (n + 1) / 2 pairs.
+    """Count the pairs of a query and a key in block attention. Dense causal attention has n (n + 1) / 2 pairs.
 
     A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks, and to p +
-    1 keys of its own block. It never attends to more than count B keys. Routing also takes one product for each query
-    and block. Without `causal`, queries attend to whole blocks. A shorter last block is then an error, because the
-    number of pairs would depend on the choice.
+    1 keys of its own block. A query never attends to more than count B keys. Routing also takes one product for each
+    query and block. Without `causal`, queries attend to whole blocks. Then the number of pairs may depend on the choice
+    of blocks: if the last block is shorter and count is below the number of blocks. In this case, raise an error.
 
     Args:
         n: the length of the sequence.
@@ -149,8 +149,8 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
         causal: whether a query cannot attend to later keys.
 
     Raises:
-        SettingError: for a number below 1, and, without causal masking, for a length that is not a multiple of the
-            block.
+        SettingError: for a number below 1. Without `causal`, also for a length that is not a multiple of the block, if
+            count is below the number of blocks.
 
     Example:
         >>> from lemmata.subjects.attention import attended_pairs

@@ -1,7 +1,7 @@
-"""Sigmoid attention as Pallas kernels, with one program for each block of queries; keys come block by block.
+"""Sigmoid attention as Pallas kernels. One program handles one block of queries and reads the keys block by block.
 
-Unlike rows of a softmax, no row needs a running maximum or sum. Blocks of keys are added as they come, and the
-derivative needs no sum over a row of the output.
+Unlike the softmax, the sigmoid needs no running maximum or sum for a row. A program adds up the results of the blocks
+of keys, and the derivative needs no sum over a row of the output.
 """
 
 from collections.abc import Callable
@@ -44,20 +44,20 @@ def flash_sigmoid(
 ) -> Float[Array, "n p"]:
     """Compute `sigmoid_attention` by Pallas kernels, forward and backward, tiled over queries and keys.
 
-    The weights of the logits s are 1 / (1 + exp(-s - bias)), and small weights keep the relative precision of their
-    type. In the backward pass, one kernel adds up dQ over blocks of keys and another kernel adds up dK and dV over
-    blocks of queries. Each kernel computes the weights again. Blocks to which a causal head does not attend are left
-    out. On a CPU, the kernels are interpreted, which is slow. Use `tiled_attention` there. Use `tiled_attention` also
-    for derivatives in forward mode, which the kernels do not support.
+    The weight of a logit s is 1 / (1 + exp(-s - bias)). Small weights keep the relative precision of their type. In the
+    backward pass, one kernel adds up the derivative dQ over blocks of keys. Another kernel adds up dK and dV over
+    blocks of queries. Each kernel computes the weights again. A causal head skips blocks to which no query attends. On
+    a CPU, the kernels are interpreted, which is slow. Use `tiled_attention` on a CPU, and for derivatives in forward
+    mode, which the kernels do not support.
 
     Args:
         q: queries, one row per token.
         k: keys, one row per token.
         v: values, one row per token.
         bias: the number that is added to every logit; -log n by default.
-        block: the number of queries, and of keys, in a tile. GPUs require a power of 2, at least 16.
+        block: the number of queries, and the number of keys, in a tile. GPUs require a power of 2, at least 16.
         causal: whether token i only attends to the tokens j <= i.
-        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
+        slope: the ALiBi slope, the decrease of a logit per position between two tokens.
         interpret: whether the kernels are interpreted. By default, they are interpreted if JAX has no accelerator.
 
     Raises:
@@ -106,14 +106,14 @@ _attend.defvjp(_forward, _backward)
 
 
 def _call(kernel: Callable[..., None], how: _How, own: tuple, whole: tuple, like: tuple) -> Any:
-    """Run a kernel once for each block. Each run reads its own block of some arrays and the whole of other arrays.
+    """Run a kernel once for each block. Run i reads block i of the arrays `own`, and all of the arrays `whole`.
 
     Args:
         kernel: the kernel to run.
         how: the settings of the kernel.
         own: the arrays of which a run reads only one block.
         whole: the arrays that each run reads as a whole.
-        like: arrays with the shapes and types of the results, of which each run writes one block.
+        like: arrays with the shapes and types of the results. Each run writes one block of each result.
     """
     rows = lambda array: pl.BlockSpec((how.block, array.shape[1]), lambda i: (i, 0))
     full = lambda array: pl.BlockSpec(array.shape, lambda i: (0, 0))

@@ -1,4 +1,4 @@
-"""Bounds on how far the output of a self-attention head moves with its tokens: the derivative's spectral norm."""
+"""Bounds on the spectral norm of the derivative of a self-attention head's output with respect to the tokens."""
 
 from typing import Literal
 
@@ -22,17 +22,17 @@ def jacobian_bound(
 ) -> Float[Array, ""]:
     """Return a bound on the spectral norm of dY/dX for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
 
-    Let R be the length of the longest token, and let D be the derivatives of the weights by their own logits: D = P (1
-    - P), entry by entry, for the sigmoid. The bounds are
+    Let P be the weights of the head, and let R be the length of the longest token. For the sigmoid, let D = P (1 - P),
+    entry by entry: the derivatives of the weights with respect to their logits. For the softmax, let C_i be the
+    covariance of the tokens under the weights of row i. The bounds are
 
         for the sigmoid, |W| (|P| + |A| R² (max_i sum_j D_ij + |D|)); for the softmax, |W| (|P| + |A| (max_i |C_i| + R
         (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2))),
 
-    where P are the weights of the head and C_i is the covariance of the tokens under the weights of row i. The three
-    terms bound the effect of moving the values, the queries and the keys. Both bounds are polynomials in R. For the
-    sigmoid with any bias, the bound is at most |W| n (1 + |A| R²/2). For the softmax, it is at most |W| (√n + |A| R²
-    (1 + √n)). The bound for the sigmoid is attained if all tokens are one vector u and A is a non-negative multiple of
-    u u'.
+    with spectral norms |.| of matrices. The three terms bound the effect of changes of the values, the queries and the
+    keys. Both bounds are at most a polynomial in R. For the sigmoid with any bias, the bound is at most |W| n (1 + |A|
+    R²/2). For the softmax, the bound is at most |W| (√n + |A| R² (1 + √n)). The bound for the sigmoid is attained if
+    all tokens are one vector u and A is a non-negative multiple of u u'.
 
     Args:
         x: tokens, one in each row.

@@ -41,11 +41,11 @@ def tiled_attention(
 ) -> Float[Array, "n p"]:
     """Compute `sigmoid_attention` or `softmax_attention`, with memory for n * block numbers instead of n².
 
-    Queries are taken one block at a time, together with all keys. The derivative computes each block's weights P
-    again. Let G be the derivative with respect to the output, and let dP = G V'. Then dV = P'G, dQ = dS K / sqrt(d)
-    and dK = dS'Q / sqrt(d). For the sigmoid, dS is P (1 - P) dP, entry by entry. For the softmax, it is P (dP - the
-    row sums of P dP). Derivatives in forward mode, and of higher order, are also computed block by block. A length
-    that is not a multiple of the block is filled up with queries whose outputs are discarded.
+    The function takes one block of queries at a time, together with all keys. The derivative computes each block's
+    weights P again. Let G be the derivative with respect to the output, and let dP = G V'. Then dV = P'G, dQ = dS K /
+    sqrt(d) and dK = dS'Q / sqrt(d). For the sigmoid, dS is P (1 - P) dP, entry by entry. For the softmax, dS is P (dP -
+    the row sums of P dP). Derivatives in forward mode, and of higher order, are also computed block by block. If the
+    length is not a multiple of the block, queries are padded with zeros, and the outputs of the padding are dropped.
 
     Args:
         q: queries, one row per token.
@@ -55,7 +55,7 @@ def tiled_attention(
         bias: the number that is added to every logit, for the sigmoid; -log n by default.
         block: the number of queries in a tile; a number above n means n.
         causal: whether token i only attends to the tokens j <= i.
-        slope: the ALiBi slope: how much a logit falls for each place between two tokens.
+        slope: the ALiBi slope, the decrease of a logit per position between two tokens.
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
@@ -86,7 +86,7 @@ def tiled_attention(
 
 
 def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
-    # A tile only stores its queries for the derivative, which computes its weights again.
+    # For the derivative, a tile stores only its queries. The derivative computes the weights of the tile again.
     @partial(jax.checkpoint, prevent_cse=False)
     def tile(own: tuple[Array, Array]) -> Array:
         return _weights(own[0], own[1], k, how) @ v

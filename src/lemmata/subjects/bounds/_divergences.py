@@ -1,4 +1,4 @@
-"""The divergence between two biased coins, its inverses, and its exponential moment in PAC-Bayes bounds."""
+"""The Kullback-Leibler divergence of two Bernoulli distributions, its inverses, and its moment in PAC-Bayes bounds."""
 
 import math
 import sys
@@ -16,18 +16,18 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 _HALVINGS = 64
 _LARGEST = 10**7
-_ROUNDING = 1e-14  # relative, of a computed divergence, several times over
-_SUBNORMAL = 16 * 5e-324  # what terms below the normal numbers may be off by
-_NEAR = 0.1  # if x - ln(1 + x) is summed as a series
-_BITS = 192  # of the fixed-point numbers in which the moment is summed
+_ROUNDING = 1e-14  # several times the relative rounding error of a computed divergence
+_SUBNORMAL = 16 * 5e-324  # the largest error of terms below the normal floating-point numbers
+_NEAR = 0.1  # if |x| is below this number, x - ln(1 + x) is summed as a series
+_BITS = 192  # number of fractional bits of the fixed-point numbers in which the moment is summed
 _EPS = sys.float_info.epsilon
 
 
 def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
     """Return kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), or infinity if p is 0 or 1 and q is not p.
 
-    The relative error of the result is small for all q and p. This includes tiny q and p, and q so near p that the two
-    terms cancel.
+    The relative error of the result is small for all q and p, even for tiny q and p. The error is also small if q is so
+    near p that the two terms cancel.
 
     Args:
         q: probabilities in [0, 1].
@@ -65,7 +65,7 @@ def _term(share: np.ndarray, other: np.ndarray, moved: np.ndarray) -> np.ndarray
     """Return share h(moved/share), where other = share + moved."""
     near = np.abs(moved) < share / 2
     ratio = np.divide(moved, share, out=np.zeros_like(moved), where=near)
-    # if they are far apart, the two parts cancel by less than a digit, and no quotient overflows
+    # if share and other are far apart, the two parts cancel by less than a digit, and no quotient overflows
     return np.where(near, share * _less_logarithm(ratio), moved + rel_entr(share, other))
 
 
@@ -83,13 +83,13 @@ def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
     """Return the largest p with kl(q || p) <= budget, elementwise. This p is the largest value compatible with the
     observed share q.
 
-    The result is rounded up: it is never below the exact p, and exceeds the exact p by at most about 1e-13 (p - q) +
-        1e-307.
+    The result is rounded up. The result is never below the exact p, and exceeds the exact p by at most about 1e-13
+    (p - q) + 1e-307.
 
     Args:
         q: observed shares in [0, 1].
-        budget: the largest allowed divergence, at least 0; infinity gives 1. The budget has the shape of q, or a shape
-            that broadcasts with it.
+        budget: the largest allowed divergence, at least 0. An infinite budget gives the result 1. The budget has the
+            shape of q, or a shape that broadcasts with the shape of q.
 
     Raises:
         SettingError: for a q outside [0, 1], or a budget that is negative.
@@ -110,7 +110,7 @@ def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
     Args:
         q: observed shares in [0, 1].
         budget: the largest allowed divergence, at least 0. The budget has the shape of q, or a shape that broadcasts
-            with it.
+            with the shape of q.
 
     Raises:
         SettingError, ShapeError, DataError: as `kl_upper`.
@@ -124,7 +124,7 @@ def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
 
 def _together(given: dict[str, tuple[Any, float]]) -> tuple[np.ndarray, ...]:
-    """Return arguments as arrays of one shape. Each is given with its largest allowed number; the smallest is 0."""
+    """Return arguments as arrays of one shape. Each argument comes with its upper limit; its lower limit is 0."""
     arrays = list[np.ndarray]()
     for name, (value, most) in given.items():
         array = real_numbers(name, array_of(name, value))
@@ -148,11 +148,11 @@ def _together(given: dict[str, tuple[Any, float]]) -> tuple[np.ndarray, ...]:
 
 
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
-    """Return how far the share can move towards 1 with a divergence within the budget, rounded up.
+    """Return the largest move of the share towards 1 for which the divergence is within the budget, rounded up.
 
     Bisection of the logarithm of the move finds even a tiny move with a small relative error. The divergence is a
-    convex function of the move, and 0 without a move. So the relative error of the divergence is at least the relative
-    error of the move.
+    convex function of the move, and 0 without a move. Therefore the relative error of the divergence is at least the
+    relative error of the move.
     """
     share, rest = np.asarray(share), np.asarray(rest)
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
@@ -165,11 +165,11 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
 
 
 def kl_moment(n: int) -> float:
-    """Return E exp(n kl(k/n || p)) for a binomial k of n draws; every p strictly between 0 and 1 gives the same number.
+    """Return the moment E exp(n kl(k/n || p)) for k ~ Binomial(n, p). The moment is the same for all p in (0, 1).
 
-    The moment is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel, this is n!/n^n sum_k n^k/k!. The sum
-    consists of products (1 - 1/n)(1 - 2/n)..., so no large numbers occur. The moment is between sqrt(n) and 2 sqrt(n),
-    near sqrt(pi n/2) + 2/3. The result is the moment rounded up, by less than two units in its last place.
+    The moment is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel, this is n!/n^n sum_k n^k/k!. The
+    terms of this sum are products (1 - 1/n)(1 - 2/n)..., so no large numbers occur. The moment is between sqrt(n) and
+    2 sqrt(n), near sqrt(pi n/2) + 2/3. The result is the moment rounded up, by less than two units in the last place.
 
     Args:
         n: the number of draws, from 1 to 10^7.
@@ -183,7 +183,7 @@ def kl_moment(n: int) -> float:
     n = whole("n", n, least=1)
     if n > _LARGEST:
         raise SettingError("n", found=n, rule=f"at most {_LARGEST}", remedy="use the upper bound 2 sqrt(n) instead")
-    # fixed-point numbers, each product rounded up; what is left out is at most n times the last product
+    # fixed-point numbers, each product rounded up; the omitted terms are at most n - drawn times the last product
     unit, product, total, drawn = 1 << _BITS, 1 << _BITS, 1 << _BITS, 0
     while drawn < n and product >> (_BITS // 2):
         total += product
@@ -199,9 +199,9 @@ def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 
 
     Args:
         divergence: the divergence KL(posterior || prior).
-        n: the number of independent rows that the prior has not seen.
-        delta: the probability that the bound fails.
-        hypotheses: the number of priors that share delta.
+        n: the number of independent rows on which the prior does not depend.
+        delta: the largest probability that the bound fails.
+        hypotheses: the number of priors among which delta is divided equally.
 
     Raises:
         SettingError: for a negative divergence, n below 1, or a delta outside (0, 1).
@@ -215,7 +215,7 @@ def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 
     count, delta = whole("n", n, least=1), inside("delta", delta, 0.0, 1.0)
     moment = kl_moment(count) if count <= _LARGEST else 2 * math.sqrt(count)
     parts = math.log(moment), math.log(whole("hypotheses", hypotheses, least=1)), -math.log(delta)
-    # sums of numbers that are not negative: each rounding is relative
+    # all terms are at least 0, so each rounding error is relative to the sum
     return float((own + sum(parts)) / count * (1 + 8 * _EPS))
 
 

@@ -1,4 +1,4 @@
-"""Learners that can be fitted repeatedly: estimators, and functions fit(x, y)."""
+"""Learners that can be fitted repeatedly: estimators with `fit` and `predict`, and functions fit(x, y)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,11 +17,12 @@ def as_fit(fit: Any) -> Fit:
     """Return a function (rows, labels) -> predict, from an estimator with `fit` and `predict` or from a function.
 
     Args:
-        fit: an estimator, which is cloned for every call, or a function fit(x, y) that returns a function of rows or
-            an object with `predict`.
+        fit: an estimator, which is cloned for every call, or a function fit(x, y). This function must return a function
+            of rows or an object with `predict`.
 
     Raises:
-        SettingError: if `fit` is neither an estimator nor a function; later, if fitting or predicting raises an error.
+        SettingError: if `fit` is neither an estimator nor a function. The returned functions raise this error if
+            fitting or predicting fails.
     """
     if hasattr(fit, "fit") and hasattr(fit, "predict") and not isinstance(fit, type):
         fresh: Callable[[], Any] = lambda: clone(fit, safe=False)
@@ -60,8 +61,8 @@ def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.
 
 
 def check_enough(n: int) -> None:
-    """Raise an error for fewer than 16 rows. Labellings with only one class are drawn again. With 16 rows, this happens
-    only once in 2^15 draws.
+    """Raise an error for fewer than 16 rows. Random labellings with only one class must be drawn again. With 16 rows,
+    on average one draw in 2^15 has only one class.
 
     Args:
         n: the number of rows.

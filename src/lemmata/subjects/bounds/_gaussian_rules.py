@@ -1,10 +1,11 @@
 """Models with Gaussian noise on their weights. The prior is centred at one fit, and the posterior at a point on the
 line from this fit to another fit.
 
-A family contains two fits, w0 from the prior's rows and w1 from all rows. For weights drawn from N(w0 + t (w1 - w0),
-sigma² S), it computes the errors of the rules, and the divergence of this distribution from N(w0, sigma² S). If outputs
-are linear in the weights, the errors are exact. This includes kernels: their weights are a function f, with noise from
-the Gaussian process of covariance sigma² K. For networks, the errors are estimated from draws.
+A family of rules contains two fits, w0 from the prior's rows and w1 from all rows. The weights of a rule are drawn from
+the posterior N(w0 + t (w1 - w0), sigma² S), and the prior is N(w0, sigma² S). The family computes the errors of the
+rules, and the squared distance (w1 - w0)' S^-1 (w1 - w0) for the divergence of posterior and prior. If outputs are
+linear in the weights, the errors are exact. This case includes kernels: the weights of a kernel model are a function f,
+with noise from the Gaussian process of covariance sigma² K. For networks, the errors are estimated from draws.
 """
 
 import copy
@@ -31,8 +32,8 @@ class LinearRules:
 
     Args:
         distance: the number (w1 - w0)' S^-1 (w1 - w0).
-        outputs: a function of rows that returns the outputs of w0 and of w1, of shape (n, k), and the standard
-            deviation of each output at sigma = 1, of shape (n,).
+        outputs: a function of rows that returns the outputs of w0 and of w1, each of shape (n, k), and the standard
+            deviation of the outputs of each row at sigma = 1, of shape (n,).
     """
 
     distance: float
@@ -104,7 +105,7 @@ def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float
 
 
 def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"], features: Callable) -> LinearRules:
-    """Return the rules x -> features(x) w. Noise is measured in units of the prior's weights.
+    """Return the rules x -> features(x) w. The unit of the noise is the root mean square of the prior's weights.
 
     Args:
         first: the weights w0.
@@ -121,13 +122,13 @@ def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"]
 
 
 def estimator_rules(first: Any, last: Any, names: tuple[str, ...], transform: Callable) -> SampledRules:
-    """Return the rules of a fitted scikit-learn estimator, whose weights are in attributes that are lists of arrays.
+    """Return the rules of a fitted scikit-learn estimator that stores its weights in attributes with lists of arrays.
 
     Args:
         first: the estimator fitted to the prior's rows.
         last: the estimator fitted to all rows.
         names: the names of the attributes.
-        transform: the steps before the estimator.
+        transform: the steps before the estimator, as a function of rows.
     """
     read = lambda fitted: [np.asarray(array, float) for name in names for array in getattr(fitted, name)]
     probe = copy.deepcopy(first)
@@ -179,5 +180,5 @@ def module_rules(first: eqx.Module, last: eqx.Module) -> SampledRules:
 
 
 def module_classes(outputs: Array) -> Array:
-    """Return the class of the largest output, or the class from the sign if there is only one output."""
+    """Return the class of the largest output. With only one output, return 1 if the output is positive, otherwise 0."""
     return (outputs[..., 0] > 0).astype(int) if outputs.shape[-1] == 1 else jnp.argmax(outputs, axis=-1)

@@ -1,26 +1,26 @@
-"""The exact probability that a rule with Gaussian outputs errs, from one integral for each row."""
+"""The exact error probability of a rule with Gaussian outputs, from one integral for each row."""
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr
 
 _REACH = 8.5
-_NODES = 69  # the trapezoidal rule with a quarter of a deviation between nodes is exact to 1e-12 for such integrands
+_NODES = 69  # with 1/4 standard deviation between nodes, the trapezoidal rule is exact to 1e-12 for the integrals below
 
 
 def gaussian_error(
     outputs: Float[np.ndarray, "n k"], spread: Float[np.ndarray, " n"], labels: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Return P(wrong class) in each row, for independent normal outputs of mean outputs[:, c] and deviation spread.
+    """Return P(wrong class) in each row, for independent normal outputs.
 
-    With one output (k = 1), the class is 1 if the output is positive. The error is then Phi(-y f/s) with y = -1 or 1,
-    mean f and deviation s. With several outputs, the largest output decides. The error is then 1 - integral of phi(u)
-    prod_(c != y) Phi(u + (f_y - f_c)/s).
+    With one output (k = 1), the class is 1 if the output is positive. Then the error is Phi(-y f/s) with y = -1 or 1,
+    mean f and standard deviation s. With several outputs, the largest output determines the class. Then the error is 1
+    - integral of phi(u) prod_(c != y) Phi(u + (f_y - f_c)/s) du, with the true class y.
 
     Args:
-        outputs: the means.
-        spread: the standard deviation for each row; 0 gives the error of the means.
-        labels: the classes 0, 1, ...
+        outputs: the means; column c holds the mean of output c.
+        spread: the standard deviation of the outputs of each row; 0 gives the error of the means.
+        labels: the true classes 0, 1, ...
 
     >>> gaussian_error(np.array([[1.0]]), np.array([1.0]), np.array([1])).round(4)
     array([0.1587])
@@ -42,7 +42,7 @@ def gaussian_error(
 
 
 def _ratio(values: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return values/spread. At spread 0, return infinity with the sign of the value; a value of 0 is an error."""
+    """Return values/spread. At spread 0, return infinity with the sign of the value, or -infinity for a value of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = values / spread
     return np.where(spread > 0, ratio, np.where(values > 0, np.inf, -np.inf))

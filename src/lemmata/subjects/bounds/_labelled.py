@@ -1,4 +1,4 @@
-"""Read and check rows with classes, which are the inputs of every tool of this subpackage."""
+"""Read and check rows with classes, which are the inputs of the functions of this subpackage."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,7 +26,7 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
 
 
 def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape"], Int[np.ndarray, " n"], np.ndarray]:
-    """Return rows, their classes as numbers 0, 1, ..., and the class that each number stands for.
+    """Return rows, the classes of the rows as numbers 0, 1, ..., and the class in y that belongs to each number.
 
     Args:
         x: one point in each row.

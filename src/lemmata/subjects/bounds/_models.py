@@ -1,4 +1,4 @@
-"""Read models as Gaussian rules: scikit-learn estimators, kernels and Equinox modules."""
+"""Convert models to rules with Gaussian noise on their weights: scikit-learn estimators, kernels, Equinox modules."""
 
 import copy
 import dataclasses
@@ -26,7 +26,7 @@ _AGREE = 0.999
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows, and which of them the prior may see.
+    """Training rows, and the indices of the rows on which the prior may depend.
 
     Args:
         x: the rows.
@@ -43,12 +43,12 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fits:
-    """Two noiseless rules, and a family of rules that interpolates between them.
+    """Two noiseless rules, and the family of noisy rules between both.
 
     Args:
         rules: the family of rules.
-        first: a map from rows to classes by the prior's mean.
-        last: a map from rows to classes by the fit to all rows.
+        first: the rule of the prior's mean, a map from rows to classes.
+        last: the rule of the fit to all rows, a map from rows to classes.
     """
 
     rules: GaussianRules
@@ -57,16 +57,16 @@ class Fits:
 
 
 def read_model(model: Any, rows: Rows, train: Callable | None, ridge: float) -> Fits:
-    """Fit a model to the prior's rows and to all rows, and read both fits as a family of Gaussian rules.
+    """Fit a model to the prior's rows and to all rows, and return both fits with a family of rules with Gaussian noise.
 
     Args:
         model: a scikit-learn classifier or a pipeline that ends in one, a kernel, or an Equinox module.
-        rows: all training rows, and which of them the prior may see.
+        rows: all training rows, and the indices of the rows on which the prior may depend.
         train: a function that trains an Equinox module; by default, Adam on the cross-entropy.
         ridge: the ridge of a kernel's fit.
 
     Raises:
-        SettingError: for a model that cannot be read.
+        SettingError: for a model of another kind, or a model that is not suitable.
     """
     if isinstance(model, AbstractKernel):
         return _kernel(model, rows, ridge)
@@ -81,7 +81,7 @@ def read_model(model: Any, rows: Rows, train: Callable | None, ridge: float) -> 
 
 
 def _kernel(kernel: AbstractKernel, rows: Rows, ridge: float) -> Fits:
-    """Fit kernel ridge regression to class indicators -1 and 1; the covariance of the noise is the kernel."""
+    """Fit kernel ridge regression to class indicators -1 and 1. The covariance of the noise is the kernel."""
     targets = 2.0 * np.eye(rows.classes)[rows.labels] - 1
     if rows.classes == 2:
         targets = targets[:, 1:]
@@ -134,7 +134,7 @@ def _estimator(model: Any, rows: Rows) -> Fits:
 
 
 def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """Return the steps before the classifier, which are fitted to the prior's rows only, and the classifier."""
+    """Return the classifier, and the steps before it as a function. These steps are fitted only to the prior's rows."""
     if not isinstance(model, Pipeline):
         return lambda x: np.asarray(x, float), model
     if len(model.steps) == 1:
@@ -152,7 +152,7 @@ def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray
 
 
 def _linear_weights(fitted: Any, features: Float[np.ndarray, "n p"], rows: Rows) -> Float[np.ndarray, "p1 k"]:
-    """Check that a linear classifier predicts with its weights and intercepts, and return both."""
+    """Return the weights and intercepts of a linear classifier, after a check that they give its predictions."""
     coefficients = np.atleast_2d(np.asarray(getattr(fitted, "coef_", np.empty(0)), float))
     outputs = 1 if rows.classes == 2 else rows.classes
     kind, remedy = type(fitted).__name__, "a linear classifier, MLPClassifier, a lemmata kernel, or an Equinox module"

@@ -25,8 +25,8 @@ class OccamBound:
     Args:
         bound: the bound on the error on new rows, which holds with probability 1 - delta over the rows.
         trivial: the error of guessing, 1 - 1/classes.
-        vacuous: the reason why the bound is no better than the trivial value, in words. It is empty if the bound is
-            better.
+        vacuous: the reason why the bound is no better than the trivial value, in words; empty if the bound is below
+            the trivial value.
         error: the error on the training rows.
         bits: the length of the description in bits.
         rows: the number of rows.
@@ -60,21 +60,22 @@ def occam_bound(
 ) -> OccamBound:
     """Bound the error of a rule that has a short description, from the rows to which the rule was fitted.
 
-    Descriptions of rules are words of a code that is fixed before the rows are seen. No word is the beginning of
-    another word. With b bits and n rows, all rules of the code simultaneously satisfy
+    The description of a rule is a word of a code that does not depend on the rows. No word of the code is the beginning
+    of another word. Let b be the number of bits of a rule's description and n the number of rows. With probability 1 -
+    delta, all rules of the code simultaneously satisfy
 
-        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if the error is above the training error,
+        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if the error is above the training error.
 
-    so the error is at most the training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
+    Therefore the error is at most the training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
 
     Args:
-        model: a fitted estimator with `predict`, or a function of rows, that gives classes as in y.
+        model: a fitted estimator with `predict`, or a function of rows. Both must return classes as in y.
         x: the training rows.
         y: the class of each row.
-        bits: the length of the model's description, or the description itself as bytes. For bytes, the bits that
-            encode their number are added (Elias's gamma code of the number + 1), since a file can be the beginning of
-            another file.
-        delta: the probability that the bound is wrong.
+        bits: the length of the model's description in bits, or the description itself as bytes. A file can be the
+            beginning of another file. Therefore, for bytes, the function adds the bits that encode the number of bytes
+            (Elias's gamma code of the number + 1).
+        delta: the largest probability that the bound fails.
 
     Raises:
         SettingError: for bits that are not above 0, a delta outside (0, 1), or a model that cannot be called.

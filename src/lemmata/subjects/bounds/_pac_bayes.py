@@ -1,4 +1,4 @@
-"""The PAC-Bayes bound of a model with noise on its weights, and why the bound may be vacuous."""
+"""The PAC-Bayes bound of a model with noise on its weights, and the reason if the bound is vacuous."""
 
 import dataclasses
 import math
@@ -36,19 +36,19 @@ class PacBayesBound:
 
     Args:
         bound: the bound on the error on new rows, which holds with probability 1 - delta over the rows.
-        trivial: the error of guessing, 1 - 1/classes; a bound that is not below it is vacuous.
+        trivial: the error of guessing, 1 - 1/classes. A bound that is not below this error is vacuous.
         vacuous: the reason why the bound is vacuous, in words; empty if the bound is not vacuous.
-        kl: the divergence of the posterior from the prior, in nats.
-        gibbs: the error of the noisy rule on the rows that the prior has not seen.
-        gibbs_upper: the value of `gibbs`, or its upper limit if `gibbs` is estimated from draws.
-        rows: the number of rows that the prior has not seen.
-        prior_rows: the number of rows that the prior has seen.
-        sigma: the standard deviation of the noise in units of the prior's weights.
+        kl: the divergence KL(posterior || prior), in nats.
+        gibbs: the error of the noisy rule on the rows that were not used for the prior.
+        gibbs_upper: the value of `gibbs`, or an upper confidence limit if `gibbs` is estimated from draws.
+        rows: the number of rows that were not used for the prior.
+        prior_rows: the number of rows to which the prior was fitted.
+        sigma: the noise size; the noise has the covariance sigma² S of the module `_gaussian_rules`.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
-        hold_out: the exact binomial limit, at the same delta, for the prior's noiseless rule on the same rows. None
-            for a prior without data. This limit needs no noise, and is often the better bound.
-        test_error: the error of the noisy rule on held-out rows; None if there are none.
-        plain_test_error: the error of the fit to all rows on held-out rows.
+        hold_out: the exact binomial limit, at the same delta, for the error of the prior's noiseless rule on the rows
+            that were not used for the prior. None for a prior without data. This limit is often the better bound.
+        test_error: the error of the noisy rule on held-out rows; None without held-out rows.
+        plain_test_error: the error of the fit to all rows on held-out rows; None without held-out rows.
         delta: the requested probability that the bound fails.
         conditions: the conditions for the bound.
         claims: names of the claims that state the bound.
@@ -104,43 +104,45 @@ def pac_bayes_bound(
 
     The model is fitted to a random half of the rows, and the prior is normal around the fitted weights. The model is
     also fitted to all rows, and the posterior is normal around a point on the line between both fits. Let m be the
-    number of rows that the prior has not seen, R_S the error on these rows under the posterior, and J the number of
-    noise sizes that share delta. Then
+    number of rows that were not used for the prior. Let R_S be the error on these rows under the posterior. Let J be
+    the number of noise sizes among which delta is divided. Then, with probability 1 - delta,
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    where E is the mean of exp(m kl(k/m || p)) for a binomial k. This mean is at most 2 sqrt(m). The place of the
-    posterior is chosen freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error
-    R_S is exact for linear rules and kernels. For networks, an upper limit from `draws` new draws of the weights
-    replaces R_S. This limit uses up a tenth of delta.
+    where E is the mean of exp(m kl(k/m || p)) for k ~ Binomial(m, p). This mean is at most 2 sqrt(m). The function
+    tries five positions of the posterior and the J noise sizes, and returns the smallest bound. The error R_S is exact
+    for linear rules and kernels. For networks, an upper limit from `draws` new draws of the weights replaces R_S. This
+    limit uses a tenth of delta.
 
-    The bound is for the error of the *noisy* rule. The size of the prior's weights is the unit of the noise.
+    The bound is for the error of the *noisy* rule. The unit of the noise is the root mean square of the prior's
+    weights. For a kernel, the noise is a Gaussian process with the covariance sigma² times the kernel.
 
     Args:
-        model: one of the following. A linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC,
-            Perceptron, ...). An MLPClassifier. A Pipeline that ends in one of these, whose other steps are fitted to
-            the prior's rows only. A lemmata kernel, for ridge regression on the indicators of the classes. An Equinox
-            module that maps one input to one output for each class.
+        model: a linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC, Perceptron, ...), an
+            MLPClassifier, a Pipeline, a lemmata kernel or an Equinox module. A Pipeline must end in a classifier of
+            one of these kinds; its other steps are fitted to the prior's rows only. A kernel is used for ridge
+            regression on indicators of the classes. An Equinox module must map one input to one output for each class.
         x: the training rows.
         y: the class of each row, with two or more classes of any type.
-        prior: the share of the rows that the prior may see, as a number or "half". Pass "free" for a prior around 0
-            (linear, kernel) or around the weights of the given module. With "free", all rows remain for the bound, but
-            the divergence is the divergence of the whole fit.
-        held: a pair of rows and classes that were not used for anything else. They are used only to count errors.
-        delta: the probability that the bound is wrong.
-        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); by default, it is
-            chosen without the held-out rows. If no divergence above 0 lowers the bound, the choice is 0, and the bound
-            is for the fit to the prior's rows.
-        train: train(module, x, classes as 0, 1, ...) returns the trained module. By default, the module is trained by
-            400 steps of Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
+        prior: the share of the rows to which the prior is fitted, as a number or "half". Pass "free" for a prior around
+            0 (linear, kernel) or around the weights of the given module. With "free", all rows remain for the bound,
+            but the divergence is the divergence of the whole fit.
+        held: a pair of held-out rows and their classes. The function uses this pair only to count errors.
+        delta: the largest probability that the bound fails.
+        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1). By default, the
+            function chooses the step without the held-out rows. If no divergence above 0 lowers the bound, the step is
+            0, and the bound is for the fit to the prior's rows with noise.
+        train: a function of a module, rows and classes 0, 1, ... that returns the trained module. By default, the
+            module is trained by 400 steps of Adam at 3e-3 on the cross-entropy. Training on all rows starts from the
+            prior's weights.
         ridge: the ridge of a kernel's fit.
         draws: the number of draws of the weights, for networks.
         seed: the random seed of the split and the draws.
 
     Raises:
-        SettingError: for a model that cannot be read, or an invalid prior, delta, ridge or number of draws.
-        ShapeError, DataError: for rows and classes that do not fit each other; for a class that is missing in one half;
-            for a single class.
+        SettingError: for an unsuitable model, or an invalid prior, delta, ridge or number of draws.
+        ShapeError, DataError: for rows and classes that do not fit each other; for a class that is missing in the
+            prior's rows; for a single class.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -196,7 +198,7 @@ def pac_bayes_bound(
 
 
 def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
-    """Draw the prior's rows at random; raise a DataError if a class is missing in them."""
+    """Draw the prior's rows at random, and raise a DataError if a class is missing in these rows."""
     if isinstance(prior, str) and prior not in ("half", "free"):
         raise SettingError(
             "prior", found=repr(prior), rule="'half', 'free', or a share of the rows above 0 and below 1"
@@ -228,7 +230,7 @@ def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Found:
-    """The smallest bound with its details: tried errors and divergences, and `rest`, the budget at divergence 0."""
+    """The smallest bound, the errors and divergences of all choices, and `rest`, the budget at divergence 0."""
 
     bound: float
     kl: float
@@ -252,7 +254,7 @@ def _least(
     draws: int,
     seed: int,
 ) -> _Found:
-    """Find the smallest bound over the noise sizes, which share delta, and over the places of the posterior."""
+    """Find the smallest bound over the positions of the posterior, and over the noise sizes, which divide delta."""
     rules, sigmas = fits.rules, _AROUND_A_FIT if fitted else _AROUND_NOUGHT
     own = delta if rules.exact else (1 - _SHARE_OF_DRAWS) * delta
     rest, errors_at = pac_bayes_budget(0.0, len(labels), own, len(sigmas)), rules.errors_on(x, labels)
@@ -260,7 +262,7 @@ def _least(
     divergences = np.asarray([step**2 * rules.distance / (2 * sigma**2) for step, sigma in choices])
     tried = np.asarray([errors_at(*choice, _TRIED, seed).mean() for choice in choices])
     best = int(kl_upper(tried, rest + divergences / len(labels)).argmin())
-    # the choice has used these draws, so the answer comes from new draws
+    # the choice depends on the draws above, so the bound is computed from new draws
     errors = errors_at(*choices[best], draws, seed + 1)
     gibbs, kl = float(errors.mean()), float(divergences[best])
     upper = gibbs if rules.exact else float(kl_upper(gibbs, math.log(1 / (_SHARE_OF_DRAWS * delta)) / draws))
@@ -270,7 +272,7 @@ def _least(
 
 
 def _culprit(found: _Found, trivial: float) -> str:
-    """Return why a bound is vacuous: too few rows, a rule that errs at every noise size, or a large divergence."""
+    """Return the reason why a bound is vacuous: too few rows, errors at every noise size, or a large divergence."""
     nothing = float(kl_upper(0.0, found.rest))
     if nothing >= trivial:
         return f"{found.rows} rows are too few: without a single error the bound would be {nothing:.3f}"
@@ -281,7 +283,7 @@ def _culprit(found: _Found, trivial: float) -> str:
     chosen = float(kl_upper(found.gibbs_upper, found.rest))
     if chosen < trivial:
         return f"{found.kl:.3g} nats are too many for {found.rows} rows: without them the bound would be {chosen:.3f}"
-    # of the choices whose bound would be low enough without a divergence, the one with the least divergence
+    # the choice of least divergence among the choices with a bound below the trivial value at divergence 0
     cheapest = int(np.where(free < trivial, found.divergences, np.inf).argmin())
     kl, error = found.divergences[cheapest], found.tried[cheapest]
     return (

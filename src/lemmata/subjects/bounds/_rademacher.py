@@ -1,4 +1,4 @@
-"""How well a family of functions can agree with random signs: closed forms for balls, and lower bounds by fitting."""
+"""The Rademacher complexity of a family of functions: closed forms for balls, and lower bounds by fits."""
 
 import dataclasses
 import math
@@ -26,13 +26,14 @@ class Rademacher:
     """The empirical Rademacher complexity of a family on given points.
 
     Args:
-        estimate: the mean over drawn signs s_i of sup_f (1/n) sum_i s_i f(x_i); for a fit, the value that the fit
-            attained.
-        interval: the confidence interval of the complexity; for a fit, from the lower limit to the trivial value.
-        upper: the bound in closed form; None for a fit.
-        lower: a proved lower bound: the closed form, or the lower end of the interval.
-        trivial: the mean of sup |f(x_i)|, which the complexity cannot exceed.
-        vacuous: a sentence on what follows if the complexity is not below the trivial value; empty otherwise.
+        estimate: the mean over drawn signs s_i of sup_f (1/n) sum_i s_i f(x_i). For a learner, the mean of the values
+            that the fits attain.
+        interval: the confidence interval of the complexity. For a learner, the upper end is the trivial value.
+        upper: the upper bound in closed form; None for a learner.
+        lower: the lower bound in closed form; for a learner, the lower end of the interval.
+        trivial: the mean over i of sup_f |f(x_i)|, which the complexity cannot exceed.
+        vacuous: a warning if `upper` is at least `trivial`, or for a learner, if twice `lower` is at least 1. Otherwise
+            the string is empty.
         draws: the number of draws of the signs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -77,22 +78,23 @@ def rademacher(
 ) -> Rademacher:
     """Compute the Rademacher complexity E sup_f (1/n) sum_i s_i f(x_i) of a family on n points, for random signs s_i.
 
-    * "l2": x -> <w, x> with |w|_2 <= B. The complexity is (B/n) E |sum_i s_i x_i|_2. It is at most B sqrt(sum_i
-      |x_i|²)/n, and at least this bound divided by sqrt(2).
-    * "l1": x -> <w, x> with |w|_1 <= B. The complexity is (B/n) E |sum_i s_i x_i|_inf, at most B max_j |column j|_2
-      sqrt(2 ln(2d))/n and at least B max_j |column j|_2 / (sqrt(2) n).
-    * a kernel: functions f with |f|_H <= B. The bounds are as for "l2", with K(x_i, x_i) in place of |x_i|².
-    * an estimator or a function fit(x, y): fitted to random signs. Predictions, clipped to [-1, 1], agree with the
-      signs at most as well as the best function of the family, so their agreement is only a lower bound.
+    * "l2": x -> <w, x> with |w|_2 <= B. The complexity is (B/n) E |sum_i s_i x_i|_2. This number is at most B
+      sqrt(sum_i |x_i|²)/n, and at least this bound divided by sqrt(2).
+    * "l1": x -> <w, x> with |w|_1 <= B. The complexity is (B/n) E |sum_i s_i x_i|_inf. For d columns, this number is at
+      most B max_j |column j|_2 sqrt(2 ln(2d))/n, and at least B max_j |column j|_2 / (sqrt(2) n).
+    * a kernel: functions f with RKHS norm |f|_H <= B. The bounds are as for "l2", with K(x_i, x_i) in place of |x_i|².
+    * a learner: an estimator or a function fit(x, y), which is fitted to random signs. Predictions are clipped to
+      [-1, 1]. Predictions agree with the signs at most as well as the best function of the family. Therefore their
+      agreement is only a lower bound.
 
     Args:
         family: one of the families listed above.
         x: the points, one in each row.
-        radius: the radius B of a ball.
-        draws: the number of draws of the signs of all points. By default, 2000 for balls and 10 for fits.
+        radius: the radius B of a ball; not used for a learner.
+        draws: the number of draws of the signs of all points. By default, 2000 for balls and 10 for learners.
         level: the confidence level of the interval. The interval follows from bounded differences of the supremum and
-            holds for any number of draws. For a fit, the interval is one-sided, because the supremum is at least the
-            value that the fit attains.
+            holds for any number of draws. For a learner, the interval is one-sided, because the supremum is at least
+            the value that the fit attains.
         seed: the random seed of the draws.
 
     Raises:
@@ -149,7 +151,10 @@ def _cross_polytope(suprema: np.ndarray, x: Float[np.ndarray, "n d"], radius: fl
 def _in_closed_form(
     suprema: np.ndarray, differences: float, bounds: tuple[float, float], trivial: float, level: float
 ) -> Rademacher:
-    """Flipping sign i moves one supremum by at most 2 c_i, so the mean is sub-Gaussian of variance |c|²/draws."""
+    """Return the result for a ball, where `differences` is |c|.
+
+    A flip of sign i changes a supremum by at most 2 c_i. Therefore the mean is sub-Gaussian with variance |c|²/draws.
+    """
     estimate, draws = float(suprema.mean()), len(suprema)
     reach = differences * math.sqrt(2 * math.log(2 / (1 - level)) / draws)
     interval = max(estimate - reach, bounds[0]), min(estimate + reach, bounds[1])

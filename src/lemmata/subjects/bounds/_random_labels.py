@@ -1,4 +1,4 @@
-"""Whether a learner fits random labels, and what this shows about its capacity."""
+"""A test whether a learner fits random labels, and the lower bound on its Rademacher complexity that follows."""
 
 import dataclasses
 import math
@@ -29,12 +29,12 @@ class RandomLabels:
             learner.
         chance: the accuracy 1/classes of guessing.
         true_seconds, random_seconds: the time of one fit in seconds, as a mean over repeats.
-        complexity: 2 random_accuracy - 1 for two classes. This is the part of the rules' Rademacher complexity that the
-            learner attains. None for more classes.
-        complexity_lower: a lower bound on that complexity, at the confidence level.
-        memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this means a
-            complexity of at least 1/2. Uniform bounds add twice the complexity to the training error, and are then at
-            least 1.
+        complexity: the value 2 random_accuracy - 1 for two classes, or None for more classes. This value is the part of
+            the Rademacher complexity that the learner attains.
+        complexity_lower: a lower bound on the Rademacher complexity, at the confidence level; None for more than two
+            classes.
+        memorises: whether `attainable` is at least halfway from chance to 1. For two classes, the complexity is then at
+            least 1/2. Uniform bounds add twice the complexity to the training error. Then these bounds are at least 1.
         repeats: the number of random labellings.
         level: the confidence level.
         conditions: the conditions for the results.
@@ -79,13 +79,13 @@ def random_label_test(
 
         1 - 2 E min error = 2 E max accuracy - 1
 
-    over uniform random labels. A learner reaches at most the largest accuracy, so its own accuracy is a lower bound.
-    The largest accuracy moves by at most 1/n if one of the n labels changes. Let the learner be fitted R times. At the
-    confidence level `level`, the expected largest accuracy is at least the learner's mean accuracy minus sqrt(ln(1/(1 -
-    level)) / (2 n R)), for any learner.
+    over uniform random labels. The largest accuracy is the accuracy of the best rule that the learner can return.
+    Therefore the learner's own accuracy is a lower bound. If one of the n labels changes, the largest accuracy changes
+    by at most 1/n. Let the learner be fitted R times. At the confidence level `level`, the expected largest accuracy is
+    at least the learner's mean accuracy minus sqrt(ln(1/(1 - level)) / (2 n R)), for any learner.
 
     Args:
-        fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something
+        fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or an object
             with `predict`. The learner gets the class names that occur in y.
         x: the training rows.
         y: the class of each row.
@@ -150,7 +150,7 @@ def random_label_test(
 
 
 def _labelling(generator: np.random.Generator, n: int, classes: int) -> np.ndarray:
-    """Draw independent, equally likely classes; draw again if there is only one class, which learners reject."""
+    """Draw independent, equally likely classes. Draw again if only one class occurs, because learners reject this."""
     while True:
         given = generator.integers(classes, size=n)
         if len(np.unique(given)) > 1:

@@ -1,4 +1,4 @@
-"""The best approximations of an iterated tent map by functions of few affine pieces, found by dynamic programming."""
+"""The best approximations of an iterated tent map by functions with few affine pieces, from dynamic programming."""
 
 import functools
 
@@ -8,7 +8,10 @@ from scipy.optimize import minimize
 
 @functools.cache
 def _cost_of_piece(phase: int, length: int) -> float:
-    """Return the least L_1 distance of a line to a triangle wave of period 8, over `length` cells from `phase` on."""
+    """Return the least L_1 distance of a line to a triangle wave with a period of 8 cells.
+
+    The distance is taken over `length` cells, beginning at the cell `phase`.
+    """
     if length <= 4 - phase:
         return 0.0
     at = (phase + np.arange(length + 1)) % 8
@@ -36,7 +39,7 @@ def best_errors(k: int) -> tuple[float, ...]:
     Pieces may begin and end at the multiples of 2^-k/4, and the function may jump there.
     """
     cells = 4 * 2**k
-    # A run begins at each multiple of 4 cells. When turned upside down, falling runs rise, so phases count modulo 4.
+    # The wave rises or falls over 4 cells. A reflection turns falling runs into rising runs: phases count modulo 4.
     cost = np.asarray([[_cost_of_piece(start % 4, length) for length in range(cells + 1)] for start in range(4)])
     best, errors = cost[0].copy(), []
     for _ in range(2**k):

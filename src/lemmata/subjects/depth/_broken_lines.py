@@ -54,7 +54,7 @@ class BrokenLine:
         return self.values[at - 1] + (self.values[at] - self.values[at - 1]) * (x - low) / (high - low)
 
     def after(self, inner: "BrokenLine") -> "BrokenLine":
-        """Return x -> self(inner(x)), with the knots of inner and the points that inner maps to knots of self."""
+        """Return x -> self(inner(x)). Its knots are knots of inner, or points that inner maps to knots of self."""
         knots = set(inner.knots)
         slopes = inner.slopes
         starts = [inner.knots[0], *inner.knots]
@@ -75,7 +75,7 @@ class BrokenLine:
         ).without_false_knots()
 
     def without_false_knots(self) -> "BrokenLine":
-        """Return the same function with knots only where the slope changes, or one knot if the slope is constant."""
+        """Return this function with knots only where the slope changes, or with one knot if the slope is constant."""
         kept = self.turns(lambda before, after: before != after) or [self.knots[0]]
         return BrokenLine(kept, [self(x) for x in kept], self.left, self.right)
 
@@ -83,7 +83,7 @@ class BrokenLine:
 def combined(
     lines: Sequence[BrokenLine], factors: Sequence[Fraction | int], shift: Fraction = Fraction(0)
 ) -> BrokenLine:
-    """Return the sum of the lines, each multiplied by its factor, plus a number."""
+    """Return the sum of the lines, each multiplied by its factor, plus the number `shift`."""
     knots = sorted({x for line in lines for x in line.knots})
     sums = lambda numbers: sum((a * number for a, number in zip(factors, numbers, strict=True)), Fraction(0))
     values = [shift + sums([line(x) for line in lines]) for x in knots]
@@ -96,7 +96,7 @@ RELU = BrokenLine([Fraction(0)], [Fraction(0)], Fraction(0), Fraction(1))
 
 
 def network_output(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) -> BrokenLine:
-    """Return the output of a ReLU network of one input as a function; the last layer is affine with one output."""
+    """Return the output of a ReLU network of one input as a function. The last layer is affine and has one output."""
     layer = [IDENTITY]
     for depth, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         exact = lambda row: [Fraction(float(number)) for number in row]
@@ -107,6 +107,6 @@ def network_output(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) 
 
 
 def tent_network(k: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return weights and biases of the k-fold tent map. Each fold is relu(2 relu(x) - 4 relu(x - 1/2))."""
+    """Return weights and biases of a network for the k-fold tent map. A fold is relu(2 relu(x) - 4 relu(x - 1/2))."""
     weights = [np.ones((2, 1)), np.asarray([[2.0, -4.0]])] * k + [np.ones((1, 1))]
     return weights, [np.asarray([0.0, -0.5]), np.zeros(1)] * k + [np.zeros(1)]

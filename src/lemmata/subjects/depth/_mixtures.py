@@ -1,4 +1,4 @@
-"""Mixtures of atoms: a point X of the convex hull of atoms, and its approximation by few atoms."""
+"""Mixtures of atoms: a point X of the convex hull of atoms, and the approximation of X by few atoms."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from lemmata.engine.problems.variables import dimension, rows
 
 
 class Mixture(eqx.Module):
-    """Atoms v_1, ..., v_n, and the weights of a point X = sum_i weights_i v_i."""
+    """Atoms v_1, ..., v_n, the weights of a point X = sum_i weights_i v_i, and the number of atoms to keep."""
 
     atoms: Float[Array, "n d"]
     weights: Float[Array, " n"]
@@ -18,27 +18,30 @@ class Mixture(eqx.Module):
 
     @property
     def target(self) -> Float[Array, " d"]:
-        """X."""
+        """The point X = sum_i weights_i v_i."""
         return self.weights @ self.atoms
 
     @property
     def mean_square(self) -> Float[Array, ""]:
-        """The mean of |V|² for a random atom V."""
+        """The mean of |V|² for a random atom V, which is v_i with probability weights_i."""
         return self.weights @ jnp.sum(self.atoms**2, axis=1)
 
     @property
     def largest(self) -> Float[Array, ""]:
-        """The largest |v_i|², which is R²."""
+        """The square R² of the largest norm of an atom."""
         return jnp.sum(self.atoms**2, axis=1).max()
 
     @property
     def farthest(self) -> Float[Array, ""]:
-        """The bound (R + |X|)² on every squared distance between X and a mean of atoms."""
+        """The bound (R + |X|)² on squared distances of X from means of atoms, with the largest norm R of an atom."""
         return (jnp.sqrt(self.largest) + jnp.linalg.norm(self.target)) ** 2
 
 
 def greedy_errors(atoms: Float[Array, "n d"], target: Float[Array, " d"], keep: int) -> Float[Array, " keep"]:
-    """Return |g_i - X|² for i = 1, ..., keep, where g_i = (i-1)/i g_(i-1) + v/i with the best atom v."""
+    """Return |g_i - X|² for the target X and i = 1, ..., keep, where g_i = (i-1)/i g_(i-1) + v/i with the best atom v.
+
+    The best atom makes |g_i - X|² smallest.
+    """
 
     def step(at: Array, i: Array) -> tuple[Array, Array]:
         new = ((i - 1) * at + atoms) / i
@@ -56,9 +59,9 @@ def _weights(key: Key[Array, ""], n: int) -> Float[Array, " n"]:
 
 
 class Mixtures(Population[Mixture]):
-    """Half of the problems are the centre of a simplex, and half are wide random ReLU networks on data.
+    """In half of the problems, X is the centre of a simplex. In the other half, X is the output of a wide ReLU network.
 
-    In a network, an atom is the output of a unit on d rows, with Euclidean norm at most 1, and the weights are
+    In a network, an atom is the output of a random unit on d rows, with Euclidean norm at most 1. The weights are
     positive.
     """
 

@@ -1,4 +1,4 @@
-"""The exact worst case of gradient descent with given steps. It is a semidefinite program, solved by a barrier method.
+"""The exact worst case of gradient descent with given steps: a semidefinite program, solved by a barrier method.
 
 Let f be B-smooth and mu-strongly convex, with the minimiser 0 and the least value 0, and let G(x) = grad f(x) - mu x.
 The values f_i and vectors G_i at points x_i belong to such an f if and only if, for all i and j,
@@ -6,12 +6,12 @@ The values f_i and vectors G_i at points x_i belong to such an f if and only if,
     f_i - f_j >= <G_j, x_i - x_j> + |G_i - G_j|²/(2 (B - mu)) + mu (|x_i|² - |x_j|²)/2.
 
 The largest f_n under |x_0| <= 1 is then the value of a semidefinite program in the inner products of x_0 and all G_i.
-The dual program is solved: find the least T for which non-negative multipliers of these inequalities prove f_n <= T
-|x_0|². So every feasible T is a certificate, even if rounding affects the search. B is 1 here.
+This module solves the dual program: find the least T for which non-negative multipliers of these inequalities prove f_n
+<= T |x_0|². Therefore every feasible T is a certificate, even if rounding affects the search. In this module, B is 1.
 
-The points may shrink or grow by many orders of magnitude along the iteration. So everything is measured in the units
-s_i, where |x_i| <= s_i |x_0|. The program uses the vectors G_i - (1 - mu) x_i/2. Their lengths are at most (1 - mu)
-s_i/2.
+The norms of the points may shrink or grow by many orders of magnitude along the iteration. Therefore point i is
+measured in a unit s_i, where |x_i| <= s_i |x_0|. The program uses the vectors G_i - (1 - mu) x_i/2. Their lengths are
+at most (1 - mu) s_i/2 times |x_0|.
 """
 
 import dataclasses
@@ -22,9 +22,9 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from lemmata.core import one_blas_thread
 
 _MARGIN = 1e-3
-_CENTRED = 1e-8  # the square of Newton's decrement
-_ROUGH = 1.0  # above it, a rough step will do
-_NEAR = 1 / 16  # below it full Newton steps converge quadratically
+_CENTRED = 1e-8  # the square of the Newton decrement at which the search stops
+_ROUGH = 1.0  # above this squared decrement, an inaccurate step is sufficient
+_NEAR = 1 / 16  # below this squared decrement, full Newton steps converge quadratically
 _MOST = 400
 
 
@@ -33,11 +33,11 @@ class Certificate:
     """A proof of f(x_n) - f* <= bound |x_0 - x*|², for B = 1.
 
     Args:
-        bound: the number T.
-        attained: the value of f(x_n) - f* for a function that was found, at |x_0 - x*| = 1.
+        bound: the proved bound, called T in the docstring of the module.
+        attained: the value of f(x_n) - f* at |x_0 - x*| = 1 for a function f from the primal program.
         multipliers: the multipliers of the inequalities of all ordered pairs of points; the last point is the
             minimiser.
-        least: the smallest eigenvalue of the matrix that must be positive semidefinite, in the units of the search.
+        least: the smallest eigenvalue of the dual matrix, which must be positive semidefinite, in the units s_i.
     """
 
     bound: float
@@ -47,12 +47,15 @@ class Certificate:
 
 
 def _reach(steps: np.ndarray, convexity: float) -> np.ndarray:
-    """Return s_0 = 1, ..., s_n such that x_i is at most s_i |x_0| from the minimiser."""
+    """Return s_0 = 1, ..., s_n such that |x_i| <= s_i |x_0|, if the minimiser is 0."""
     return np.cumprod(np.append(1.0, np.maximum(np.abs(1 - steps), np.abs(1 - convexity * steps))))
 
 
 def inequalities(steps: np.ndarray, convexity: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrices of the inequalities in x_0 and n + 1 other vectors, and the factors of f_0, ..., f_n."""
+    """Return the matrices of the inequalities in x_0 and n + 1 other vectors, and the factors of f_0, ..., f_n.
+
+    The other vectors are G_i - (1 - mu) x_i/2 in units of their largest lengths, where mu is `convexity`.
+    """
     n, middle, half = len(steps), (1 + convexity) / 2, (1 - convexity) / 2
     points, turned = np.zeros((2, n + 2, n + 2))
     points[0, 0] = 1.0
@@ -77,9 +80,9 @@ def inequalities(steps: np.ndarray, convexity: float) -> tuple[np.ndarray, np.nd
 def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, until=None) -> tuple[np.ndarray, list]:
     """Take Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y.
 
-    Returns y and inner products for the primal program. With the Cholesky factor L of S and the step d, these products
-    are L^-T (1 - L^-1 S(d) L^-T) L^-1. The products satisfy the linear equations of the primal program even if y is not
-    central.
+    Return y and matrices of inner products for the primal program. Let L be the Cholesky factor of S, d the Newton step
+    and I the identity. Then a matrix is L^-T (I - L^-1 S(d) L^-T) L^-1, with the linear part S(d) of S. These matrices
+    satisfy the linear equations of the primal program even if y is not the minimiser.
     """
     constant, matrices, start, rows = parts
     dim = len(constant)
@@ -109,8 +112,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
                 length /= 2
         else:
             found.append((decrement, inverse.T @ (np.eye(dim) - np.tensordot(move, pulled, 1)) @ inverse))
-        # Below _NEAR, exact steps divide the decrement by 5 at least. A residual that does not fall by half is
-        # rounding.
+        # Below _NEAR, exact steps divide the decrement by 5 at least. If the decrement does not fall by half, the rest
+        # is rounding.
         if not (decrement > 0 and length > 1e-9) or decrement > nearest / 2:
             break
         nearest = decrement if decrement < _NEAR else np.inf
@@ -123,8 +126,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
 def _newton(jacobian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
     """Return Newton's step for the Hessian J'J, and the square of the Newton decrement.
 
-    The QR factor of J keeps twice as many digits as the Cholesky factor of J'J, but takes five times as long. So the
-    Cholesky factor is used far from the centre, where steps only need to be directions of descent.
+    The QR factor of the Jacobian J keeps twice as many digits as the Cholesky factor of J'J, but takes five times as
+    long. Therefore the function uses the Cholesky factor for large decrements. Then a descent direction is sufficient.
     """
     unit = 1 / np.linalg.norm(jacobian, axis=0)
     jacobian, gradient = jacobian * unit, unit * gradient
@@ -146,7 +149,7 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
         convexity: the ratio mu/B, which is below 1.
         accuracy: the relative accuracy of the bound.
     """
-    with one_blas_thread():  # two threads wait for each other in small factorisations, on a busy machine for minutes
+    with one_blas_thread():  # on a busy machine, two threads can wait minutes for each other in small factorisations
         return _searched(np.asarray(steps, float), convexity, accuracy)
 
 
@@ -177,7 +180,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
         at, _ = _descend(cost, at, (constant, both, first, rows), weight, until=lambda y: y[-1] < -_MARGIN)
         weight *= 4
     at, parts = at[:-1], (constant, both[:-1], first, rows[:, :-1])
-    cost, weight = cost[1:], len(at) / at[-1]  # at its centre, the bound is of the order of the bound here
+    cost, weight = cost[1:], len(at) / at[-1]  # with this weight, the centre has a bound of the order of at[-1]
     best = Certificate(np.inf, 0.0, first, -np.inf)
     for _ in range(25):
         at, inners = _descend(cost, at, parts, weight)
@@ -194,7 +197,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """Return the largest f_n that inner products allow (a shortest path), or 0 if no function has these products."""
+    """Return the largest f_n for given inner products, from a shortest path, or 0 if no function has these products."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

@@ -1,4 +1,4 @@
-"""Approximate a wide network or kernel expansion by few of its units, chosen greedily, with a bound on the error."""
+"""Approximate a wide network or kernel expansion by few greedily chosen units, with a bound on the error."""
 
 import dataclasses
 import math
@@ -34,20 +34,20 @@ _SQUARES = 1e100  # largest terms whose squares do not overflow
 class Sparsified:
     """A few units of a network with new weights, and the distance of their output from the network's output.
 
-    All errors are root mean squares over the rows, where the squares are summed over outputs.
+    All errors are root mean squares over the rows. The squares are summed over the outputs of the network.
 
     Args:
         units: the chosen units, by their numbers in the network, in the order of choice.
         weights: the new weights of the chosen units, of shape (k, outputs).
         intercept: the intercept of the network.
         error: the distance between the few units and the network.
-        bound: the bound that is proved before any unit is chosen: sqrt((R² - |X|²)/k).
+        bound: the proved bound sqrt((R² - |X|²)/k) on the error, with R = `mass` and |X| = `size`.
         size: the root mean square |X| of the network's output without the intercept.
-        mass: the sum R, over all units, of |weight| times the root mean square of the unit.
-        path: the error with the first 1, 2, ..., k units.
+        mass: the sum R, over all units, of |weight| times the root mean square of the unit's output.
+        path: the error with the first 1, 2, ..., k chosen units.
         rows: the number of rows.
         network_units: the number of units of the network.
-        hidden: the function that gives the outputs of all units.
+        hidden: the function that returns the outputs of all units of the network.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -68,17 +68,17 @@ class Sparsified:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound is at least the error without any units."""
+        """True if the bound is at least the error without any units."""
         return self.bound >= self.size
 
     def __call__(self, x: ArrayLike) -> Float[np.ndarray, "n outputs"]:
         """Return the outputs of the few units on rows.
 
         Args:
-            x: rows, in the form that the network takes.
+            x: rows, in the form of the network's input.
 
         Raises:
-            ShapeError, DataError: for anything but rows, or outputs of hidden units that are not finite.
+            ShapeError, DataError: if x has no rows, or if the outputs of the hidden units are not valid.
         """
         outputs = _outputs(self.hidden, _rows(x), self.network_units)
         return outputs[:, self.units] @ self.weights + self.intercept
@@ -87,13 +87,13 @@ class Sparsified:
         """Return the number of units for which the bound proves an error of at most the tolerance. Fewer units may be
         enough.
 
-        The number is at most the number of units of the network, which together have no error.
+        The result is at most the number of units of the network, because all units together have no error.
 
         Args:
             tolerance: the allowed root mean square distance from the network.
 
         Raises:
-            SettingError: for a tolerance that is not positive, or so small that the number of units overflows.
+            SettingError: for a tolerance that is not positive, or a tolerance for which the number of units overflows.
         """
         tolerance = positive("tolerance", tolerance)
         root = math.sqrt(max(self.mass**2 - self.size**2, 0.0)) / tolerance
@@ -125,21 +125,23 @@ class Sparsified:
 def sparsify(network: Any, x: Any, units: int) -> Sparsified:
     """Choose few units of a wide network with one hidden layer, or few terms of a kernel expansion, with new weights.
 
-    The output without the intercept is a point X of the convex hull of atoms. The atom of a unit is its output times
-    the sign of its weight, scaled to norm R. Greedy choice takes k atoms, whose mean g_k satisfies |g_k - X|² <= (R² -
-    |X|²)/k. Least squares on the chosen units then gives the weights, which cannot increase the error on these rows.
+    The output without the intercept is a point X of the convex hull of atoms. The atom of a unit is the unit's output
+    times the sign of its weight, scaled to the norm R of `Sparsified.mass`. The greedy choice takes k atoms. The mean
+    g_k of these atoms satisfies |g_k - X|² <= (R² - |X|²)/k. Then least squares on the chosen units determines new
+    weights. This fit cannot increase the error on these rows.
 
     Args:
         network: a fitted `MLPRegressor` with one hidden layer, or a tuple (hidden, weights) or (hidden, weights,
-            intercept). Here hidden(x) gives the outputs of the m units, shape (n, m), and the weights have shape (m,)
-            or (m, outputs). For a kernel expansion, hidden is x -> k(x, centres).
+            intercept). The function hidden(x) returns the outputs of the m units, of shape (n, m). The weights have the
+            shape (m,) or (m, outputs). For a kernel expansion, hidden is x -> k(x, centres).
         x: the rows on which the distance is measured.
         units: the number of different units to keep.
 
     Raises:
-        SettingError: for another kind of network, or a number of units that is below 1 or above that of the network.
-        ShapeError, DataError: for rows, outputs or weights that do not fit each other, are not finite, or have products
-            whose squares are not finite.
+        SettingError: for another kind of network, or a number of units below 1 or above the number of units whose
+            output and weight are not 0 on these rows.
+        ShapeError, DataError: for rows, outputs or weights that do not fit each other or are not finite. Also if all
+            products of outputs and weights are 0, or if the largest product is above 1e100 or below 1e-100.
 
     Example:
         >>> import numpy as np
@@ -154,7 +156,7 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
     rows = _rows(x)
     outputs = _outputs(hidden, rows, len(weights))
     with np.errstate(over="ignore", under="ignore"):
-        # Atoms as vectors whose squared norm is the mean square: outputs (rows) times weights (outputs of the network).
+        # Atoms are vectors of unit outputs (all rows) times weights (all outputs). Squared norms are mean squares.
         atoms = (outputs.T[:, :, None] * weights[:, None, :]).reshape(len(weights), -1) / math.sqrt(len(rows))
     largest = float(np.abs(atoms).max())
     if largest > _SQUARES or 0 < largest < 1 / _SQUARES:
@@ -196,7 +198,7 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
 
 
 def _content(rows: np.ndarray, target: np.ndarray, error: float, count: int, alive: int) -> tuple[Condition, ...]:
-    """Return the conditions under which these rows can show that few units are enough."""
+    """Return three conditions: enough different rows, an error below the best constant's, and some units left out."""
     different = len(rows) if rows.dtype.kind == "O" else len(np.unique(rows, axis=0))
     spread = math.sqrt(((target - target.mean(axis=0)) ** 2).sum(axis=1).mean())
     ratio = error / spread if spread > 0 else math.inf
@@ -275,14 +277,14 @@ def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
-    """Return the first `count` different atoms of the greedy iteration. If the iteration only repeats old atoms, the
-    best new atoms are added.
+    """Return the first `count` different atoms of the greedy iteration. If the iteration finds fewer different atoms,
+    the new atoms with the best scores are added.
     """
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
     at, scores = np.zeros_like(target), squares
     for i in range(1, 20 * count + 1):
-        # |(i-1)/i at + v/i - target|², without what is the same for all atoms v.
+        # |(i-1)/i at + v/i - target|², without the terms that are equal for all atoms v.
         scores = squares / i**2 + 2 * (i - 1) / i**2 * products - 2 * along / i
         best = int(scores.argmin())
         if best not in order:
@@ -298,7 +300,7 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
 def _refitted(chosen: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return root mean square errors of least squares on 1, 2, ... columns, and the weights of all columns."""
     path, factors = [], np.zeros((0, target.shape[1]))
-    # columns of one size, since least squares drops directions that are small
+    # scale the columns to one size, because lstsq drops directions that are small
     size = np.abs(chosen).max(axis=0)
     chosen = chosen / size
     for k in range(1, chosen.shape[1] + 1):

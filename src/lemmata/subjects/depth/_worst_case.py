@@ -1,4 +1,4 @@
-"""The worst case of a schedule of gradient steps, with a proof and a function that attains it."""
+"""The worst case of gradient descent with given steps, with a proof and with a value that some function attains."""
 
 import dataclasses
 import math
@@ -26,14 +26,14 @@ class WorstCase:
     """The largest f(x_n) - f(x*) over all functions, in units of |x_0 - x*|².
 
     Args:
-        bound: a number that no function exceeds; the multipliers prove it.
+        bound: an upper bound for all functions, proved by the multipliers.
         attained: a value that some function attains.
-        unit_steps: the worst case of the same number of steps 1/smoothness; for convexity 0, the formula smoothness/(4n
-            + 2). It is nan if rounding prevents the accuracy.
-        steps: the steps.
+        unit_steps: the worst case of n steps 1/smoothness, where n is the number of `steps`. For convexity 0, this is
+            smoothness/(4n + 2). The value is nan if rounding prevents the accuracy.
+        steps: the step sizes.
         smoothness, convexity: the constants of the class of functions.
         multipliers: the multipliers of the inequalities, one for each ordered pair of the points x_0, ..., x_n, x*. The
-            first point of the pair gives the row, and the second gives the column.
+            first point of the pair determines the row, and the second point the column.
         conditions: the conditions for the bound.
         claims: names of the claims that state the bound.
     """
@@ -55,7 +55,7 @@ class WorstCase:
             distance: |x_0 - x*|, or an upper bound.
 
         Raises:
-            SettingError: for a distance that is not positive, or whose square is too large or small for the answer.
+            SettingError: for a distance that is not positive, or for which the result overflows or is rounded to 0.
         """
         number = positive("distance", distance)
         loss = self.bound * number * number
@@ -79,8 +79,9 @@ class WorstCase:
     def plot(self) -> Any:
         """Return an Altair chart of the bound after each number of these steps, and of the bound of unit steps.
 
-        The bounds after the first 1, 2, ... steps are computed for the chart. Values that rounding makes inaccurate
-        are left out. k steps of 1/smoothness have the bound smoothness/(4k + 2) on convex functions.
+        The bounds after the first 1, 2, ... steps are computed for the chart. The chart leaves out values that are
+        inaccurate because of rounding. The bound of k unit steps 1/smoothness on convex functions is smoothness/(4k +
+        2).
         """
         ratio, scaled = self.convexity / self.smoothness, self.steps * self.smoothness
         found = [_solved(scaled[:place], ratio) for place in range(1, len(scaled))]
@@ -95,19 +96,21 @@ class WorstCase:
 
 
 def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCase:
-    """Compute the exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over all f of a class.
+    """Compute the exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over a class of functions.
 
-    The worst case is the value of a semidefinite program. lemmata solves the program and its dual. So the bound has a
-    proof, and a function attains it up to a relative accuracy of 1e-6. The bound holds in every dimension.
+    The worst case is the value of a semidefinite program. The dual program yields a proof of the bound. The primal
+    program yields a function that attains the bound up to a relative accuracy of 1e-6. The bound holds in every
+    dimension.
 
     Args:
-        steps: 1 to 15 steps, each above 0 and at most 10/smoothness.
-        smoothness: the gradients are Lipschitz with this constant.
-        convexity: f - convexity |x|²/2 is convex; 0 for convex functions. It must be below smoothness.
+        steps: 1 to 15 step sizes, each above 0 and at most 10/smoothness.
+        smoothness: the Lipschitz constant of the gradients.
+        convexity: the constant of strong convexity: f - convexity |x|²/2 is convex. Pass 0 for convex functions. The
+            constant must be below smoothness.
 
     Raises:
         SettingError: for steps or constants outside the allowed range.
-        SolverError: if rounding prevents the accuracy, for example for a single step of 1e-10/smoothness.
+        SolverError: if rounding prevents the relative accuracy, for example for a single step of 1e-10/smoothness.
 
     Example:
         >>> print(worst_case([1.0, 1.0], smoothness=1.0))
@@ -170,7 +173,7 @@ def _checked(steps: Any, smoothness: float) -> np.ndarray:
         remedy = "pass fewer steps" if given.ndim == 1 and len(given) else "pass at least one step, in a list"
         raise SettingError("steps", found=found, rule=f"a list of 1 to {_MOST} numbers", remedy=remedy)
     given = numbers_of("steps", given).astype(float)
-    # in units of 1/smoothness, which may be too large or too small for numbers
+    # compared in units of 1/smoothness, because 10/smoothness may overflow or underflow
     if not (given.min() > 0 and given.max() * smoothness <= _LONGEST * (1 + 1e-12)):
         rule = f"above 0 and at most {_LONGEST:g}/smoothness = {_LONGEST / smoothness:g}"
         remedy = "pass steps within these limits, and leave out steps of 0"

@@ -1,4 +1,4 @@
-"""Problems with zigzags, whose numbers of pieces multiply in compositions, and with ReLU networks of one input."""
+"""Problems with ReLU networks of one input, and with zigzags: a composition multiplies their numbers of pieces."""
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ from lemmata.subjects.depth._broken_lines import BrokenLine, network_output
 
 
 class BrokenLinePair(eqx.Module):
-    """Two continuous piecewise affine functions f and g, by knots, values at the knots, and slopes at both ends."""
+    """Two continuous piecewise affine functions f and g, given by knots, values at knots, and slopes at both ends."""
 
     f_knots: Float[Array, " m"]
     f_values: Float[Array, " m"]
@@ -29,7 +29,10 @@ class BrokenLinePair(eqx.Module):
 
 
 class BrokenLinePairs(Population[BrokenLinePair]):
-    """Pairs with random values at knots, or, in half of the problems, zigzags in [-2, 2] with knots in (-1, 1)."""
+    """Pairs of functions with knots in (-1, 1). Half of the problems have random values at knots, half have zigzags.
+
+    At the knots, the values of a zigzag are 2 and -2 in turn.
+    """
 
     settings = Space(p=Integer(4, 2, 12, "pieces of f"), q=Integer(5, 2, 12, "pieces of g"))
 
@@ -62,7 +65,7 @@ class DeepLine(eqx.Module):
     biases: tuple[Array, ...]
 
     def line(self) -> BrokenLine:
-        """The output, exactly."""
+        """Return the output of the network as a function, in exact arithmetic."""
         return network_output(list(map(np.asarray, self.weights)), list(map(np.asarray, self.biases)))
 
     @property
@@ -72,10 +75,11 @@ class DeepLine(eqx.Module):
 
 
 class DeepLines(Population[DeepLine]):
-    """Networks whose layers compute a zigzag of the previous layer, or, in half of the problems, have normal weights.
+    """Networks of two kinds. In half of the problems, each layer computes a zigzag; in the others, weights are normal.
 
-    The zigzag has w + 1 pieces from w units relu(s - t_i) with factors -3, 2, -2, 2, .... The third unit is relu(t_3 -
-    s) instead, which gives the slope before t_1. The pieces of the zigzag have the slopes 2, -1, 1, -1, ..., and go
+    The zigzag is a function of the previous layer's zigzag s. Its w + 1 pieces come from w units relu(s - t_i) with the
+    factors -3, 2, -2, 2, ..., each times 2w. The third unit is relu(t_3 - s) instead, which determines the slope before
+    t_1. The pieces of the zigzag have the slopes 2, -1, 1, -1, ..., each times 2w. The values of the pieces extend
     beyond all thresholds of the next layer.
     """
 

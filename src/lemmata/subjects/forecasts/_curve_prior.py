@@ -6,19 +6,20 @@ from jaxtyping import Bool, Float
 from ._curve_smoothing import Smoothed
 
 BACK = (0.35, 0.7, 1.05, 1.4, 2.1, 2.8, 3.5, 4.2)
-"""The smoothed curve is evaluated at sizes that are this far below the last size, in ln n."""
+"""Distances in ln n below the last size, at which the smoothed curve is evaluated."""
 EXPONENTS = np.concatenate([np.linspace(0.02, 1.5, 38), np.linspace(1.6, 4.0, 13)])
 FINER = np.linspace(-0.12, 0.12, 13)
 """Steps of ln(exponent) around the best exponent of the coarse grid, for a second search."""
 MISFIT = 0.02
 RECENT = 2.0
-"""A power law is fitted to recent sizes. Over this distance in ln n, measurements lose weight in the fit."""
+"""The scale, in ln n, on which weights fall with the distance from the last size, if a power law is fitted to recent
+sizes."""
 DECAY = 0.7
 
 
 def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[np.ndarray, "b f"], dict]:
-    """Return features of each curve, and the inputs of its continuations: the level at the end, slopes and fitted
-    power laws.
+    """Return features of each curve, and the inputs of `continuations`: the level at the end, slopes and fitted power
+    laws.
 
     Args:
         smoothed: the curves.
@@ -30,7 +31,7 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
     span = last[:, 0] - logs[:, 0]
     seen = back[None] <= span[:, None] + 0.18
     drops = np.where(seen, mean - mean[:, :1], 0.0)
-    # beyond the first size, the curve is assumed to have the same value as there
+    # below the first size, the curve is assumed to have its value at the first size
     first = np.maximum(seen.sum(1) - 1, 0)
     drops = np.where(seen, drops, np.take_along_axis(drops, first[:, None], 1))
     padding = smoothed.noise > 100
@@ -66,13 +67,15 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
 
 
 def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
-    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors. Scale the fit to a + c = 1.
+    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors.
+
+    Return the exponent b, the floor c / (a + c) and the logarithm of the misfit.
 
     Args:
         smoothed: the curves.
-        padding: which entries are not measurements.
-        recent: the scale, in ln n, on which weights fall with the distance from the last size; inf gives all sizes the
-            same weight.
+        padding: the mark of each entry that is not a measurement.
+        recent: the scale, in ln n, on which weights fall with the distance from the last size. With inf, weights do
+            not depend on the distance.
     """
     distance = smoothed.logs - smoothed.logs[:, -1:]
     values = np.exp(np.clip(smoothed.values - smoothed.values[:, -1:], -60, 60))
@@ -95,8 +98,8 @@ def _at_exponents(
 ) -> list[Float[np.ndarray, " b"]]:
     """Return the best of the given exponents, with its scale, its floor and the weighted sum of squares.
 
-    Given the exponent, the problem is linear. If its solution has a negative scale or floor, this number is set to 0
-    and the other is fitted again.
+    For a fixed exponent, the problem is linear. If the scale or the floor of the solution is negative, this number is
+    set to 0 and the other number is fitted again.
     """
     basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]
@@ -116,9 +119,10 @@ def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b
     """Return the change of ln(error) from the last size to exp(horizon) times this size, for each of seven
     continuations.
 
-    In order, they are: the last value; the straight line through the last octave, and through the last three octaves;
-    the Gaussian process; the last octave's slope decaying as exp(-0.7 horizon); and the power law with a floor, fitted
-    to all sizes, and to the recent sizes.
+    The continuations are, in order: the last value; a straight line with the slope of the last octave; a straight line
+    with the slope of the last three octaves; the Gaussian process; a curve whose slope decays from the slope of the
+    last octave as exp(-0.7 horizon); a power law with a floor, fitted to all sizes; the power law, fitted to recent
+    sizes.
     """
     process = smoothed.at(ends["last"][:, None] + horizons)[0] - ends["level"][:, None]
     recent, long = ends["recent"][:, None], ends["long"][:, None]
@@ -138,12 +142,13 @@ def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b
 
 
 def outlook(weights: dict, features, ways, variance, horizons, xp=np):
-    """Compute the median of the change of ln(error), and its scales downwards and upwards, by a small network.
+    """Compute the median of the change of ln(error), and the scales of the change below and above the median.
 
-    The network turns the features of a curve into shares of the continuations, into a correction
-    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of the squares of four numbers: a0
-    times the deviation of the last level, a1 h / (h + 1/2), a2 h, and a3 times the disagreement of the continuations,
-    where h is the horizon.
+    Let h be the horizon. A small network maps the features of a curve to shares of the continuations, to numbers c1 and
+    c2, and to numbers a0, a1, a2 and a3 for each scale. The median is the mean of the continuations with these shares,
+    plus the correction c1 (1 - exp(-h)) + 0.3 c2 h. The square of a scale is 1e-6 plus the sum of four squares: of a0
+    times the standard deviation of the last level, of 0.1 a1 h / (h + 1/2), of 0.1 a2 h, and of a3 times the standard
+    deviation of the continuations.
 
     Args:
         weights: the weights of the network.
@@ -151,7 +156,7 @@ def outlook(weights: dict, features, ways, variance, horizons, xp=np):
         ways: the continuations of the curves that `continuations` returns.
         variance: the variance of the level at the last size.
         horizons: ln of the size divided by the last size.
-        xp: the array module, NumPy or a module that differentiates.
+        xp: the array module: NumPy, or a module with automatic differentiation.
     """
     hidden = xp.clip((features - weights["centre"]) / weights["spread"], -5.0, 5.0)
     for matrix, bias in zip(weights["matrices"][:-1], weights["biases"][:-1], strict=True):

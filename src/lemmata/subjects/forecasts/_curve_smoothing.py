@@ -1,4 +1,4 @@
-"""Smoothing of measured learning curves. In the logarithms of size and error, a curve is a straight line plus a
+"""Smoothing of measured learning curves. In the model, ln(error) as a function of ln(size) is a straight line plus a
 Gaussian process.
 """
 
@@ -9,13 +9,14 @@ import numpy as np
 from jaxtyping import Float
 
 AMPLITUDES, LENGTHS, NOISES = (0.02, 0.1, 0.4), (1.0, 3.0), (0.25, 0.5, 1.0, 2.0, 4.0)
-"""The candidates for the amplitude (in ln error) and the length (in ln n) of the deviation from the line, and for the
-noise factor."""
+"""The candidates for the amplitude (in ln error) and the length scale (in ln n) of the deviation from the line, and for
+the factor that multiplies the noise."""
 TRUST = 0.7
-"""The prior standard deviation of the logarithm of the noise factor. This logarithm has a normal prior, because
-standard errors are only estimates."""
+"""The standard deviation of the normal prior of ln(noise factor). The factor is variable, because standard errors are
+only estimates."""
 UNKNOWN, UNKNOWN_TRUST = 0.03, 1.5
-"""The relative noise and the prior standard deviation of its logarithm, if no standard error is given."""
+"""The relative noise, and the standard deviation of the normal prior of ln(noise factor), if a standard error is not
+known."""
 LEVEL_DEVIATION, SLOPE_DEVIATION = 5.0, 1.0
 LEAST_NOISE = 1e-3
 """The smallest relative noise that a measurement is assumed to have."""
@@ -27,12 +28,12 @@ class Smoothed:
 
     Args:
         logs: ln n of the measured sizes.
-        offset: the amount that is added to an error before its logarithm is taken, so that zeros have a logarithm.
+        offset: the number that is added to an error before the logarithm, so that errors of 0 have a logarithm.
         values: the measured ln(error + offset).
         noise: the relative standard deviation of each measurement, times the chosen noise factor.
-        amplitude, length: the chosen amplitude and length of the deviation from the line.
+        amplitude, length: the chosen amplitude and length scale of the deviation from the line.
         factor, weights: the Cholesky factor of the covariance of the measurements, and the inverse of the covariance
-            times the measurements.
+            times the measurements minus the last measurement.
     """
 
     logs: Float[np.ndarray, "b s"]
@@ -57,21 +58,21 @@ class Smoothed:
 def smooth(
     sizes: Float[np.ndarray, "b s"], measured: Float[np.ndarray, "b s"], se: Float[np.ndarray, "b s"]
 ) -> Smoothed:
-    """Fit ln(error + offset) = level + slope ln n + wiggle + noise to each row. Level and slope are integrated out.
+    """Fit ln(error + offset) = level + slope ln n + deviation + noise to each row. Level and slope are integrated out.
 
-    The wiggle is a Matern 3/2 process in ln n. A small grid is searched for the amplitude, the length and a factor of
-    the noise. They maximise the marginal likelihood times the prior of the factor.
+    The deviation is a Matern 3/2 process in ln n. The function chooses the amplitude, the length scale and a factor of
+    the noise from a small grid. The choice maximises the marginal likelihood times the prior of the factor.
 
     Args:
-        sizes: the sizes of each curve in increasing order. A row that is shorter than others repeats its first size
-            with infinite se.
+        sizes: the sizes of each curve in increasing order. A row that is shorter than others begins with repetitions of
+            its first size, with infinite se.
         measured: mean errors, at least 0.
-        se: standard errors of the measurements, nan if unknown, and inf if the entry is padding.
+        se: standard errors of the measurements. An entry is nan if the error is unknown, and inf for padding.
     """
     padded = np.isinf(se)
     offset = _offset(measured, se, padded)
     shifted = np.maximum(measured + offset[:, None], np.finfo(float).tiny)
-    # a zero means anything below the smallest observed error: a factor of e either way
+    # a measured 0 may be any number below the smallest positive error, so its standard error is at least the offset
     error = np.where(measured > 0, se, np.maximum(np.nan_to_num(se), offset[:, None]))
     unknown = np.isnan(error)
     relative = np.where(unknown | padded, 0.0, error) / shifted
@@ -96,8 +97,8 @@ def smooth(
 
 
 def _offset(measured: np.ndarray, se: np.ndarray, padded: np.ndarray) -> np.ndarray:
-    """Return about a third of the standard error at the end. If there are errors of 0, return at least half of the
-    smallest positive error.
+    """Return 0.3 times the larger standard error of the last two sizes. If there are errors of 0, return at least half
+    of the smallest positive error. Always return at least 1e-9 times the largest error.
     """
     known = np.where(np.isfinite(se), se, 0.0)
     largest = np.where(padded, 0.0, measured).max(1)
@@ -111,8 +112,8 @@ def _offset(measured: np.ndarray, se: np.ndarray, padded: np.ndarray) -> np.ndar
 def _covariance(
     a: np.ndarray, b: np.ndarray, last: np.ndarray, amplitude: np.ndarray, length: np.ndarray
 ) -> Float[np.ndarray, "b q s"]:
-    """Return the prior covariance of ln(error) between ln n in a and ln n in b, relative to the level at ln n =
-    last.
+    """Return the prior covariance of ln(error) at ln n = a with ln(error) at ln n = b. The level and the slope of the
+    line refer to ln n = last.
     """
     distance = np.abs(a[:, :, None] - b[:, None, :]) * (math.sqrt(3) / length)[:, None, None]
     wiggle = (amplitude**2)[:, None, None] * (1 + distance) * np.exp(-distance)
@@ -124,14 +125,14 @@ def _posterior(prior: np.ndarray, noise: np.ndarray, values: np.ndarray) -> tupl
     covariance = prior + np.eye(noise.shape[1]) * (noise**2)[:, :, None]
     factor = np.linalg.cholesky(covariance)
     weights = np.linalg.solve(covariance, values[:, :, None])[:, :, 0]
-    # the padding's noise is the same for all candidates, up to its factor, which must not count
+    # the noise of padding differs between candidates only by the noise factor, which must not change the likelihood
     diagonal = np.log(np.diagonal(factor, axis1=1, axis2=2))
     counted = np.where(noise > 100, 0.0, diagonal).sum(1)
     return factor, weights, -0.5 * (values * weights).sum(1) - counted
 
 
 def _better(best: tuple | None, found: tuple) -> tuple:
-    """Return, row by row, the entry with the larger evidence. The evidence is the first field."""
+    """Return, for each row, the candidate with the larger evidence. The evidence is the first field of a candidate."""
     if best is None:
         return found
     wins = found[0] > best[0]

@@ -1,19 +1,21 @@
-"""Continue a measured learning curve to more data, with an interval whose coverage was measured on other curves.
+"""Forecast a measured learning curve at more data, with an interval whose coverage was measured on other curves.
 
-Inside the measured sizes, a Gaussian process smooths the curve in the logarithms (`_curve_smoothing`). Beyond the last
-size, several continuations are mixed: a constant, straight lines, a decaying slope, and power laws with a floor. A
-small network computes the shares of the mixture from the curve's features (`_curve_prior`). It also computes a
-correction and two scales, downwards and upwards, that grow with the distance.
+Inside the measured sizes, a Gaussian process smooths ln(error) as a function of ln(size) (`_curve_smoothing`). Beyond
+the last size, the forecast is a mixture of several continuations: a constant, straight lines, the Gaussian process, a
+decaying slope, and power laws with a floor. A small network computes the shares of the mixture from the curve's
+features (`_curve_prior`). The network also computes a correction and two scales, downwards and upwards, that grow with
+the distance from the last size.
 
-The network is a prior learned from real curves and from synthetic curves of known form. The real curves are those of
-the tables with odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022). They were cut at random sizes,
-thinned, and averaged over few splits. Then the scales were stretched, for each horizon, so that intervals have the
-nominal coverage on curves of tables that were not used in the fit. The numbers are in learning_curve_prior.json.
-`benchmarks/learning_curves.py` writes that file and reports coverage and error on the tables with even numbers.
+The network was trained on real curves and on synthetic curves of known form, and serves as a prior. The real curves
+belong to the data sets with odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022). These curves were
+cut at random sizes, thinned, and averaged over few splits. Then the scales were multiplied by a factor for each
+horizon. With these factors, intervals have the nominal coverage on curves of data sets that were not used in the fit.
+The numbers are in learning_curve_prior.json. `benchmarks/learning_curves.py` writes this file and reports coverage and
+error on the data sets with even numbers.
 
 The forecast gives no guarantee for a single curve. An unusual curve (a phase transition beyond the last size, a change
 of the data's distribution) can leave the interval. The calibration is an average over curves and was checked up to 8
-times the last size. Beyond that, the scales keep growing in proportion to ln n, which is a choice.
+times the last size. Beyond this size, the scales continue to grow in proportion to ln n, by choice.
 """
 
 import dataclasses
@@ -35,11 +37,11 @@ from ._curve_prior import continuations, look, outlook
 from ._curve_smoothing import Smoothed, smooth
 
 FARTHEST = 1e4
-"""The curve is followed up to this many times the last measured size. An error that it does not reach by then counts
-as unreachable."""
+"""The largest size of a forecast, divided by the last measured size. An error that the curve does not reach up to this
+size counts as unreachable."""
 LEAST = 3
 LEAST_OWN = 0.25
-"""At least this share of a measurement's standard error is assumed to be independent of the other measurements."""
+"""The smallest share of a measurement's standard error that is assumed to be independent of the other measurements."""
 STEP = 0.03
 
 
@@ -49,9 +51,9 @@ class Prior:
 
     Args:
         members: the networks, whose outputs are averaged.
-        horizons: the horizons (ln of size over last size) at which the stretches are given.
-        down, up: the stretch factors of the scales below and above the median, at these horizons. The first factor also
-            applies inside the measured range.
+        horizons: the horizons, ln(size / last size), of the factors `down` and `up`.
+        down, up: the factors that multiply the scales below and above the median, at these horizons. The first factor
+            also applies inside the measured range.
     """
 
     members: tuple[dict, ...]
@@ -60,8 +62,8 @@ class Prior:
     up: Float[np.ndarray, " k"]
 
     def spread(self, features, ways, variance, horizons) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Return the median and the stretched scales (down and up) of the change of ln(error), and the weight of the
-        tails.
+        """Return the median of the change of ln(error), its scales below and above the median, times the factors, and
+        the weight of the tails.
         """
         found = [outlook(member, features, ways, variance, horizons) for member in self.members]
         median, down, up = (np.mean(part, axis=0) for part in zip(*found, strict=True))
@@ -74,13 +76,13 @@ class Prior:
 
 @functools.cache
 def prior() -> Prior:
-    """Return the prior that comes with the package."""
+    """Return the prior that is stored in the package."""
     text = importlib.resources.files("lemmata.subjects.forecasts").joinpath("learning_curve_prior.json").read_text()
     return prior_from(json.loads(text))
 
 
 def prior_from(stored: dict) -> Prior:
-    """Return the prior from the content of its file."""
+    """Return the prior from the content of a JSON file."""
     members = tuple(
         {
             "matrices": [np.array(matrix, float) for matrix in member["matrices"]],
@@ -95,15 +97,15 @@ def prior_from(stored: dict) -> Prior:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """A distribution of the true mean error at every number of rows, returned by `forecast`.
+    """A distribution of the true mean error at every number of rows. The function `forecast` returns this object.
 
     Args:
-        smoothed: the measured curve, a batch of one.
+        smoothed: the smoothed curve, as a batch with one curve.
         sizes: the measured sizes.
-        measured: the smoothed losses.
+        measured: the measured losses, which are not smoothed.
         features, ends: the results of `look` for this curve.
         prior: the prior that was learned from other curves.
-        shared: relative standard error that all measurements have in common.
+        shared: the relative standard error that all measurements have in common.
     """
 
     smoothed: Smoothed
@@ -120,8 +122,8 @@ class Forecast:
         The quantiles increase with the level.
 
         Args:
-            sizes: numbers of rows, at least 1. Within the measured sizes, quantiles are those of the smoothed curve.
-            levels: levels of the quantiles, between 0 and 1.
+            sizes: numbers of rows, at least 1. Within the measured sizes, the quantiles belong to the smoothed curve.
+            levels: the levels of the quantiles, between 0 and 1.
         """
         sizes, levels = _reals("sizes", sizes), _reals("levels", levels)
         logs, normal = np.log(sizes), special.ndtri(levels)[None]
@@ -134,8 +136,8 @@ class Forecast:
         return np.maximum(np.exp(np.clip(values, -700.0, 700.0)) - self.smoothed.offset[0], 0.0)
 
     def error(self, n: float | int, level: float = 0.9) -> Interval:
-        """Return the median of the true error at n rows, and the central interval that holds `level` of its
-        distribution.
+        """Return the median of the true error at n rows, and the central interval that contains the true error with
+        probability `level`.
         """
         lower, value, upper = self.quantiles([n], _levels(level))[0].tolist()
         return Interval(value, lower, upper)
@@ -144,11 +146,11 @@ class Forecast:
         """Return the smallest number of rows at which the curve is at or below `error`, with an interval.
 
         The value is the number of rows at which the median first reaches `error`. The lower and upper ends are the
-        sizes at which the lower and upper quantiles first reach `error`. A number is math.inf if its curve does not
+        sizes at which the lower and upper quantiles first reach `error`. A number is math.inf if its quantile does not
         reach `error` up to 10,000 times the last measured size. If all measurements from some size on are at or below
-        `error`, the value is at most this size. Value and upper end are at least the first measured size, because
-        nothing was measured before it. The lower end is 1 if the lower quantile is at or below `error` at the first
-        size.
+        `error`, the value is at most this size. Value and upper end are at least the first measured size, because there
+        is no measurement below this size. If the lower quantile is at or below `error` at the first size, the lower end
+        is 1.
         """
         logs, curves, first = self._curves(level)
         lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
@@ -161,11 +163,11 @@ class Forecast:
         return Interval(value, min(lower, value), max(upper, value))
 
     def floor(self, level: float = 0.9) -> Interval:
-        """Return the error with unlimited rows: the minimum of each quantile's curve from the first size on.
+        """Return the error with unlimited rows: the minimum of each quantile over the sizes from the first size on.
 
-        The curves are followed up to 10,000 times the last size. `samples(error)` has a finite value exactly if `error`
-        is at least the value returned here. The same holds for the lower ends of both intervals, and for the upper
-        ends.
+        The sizes extend to 10,000 times the last size. `samples(error)` has a finite value exactly if `error` is at
+        least the value that `floor` returns. A lower end of `samples` is finite exactly if `error` is at least the
+        lower end of `floor`. The same holds for upper ends.
         """
         _, curves, first = self._curves(level)
         lower, value, upper = curves[first:].min(axis=0).tolist()
@@ -173,8 +175,8 @@ class Forecast:
         return Interval(value, min(lower, value), upper)
 
     def _curves(self, level: float) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return a fine grid of ln n that contains the measured sizes, the three quantiles, and the index of the first
-        size.
+        """Return a fine grid of ln n that contains the measured sizes, three quantiles on this grid, and the index of
+        the first measured size.
         """
         measured = self.smoothed.logs[0]
         grid = np.arange(0.0, float(measured[-1]) + math.log(FARTHEST) + STEP, STEP)
@@ -182,7 +184,7 @@ class Forecast:
         return logs, self.quantiles(np.exp(logs), _levels(level)), int(np.searchsorted(logs, measured[0]))
 
     def _distribution(self, logs: Float[np.ndarray, " s"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Return the median of ln(error + offset), its scales down and up, and the weight of the tails."""
+        """Return the median of ln(error + offset), the scales below and above it, and the weight of the tails."""
         last = self.ends["last"][0]
         horizons = np.maximum(logs - last, 0.0)[None]
         ways = continuations(self.smoothed, self.ends, horizons)
@@ -208,18 +210,19 @@ def forecast(
     baseline: float | int | None = None,
     shared: float = 0.0,
 ) -> Forecast:
-    """Continue a measured learning curve to more data.
+    """Forecast a measured learning curve at more data.
 
     Args:
         sizes: at least 3 increasing numbers of training rows.
-        measured: the mean held-out loss at each size. Losses are at least 0, and smaller is better.
+        measured: the mean held-out loss at each size. Losses are at least 0, and a smaller loss is better.
         se: the standard errors of the means, nan if unknown and 0 if exact.
         baseline: the loss of predicting the mean or the class shares, if known.
-        shared: the relative standard error that the means at all sizes share, because they use the same rows. Averaging
-            over sizes does not lower this error, which is a part of `se`.
+        shared: the relative standard error that the means at all sizes have in common, because they use the same rows.
+            This error is a part of `se`. Averaging over sizes does not lower this error.
 
     Raises:
-        DataError: if there are fewer than 3 sizes, they do not increase, or a loss is negative or not finite.
+        DataError: if there are fewer than 3 sizes, if the sizes do not increase, or if a loss is negative or not
+            finite.
 
     Example:
         >>> n = np.array([25, 50, 100, 200, 400])
@@ -262,7 +265,8 @@ def _levels(level: float) -> Sequence[float]:
 def _first_below(
     logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float | int, first: int
 ) -> float:
-    """Return the n at which the curve first reaches the error, from index `first` on. Between points of the grid, the
+    """Return the n at which the curve first reaches the error, from index `first` on, or inf if the curve does not
+    reach the error. Return 1 if the curve is at or below the error at index `first`. Between points of the grid, the
     curve is linear in ln n.
     """
     later = np.flatnonzero(errors[first:] <= error)

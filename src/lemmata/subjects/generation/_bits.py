@@ -1,4 +1,4 @@
-"""Compute the code length that a denoiser gives to data, from its error at each level of noise."""
+"""Compute the length of a code for data that a denoiser implies, from the denoiser's error at each level of noise."""
 
 import dataclasses
 from typing import Any
@@ -15,26 +15,26 @@ from ._rows import answered, principal, rows_of, squarable
 
 _CLAIMS = ("generation.information.code_length_from_denoising",)
 _WIDE = 100.0  # the largest noise, in standard deviations of the rows
-_RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
-_DRAWS = 600  # draws of noise at each level: if there are fewer rows, each gets several
-_FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
+_RATE = 0.5 / np.log(2.0)  # bits for each entry per squared error times signal-to-noise ratio
+_DRAWS = 600  # number of draws of noise at each level; with fewer rows, each row gets several draws
+_FINE = 16.0  # the least noise on a grid is the step divided by this number; at this noise, rounding is never wrong
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Bits:
-    """A code length in bits. It is an upper bound on the entropy of the distribution of the rows.
+    """A code length in bits, which is an upper bound on the entropy of the distribution of the rows.
 
     Args:
         value: the number of bits for each entry of a row.
-        interval: a confidence interval of `value`, over new rows and new noise.
+        interval: a confidence interval for the mean of `value` over new rows and new noise.
         per_row: the number of bits for each row.
-        linear: the bits for each entry that the best linear denoiser gives to rows with this covariance.
+        linear: the number of bits for each entry with the best linear denoiser for rows with this covariance.
         sigmas: the levels of noise, from the largest to the smallest.
         errors: the mean squared error of the denoiser for each entry, at each level.
-        shares: the bits for each entry that each level adds. If rounding to the grid, or the mean row, is a better
-            denoiser at a level, the bits are those of the better denoiser.
+        shares: the bits for each entry that each level adds. Rounding to the grid and the mean row are simpler
+            denoisers. If one of these denoisers is better at a level, the bits are computed with this denoiser.
         spacing: the step of the grid, or None without a grid.
-        noise: the noise that is added to rows that are not on a grid, or None.
+        noise: the standard deviation of the noise that is added to rows without a grid, or None with a grid.
         rows: the number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -83,19 +83,20 @@ def bits(
     denoiser: Any, x: Any, *, spacing: Any = None, noise: Any = None, nodes: int | float = 64,
     level: float | int = 0.95, seed: int = 0,
 ) -> Bits:  # fmt: skip
-    """Compute the code length that a denoiser gives to rows, by integrating its error over the signal-to-noise ratio.
+    """Compute the code length of rows with a denoiser, from an integral of its error over the signal-to-noise ratio.
 
-    Half the integral of the least mean squared error over the ratio 1/sigma² is the information, in nats, that a noisy
-    row has about the row (Guo, Shamai and Verdú). The error of your denoiser is at least the least error. So its
-    integral is an upper bound on the entropy of rows on a grid, and on the differential entropy of rows with noise.
+    The signal-to-noise ratio is 1/sigma². Half the integral of the least mean squared error over this ratio is the
+    information, in nats, of a noisy row about the row (Guo, Shamai and Verdú). The error of your denoiser is at least
+    the least error. Therefore the integral of your denoiser's error is an upper bound on the entropy of rows on a grid.
+    With added noise, the result is an upper bound on the differential entropy of noisy rows.
 
     Args:
-        denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise that returns an estimate
-            of the rows. Each level of noise takes one call, and several if there are fewer than 600 rows.
-        x: rows that the denoiser was not trained on, in the unit that it expects.
-        spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
-        noise: the standard deviation of noise that is added to rows without a grid. The result is the differential
-            entropy of rows with this noise. Pass either `noise` or `spacing`.
+        denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise. The function returns an
+            estimate of the rows. Each level of noise takes one call, or several calls with fewer than 600 rows.
+        x: rows on which the denoiser was not trained, in the unit that the denoiser expects.
+        spacing: the step of the grid that contains all entries, for example 1 for pixels from 0 to 255.
+        noise: the standard deviation of noise that is added to rows without a grid. The result is an upper bound on the
+            differential entropy of rows with this noise. Pass either `noise` or `spacing`.
         nodes: the number of levels of noise, at least 16.
         level: the confidence level of the interval.
         seed: the random seed of the noise.
@@ -142,8 +143,8 @@ def bits(
     known = np.minimum(1.0, _rounding(sigmas, None if step is None else step / scale))
     errors = _errors(denoiser, rows, sigmas, scale, seed)
     parts = _chosen(errors, known) * weights
-    # With more noise than at any level, the error is the error of the mean row. Without noise, and on a grid, rounding
-    # makes no error.
+    # Above the largest level of noise, the error of the mean row is used. On a grid, rounding makes no error below the
+    # smallest level of noise.
     base = _RATE / _WIDE**2 + (0.0 if step is not None else 0.5 * np.log2(2 * np.pi * np.e * least**2))
     each = base + parts.sum(axis=1)
     interval = _interval(each, level)
@@ -161,8 +162,8 @@ def bits(
 
 
 def _shorter(high: float, value: float, linear: float, equal: float) -> Condition:
-    """Check that the code is shorter than two codes without a denoiser. One uses the covariance. The other takes all
-    values between the ends of a column as equally likely.
+    """Return the condition that the code is shorter than two codes without a denoiser. The first code uses the
+    covariance. In the second code, all grid values between the ends of a column are equally likely.
     """
     least = min(linear, equal)
     return Condition(
@@ -174,7 +175,7 @@ def _shorter(high: float, value: float, linear: float, equal: float) -> Conditio
 
 
 def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, seed: int) -> np.ndarray:
-    """Return the mean squared error of each row at each level of noise, averaged over its draws, in units of
+    """Return the mean squared error of each row at each level of noise, averaged over draws of noise, in units of
     scale².
     """
     rng = np.random.default_rng(seed)
@@ -191,11 +192,11 @@ def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, s
 
 
 def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
-    """Return the wider of Student's and Hall's limits at each end, because Student's limits are too low for skewed
+    """Return the wider of Student's and Hall's confidence limits at each end. Student's limits are too low for skewed
     rows, and Hall's limits miss low values.
 
-    At low noise, the error of a row comes mostly from a few draws of noise. So errors have heavy tails unless each row
-    has many draws.
+    At low noise, the error of a row comes mostly from a few draws of noise. Therefore errors have heavy tails unless
+    each row has many draws.
     """
     mean, (low, high) = float(each.mean()), mean_interval(each, level)
     half = float(stats.t.ppf((1 + level) / 2, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each)))
@@ -203,8 +204,8 @@ def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
-    """Return the mean squared error of rounding to the grid. It is infinite without a grid, and at noise of 2 steps or
-    more.
+    """Return the mean squared error of rounding to the grid. Without a grid, and at noise of 2 steps or more, return
+    infinity.
     """
     if step is None:
         return np.full(len(sigmas), np.inf)
@@ -214,8 +215,8 @@ def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
 
 
 def _chosen(errors: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the errors of the denoiser, or the known error of a simpler denoiser if the simpler denoiser is better on
-    the other half of the rows.
+    """Return the errors of the denoiser, or the known error of a simpler denoiser, at each level of noise. For each
+    half of the rows, the choice depends on the mean error of the other half.
     """
     used = errors.copy()
     for own, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
@@ -233,8 +234,8 @@ def _on_grid(rows: np.ndarray, step: float) -> None:
 
 
 def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Condition, ...]:
-    """Check by the last coefficients of Legendre's expansion whether more levels of noise would change the
-    integral.
+    """Return conditions on the rows and on the number of levels. The last coefficients of the integrand's Legendre
+    expansion show whether more levels of noise would change the integral.
     """
     count = len(nodes)
     basis = np.polynomial.legendre.legvander(nodes, count - 1)[:, -4:]

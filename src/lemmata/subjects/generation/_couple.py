@@ -1,4 +1,4 @@
-"""Pair noise and data by optimal transport inside batches, to train a flow."""
+"""Pair noise and data by optimal transport inside batches, for the training of a flow."""
 
 import dataclasses
 from typing import Any
@@ -26,11 +26,11 @@ class Coupling:
     Args:
         order: row i of x0 is paired with row order[i] of x1. Each row is in exactly one pair.
         cost: the mean squared distance of the two rows of a pair.
-        interval: a confidence interval of the mean cost of new batches. NaN if there is a single batch.
+        interval: a confidence interval of the mean cost of new batches; NaN with a single full batch.
         independent: the mean squared distance of a row of x0 and a row of x1 that are drawn independently.
-        batches: sizes of smaller batches.
+        batches: the sizes of smaller batches for a comparison, and the size `batch`.
         costs: the mean squared distance of a pair for each of these sizes.
-        batch: the size of a batch.
+        batch: the number of pairs in a batch.
         rows: the number of pairs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -78,8 +78,8 @@ class Coupling:
 def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, seed: int = 0) -> Coupling:
     """Pair noise with nearby data, by optimal transport inside random batches.
 
-    Flow matching on these pairs has the same distributions of noise and data as on independent pairs, and straighter
-    paths. Train on x0 and x1[order].
+    In flow matching, these pairs have the same distributions of noise and data as independent pairs, and give
+    straighter paths. Train on the pairs of x0 and x1[order].
 
     Args:
         x0: noise, (n, d).
@@ -90,7 +90,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
 
     Raises:
         SettingError: if a setting is invalid.
-        ShapeError, DataError: if rows are invalid or fewer than 20, or if the tables differ in shape.
+        ShapeError, DataError: if rows are invalid, if there are fewer than 20 rows, or if x0 and x1 differ in shape.
 
     Example:
         >>> import numpy as np
@@ -140,8 +140,8 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
 def _paired(
     x0: np.ndarray, x1: np.ndarray, left: np.ndarray, right: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pair the rows batch by batch in the two given orders. Return the pairing and the squared distance of each
-    pair.
+    """Pair the rows batch by batch, where `left` and `right` are the orders of x0 and x1. Return the pairing and the
+    squared distance of each pair.
     """
     order, costs = np.empty(len(x0), dtype=int), []
     for start in range(0, len(x0), size):

@@ -1,4 +1,4 @@
-"""Couplings of two centred normal distributions. Their interpolation, velocity and flow are matrices."""
+"""Couplings of two centred normal distributions. The velocity and the flow of their interpolation are linear maps."""
 
 from collections.abc import Callable
 
@@ -14,9 +14,9 @@ from lemmata.engine.problems.variables import dimension
 
 _TOLERANCE = 1e-12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
-NODES, WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2  # of Gauss and Legendre on [0, 1]
+NODES, WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2  # Gauss-Legendre quadrature on [0, 1]
 
-# A solver that keeps local errors below 1e-12 is trusted to 1e-9; the engine's unit is 32 eps.
+# The tolerance for results of a solver, in units of 32 eps: 1e-9 for a solver that keeps local errors below 1e-12.
 BY_SOLVER = 1e-9 / (32 * float(np.finfo(float).eps))
 
 
@@ -42,9 +42,9 @@ class GaussianPair(eqx.Module):
     """Jointly normal X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) with E X_0 X_1' = C, and X_t = (1 - t) X_0 + t X_1.
 
     Args:
-        base: S_0.
-        target: S_1.
-        cross: C.
+        base: the covariance S_0.
+        target: the covariance S_1.
+        cross: the cross-covariance C.
     """
 
     base: Float[Array, "d d"]
@@ -66,7 +66,7 @@ class GaussianPair(eqx.Module):
         return jnp.linalg.solve(self.covariance(t), mixed.T).T
 
     def flow(self, times: Array | None = None) -> Float[Array, "*t d d"]:
-        """Return the matrices of the flow dx/dt = v_t(x) from time 0, by a solver."""
+        """Return the matrices of the flow dx/dt = v_t(x) from time 0 to `times`, or to time 1, by a solver."""
         return carried(lambda t, m: self.velocity(t) @ m, jnp.eye(len(self.base)), times=times)
 
     @property
@@ -77,7 +77,7 @@ class GaussianPair(eqx.Module):
 
     @property
     def middle(self) -> Float[Array, "d d"]:
-        """The geometric mean S_0 # S_1."""
+        """The geometric mean S_0 # S_1 of the two covariances."""
         half, back = root(self.base), root(self.base, -0.5)
         return half @ root(back @ self.target @ back) @ half
 
@@ -119,7 +119,7 @@ class IndependentPairs(Population[GaussianPair]):
 
 class CoupledPairs(Population[GaussianPair]):
     """Coupled pairs. In half of the problems, X_1 = T X_0 with a symmetric positive definite T without eigenvalues
-    near 1. In the others, the coupling is arbitrary.
+    near 1. In the other problems, the joint covariance is random.
     """
 
     settings = Space(d=dimension(3, 1, 16, corners=(2, 6)))

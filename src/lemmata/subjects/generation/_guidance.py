@@ -1,4 +1,4 @@
-"""The distributions that classifier-free guidance samples."""
+"""The distributions from which a diffusion model with classifier-free guidance samples."""
 
 import dataclasses
 from typing import Any
@@ -26,21 +26,23 @@ _WORDS = {"conditional": "conditional distribution", "flow": "probability flow",
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Guidance:
-    """The distributions that guidance with one weight samples, and the distribution that it is often said to sample.
+    """The distributions from which samplers with guidance of one weight sample, and the tilted distribution.
+
+    The tilted distribution is often named as the distribution of the samples.
 
     Args:
         w: the weight. The guided score is (1 + w) times the conditional score minus w times the unconditional score.
         means: the mean of each distribution, by name. "conditional" is the conditional distribution p_c, "flow" the
             end of the probability flow, and "noise" the end of the reverse diffusion. "tilted" is the density
-            proportional to p_c^(1+w) p_u^(-w), where p_u is the unconditional distribution. The numbers of "tilted" are
-            NaN if this density is not integrable.
-        deviations: the root of the trace of each distribution's covariance.
+            proportional to p_c^(1+w) p_u^(-w), where p_u is the unconditional distribution. If this density is not
+            integrable, the numbers of "tilted" are NaN.
+        deviations: the square root of the trace of each distribution's covariance.
         covariances: the covariance of each distribution.
-        shares: for each distribution, the mean posterior share of each component of the conditional mixture.
-        closed: whether the numbers come from formulas for normal distributions. Otherwise they are simulated.
+        shares: for each distribution, the mean posterior probability of each component of the conditional mixture.
+        closed: whether the numbers come from formulas for normal distributions. Otherwise the numbers are simulated.
         errors: the standard error of each simulated deviation, or 0 for formulas.
-        draws: the number of simulated paths.
-        samples: the samples of the flow, the diffusion and the conditional distribution, by name. Empty for formulas.
+        draws: the number of simulated paths; 0 for formulas.
+        samples: the samples of the flow, the diffusion and the conditional distribution, by name; empty for formulas.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -101,19 +103,21 @@ class Guidance:
 def guided(
     conditional: Any, unconditional: Any, w: Any, *, draws: int | float = 4000, steps: int | float = 200, seed: int = 0
 ) -> Guidance:
-    """Compute what a diffusion model with classifier-free guidance samples, for distributions whose scores are known.
+    """Compute the distributions of samples with classifier-free guidance, for distributions with known scores.
 
     Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
-    score, at each level of noise. In general, this is not the score of a noisy version of the tilted density p_c^(1+w)
-    p_u^(-w). If the conditional and the unconditional distribution are normal with deviations s_c and s_0, the
-    probability flow ends with the deviation s_c^(1+w) s_0^(-w). The reverse diffusion ends with a third distribution.
+    score, at each level of noise. Let p_c be the conditional and p_u the unconditional distribution. In general, the
+    guided score is not the score of a noisy version of the tilted density p_c^(1+w) p_u^(-w). For normal distributions
+    with standard deviations s_c and s_0, the probability flow ends with the standard deviation s_c^(1+w) s_0^(-w). The
+    reverse diffusion ends with a third distribution.
 
-    Two normal distributions with commuting covariances are computed by formula. Other mixtures are simulated.
+    For two normal distributions with commuting covariances, the results come from formulas. Other mixtures are
+    simulated.
 
     Args:
         conditional: a `Mixture`, the distribution of the class.
         unconditional: a `Mixture`, the distribution of all classes together.
-        w: the weight, at least 0. With 0, the conditional distribution is sampled.
+        w: the weight, from 0 to 1000. With 0, the samples have the conditional distribution.
         draws: the number of simulated paths.
         steps: the number of steps of each path.
         seed: the random seed of the simulation.
@@ -163,7 +167,7 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
     scale = np.abs(first).max() * np.abs(second).max()
     if np.abs(first @ second - second @ first).max() > 1e-10 * scale * len(first):
         return None
-    # A generic combination separates every pair of different eigenvalues.
+    # A generic combination of two commuting matrices separates every pair of different eigenvalues.
     vectors = np.linalg.eigh(first / np.abs(first).max() + 0.6180339887 * second / np.abs(second).max())[1]
     for own in (first, second):
         turned = vectors.T @ own @ vectors
@@ -175,14 +179,14 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
     """Compute the guided distributions along common eigenvectors.
 
-    Let a = e^-t. Let V_c and V_0 be a² s² + 1 - a² for the variances s² of the conditional and of the unconditional
+    Let a = e^-t. For a variance s², let V = a² s² + 1 - a², with V_c for the conditional and V_0 for the unconditional
     distribution. The flow is linear with the factor e^H, where H = ((1 + w) log V_c - w log V_0)/2. The reverse
     diffusion has the factor e^(2H) a^(-1).
     """
     spread = lambda own: np.diag(basis.T @ own.covariances[0] @ basis)
     s_c, s_0 = spread(conditional), spread(unconditional)
     m_c, m_0 = conditional.means[0] @ basis, unconditional.means[0] @ basis
-    # Nodes in u with a = 1 - (1 - u)^4: variances far below 1 change fast near a = 1.
+    # Nodes in u with a = 1 - (1 - u)^4, because for variances far below 1 the integrands change fast near a = 1.
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     u = (nodes[:, None] + 1) / 2
     rest = (1 - u) ** 4
@@ -264,13 +268,13 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
 
 
 def _integrable(conditional: Mixture, unconditional: Mixture, w: float) -> bool | None:
-    """Return whether the tilted density is integrable. For mixtures, return None if this is not certain."""
+    """Return whether the tilted density is integrable. For mixtures, return None if the answer is not certain."""
     if w == 0:
         return True
     if len(conditional.means) == len(unconditional.means) == 1:
         inverse = [np.linalg.inv(own.covariances[0]) for own in (conditional, unconditional)]
         return bool(np.linalg.eigvalsh((1 + w) * inverse[0] - w * inverse[1])[0] > 0)
-    # A class that is a part of the whole has a bounded ratio of densities.
+    # The tilted density is integrable if each conditional covariance is at most some unconditional covariance.
     narrow = all(
         any((np.linalg.eigvalsh(wide - own) >= -1e-9).all() for wide in unconditional.covariances)
         for own in conditional.covariances
@@ -279,8 +283,8 @@ def _integrable(conditional: Mixture, unconditional: Mixture, w: float) -> bool 
 
 
 def _times(conditional: Mixture, unconditional: Mixture, steps: int) -> np.ndarray:
-    """Return times from the start to 0. They are equally spaced in the logarithm of the noise, down to a noise that is
-    small against all deviations.
+    """Return decreasing times that end with 0. The noise variances e^(2t) - 1 of the other times are equally spaced in
+    the logarithm. The smallest of these variances is 1e-4 times the smallest variance of the components.
     """
     both = conditional, unconditional
     least = min(own.values.min() for own in both)
@@ -313,8 +317,8 @@ def _flow(conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray,
 def _diffusion(
     conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray, times: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Integrate the reverse diffusion of y = e^t x over sigma² by Heun's method, which has order 2 for additive
-    noise.
+    """Integrate the reverse diffusion of y = e^t x over sigma² = e^2t - 1 by Heun's method, which has order 2 for
+    additive noise.
     """
     sigmas = np.sqrt(np.expm1(2 * times))
     y = x * np.exp(times[0])

@@ -1,4 +1,4 @@
-"""The noise below which a diffusion model that is trained on some rows must copy them."""
+"""The noise level below which a diffusion model that fits its training rows exactly must copy these rows."""
 
 import dataclasses
 from collections.abc import Callable
@@ -18,29 +18,29 @@ from ._rows import in_unit, principal, rows_of
 _CLAIMS = ("generation.memory.collapse_time",)
 _PARTS = 4  # a quarter, a half and all of the rows determine the dimension
 _STEP = 0.02  # step of log sigma for the slope of the mean weight
-_LARGEST = 30.0  # largest error of a log
-_FAR = 4.0  # an extrapolation of the noise by more than this factor is marked
+_LARGEST = 30.0  # largest reported error of log sigma
+_FAR = 4.0  # an extrapolation of the noise by more than this factor fails a condition
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Memorisation:
-    """The noise at which the exact score of the rows starts to point to single rows.
+    """The noise level below which the exact score of a sample points to single rows, with its dependence on the size.
 
     Args:
         sigma: the standard deviation of the noise at which the mean posterior weight of the true row is 1/2, in the
             unit of the rows.
-        sigma_interval: a confidence interval of `sigma`, for the error from probes and noise.
+        sigma_interval: a confidence interval of `sigma`, for the error from the choice of probes and from the noise.
         time: the time at which x_t = e^-t x + sqrt(1 - e^-2t) z has this noise, for rows scaled to mean variance 1.
         time_interval: a confidence interval of the time.
         dimension: the number k for which `sigma` falls like n^(-1/k) as the number n of rows grows.
-        dimension_interval: a confidence interval of `dimension`, for the error from probes.
+        dimension_interval: a confidence interval of `dimension`, for the error from the choice of probes.
         asked: the requested time, or None.
         rows_needed: the number of rows at which `time` falls to the requested time, if the dimension stays constant.
             None without a requested time.
         rows_interval: the interval of `rows_needed` that follows from `dimension_interval`. None without a requested
             time.
-        rows_normal: the value of `rows_needed` for normal rows of this covariance. Noisy versions of normal rows carry
-            the most information about the rows. None without a requested time.
+        rows_normal: the value of `rows_needed` for normal rows of this covariance. Among rows of this covariance,
+            noisy versions of normal rows have the most information about the rows. None without a requested time.
         sigmas: several levels of noise, in the unit of the rows.
         weights: the mean posterior weight of the true row at each of these levels.
         scale: the standard deviation by which the rows are divided for the times.
@@ -108,17 +108,17 @@ class Memorisation:
 def memorisation(
     x: Any, t: Any = None, *, probes: int | float = 256, level: float | int = 0.95, seed: int = 0
 ) -> Memorisation:
-    """Compute the noise below which a diffusion model that fits its rows exactly must copy them.
+    """Compute the noise level below which a diffusion model that fits its training rows exactly must copy these rows.
 
-    The best denoiser of a finite sample is a mean of its rows, weighted by Bayes' rule. Noise is added to a row, and
-    the posterior weight of this row among all rows is computed. If the mean of this weight is above 1/2, the denoiser
-    points to single rows, and a sampler that follows the denoiser ends at rows of the sample. At such noise, a model
-    that generalises differs from this denoiser.
+    The best denoiser of a finite sample is a mean of the sample's rows, weighted by Bayes' rule. The function adds
+    noise to a row, and computes the posterior weight of this row among all rows. If the mean of this weight is above
+    1/2, the denoiser points to single rows. A sampler with this denoiser ends at rows of the sample. At this noise
+    level, a model that generalises differs from this denoiser.
 
     Args:
-        x: rows, (n, d), for example images as the model sees them, one image per row.
+        x: rows, (n, d), for example the model's input images, one flattened image per row.
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
-            then says how many rows are needed so that copying starts only below this time. With None, this number is
+            then contains the number of rows for which copying starts only below this time. With None, this number is
             not computed.
         probes: the number of rows to which noise is added.
         level: the confidence level of the intervals.
@@ -126,7 +126,8 @@ def memorisation(
 
     Raises:
         SettingError: if a setting is invalid.
-        ShapeError, DataError: if rows are invalid or fewer than 20, or if more than half of them are equal.
+        ShapeError, DataError: if rows are invalid, if there are fewer than 20 or too many rows, or if many rows are
+            equal.
 
     Example:
         >>> import numpy as np
@@ -166,7 +167,7 @@ def memorisation(
 
 
 def _copied(found: Probes, n: int) -> None:
-    """Raise DataError if rows repeat so often that the weight of the true row is above 1/2 at any noise."""
+    """Raise DataError if rows repeat so often that the mean weight of the true row is at least 1/2 at any noise."""
     limit = float(found.counts[found.which].mean()) / n  # limit of the mean weight as the noise grows
     if limit >= 0.5 - 1e-9:
         raise DataError("x", found=f"{len(found.rows)} different rows of {n}, repeated",
@@ -175,8 +176,8 @@ def _copied(found: Probes, n: int) -> None:
 
 
 def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
-    """Return a function of log sigma: the posterior weights (3, p, k) of the true row among a quarter, half and all of
-    the rows.
+    """Return a function of log sigma that returns the posterior weights of the true row. Their shape is (3, p, k) for p
+    probes and k noises. The first axis stands for a quarter, half and all of the rows.
     """
     n, counts = len(found.rows), found.counts
     part = np.random.default_rng(seed).permutation(n) % _PARTS
@@ -204,7 +205,7 @@ def _root(mean: Callable[[float], float], start: float) -> float:
 
 
 def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np.ndarray:
-    """Return by how much each pair of a probe and a noise moves the root."""
+    """Return the influence of each pair of a probe and a noise on the root. The root's error is the mean influence."""
     slope = (own(root + _STEP)[part].mean() - own(root - _STEP)[part].mean()) / (2 * _STEP)
     weights = own(root)[part]
     half = weights.shape[1] // 2
@@ -213,7 +214,7 @@ def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np
 
 
 def _error(influence: np.ndarray, share: float) -> float:
-    """Return the standard error of a root, due to the noise and to the choice of probes among the rows."""
+    """Return the standard error of a root from the noise and from the choice of probes among the rows."""
     noises = influence.shape[1]
     noise = float(influence.var(axis=1, ddof=1).mean()) / noises
     rows = max(float(influence.mean(axis=1).var(ddof=1)) - noise, 0.0)
@@ -221,8 +222,8 @@ def _error(influence: np.ndarray, share: float) -> float:
 
 
 def _dimension(roots: list[float], influences: np.ndarray, z: float) -> tuple[float, tuple[float, float]]:
-    """Return the dimension k and its limits, where -1/k is the slope of log sigma against the log of the share of
-    rows.
+    """Return the dimension k and its confidence limits. The slope of log sigma against the logarithm of the share of
+    rows is -1/k.
     """
     logs = np.log([0.25, 0.5, 1.0])
     weights = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
@@ -239,8 +240,8 @@ def _needed(n: int, sigma: float, target: float, dimensions: tuple[float, ...]) 
 
 
 def _normal_rows(found: Probes, target: float) -> float:
-    """Return exp(I), where I is the mutual information of a row and its noisy version, for normal rows of this
-    covariance. No other rows of this covariance have a larger I.
+    """Return exp(I) for normal rows of this covariance, where I is the mutual information, in nats, of a row and its
+    noisy version. No other distribution with this covariance has a larger I.
     """
     root = found.rows * np.sqrt(found.counts / found.counts.sum())[:, None]
     values = principal(root)[0] * len(root)

@@ -13,9 +13,9 @@ class MixedTarget(eqx.Module):
     """Independent X_1 from sum_k w_k N(m_k, s_k² I) and X_0 from N(0, I), and X_t = a X_0 + b X_1.
 
     Args:
-        weights: w_k, which sum to 1.
-        means: m_k, one row for each component.
-        spreads: s_k.
+        weights: the weights w_k, which sum to 1.
+        means: the means m_k, one row for each component.
+        spreads: the standard deviations s_k.
     """
 
     weights: Float[Array, " k"]
@@ -23,7 +23,7 @@ class MixedTarget(eqx.Module):
     spreads: Float[Array, " k"]
 
     def variances(self, a: Float[Array, ""], b: Float[Array, ""]) -> Float[Array, " k"]:
-        """Return the variances of the components of X_t."""
+        """Return the variance a² + b² s_k² of each component of X_t."""
         return a**2 + b**2 * self.spreads**2
 
     def _log_terms(self, a: Array, b: Array, x: Float[Array, " d"]) -> Float[Array, " k"]:
@@ -35,8 +35,8 @@ class MixedTarget(eqx.Module):
         return logsumexp(self._log_terms(a, b, x))
 
     def posterior(self, a: Array, b: Array, x: Float[Array, " d"]) -> tuple[Array, Array, Array]:
-        """Return the probabilities of the components given X_t = x, and the means of X_0 and X_1 given X_t = x and
-        each component.
+        """Return the probability of each component given X_t = x, and, for each component, the means of X_0 and of X_1
+        given X_t = x.
         """
         shares, v = jax.nn.softmax(self._log_terms(a, b, x)), self.variances(a, b)[:, None]
         gaps = x - b * self.means

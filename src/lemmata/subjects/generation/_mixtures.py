@@ -1,4 +1,4 @@
-"""Mixtures of normal distributions, with their scores under noise, their draws and their densities."""
+"""Mixtures of normal distributions: log densities and scores with noise, posterior probabilities, and draws."""
 
 import dataclasses
 from typing import Any
@@ -19,7 +19,8 @@ class Mixture:
 
     Args:
         means: an array (k, d), one row for each component, or a single row (d,) for one component.
-        covariances: one variance for all components, a variance for each component (k,), or matrices (k, d, d).
+        covariances: one variance for all components, a variance for each component (k,), or covariance matrices (k, d,
+            d). A variance stands for a multiple of the identity.
         weights: positive weights (k,), which need not sum to 1, or None for equal weights.
 
     Raises:
@@ -85,12 +86,12 @@ class Mixture:
         return self.weights @ self.means
 
     def noisy(self, x: Float[np.ndarray, "n d"], a: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log density of a x + (1 - a²)^(1/2) z, where x is from the mixture and z is normal, and its
-        gradient.
+        """Return the log density of a y + (1 - a²)^(1/2) z at points x, and its gradient. The vector y is a draw of the
+        mixture, and z is standard normal.
 
         Args:
             x: the points at which the log density and its gradient are evaluated.
-            a: the factor of the mixture, which is 1 without noise.
+            a: the factor of the draw y, which is 1 without noise.
         """
         logs, slopes = [], []
         for mean, values, vectors, weight in zip(self.means, self.values, self.vectors, self.weights, strict=True):
@@ -103,7 +104,7 @@ class Mixture:
         return total, np.einsum("kn,knd->nd", np.exp(stacked - total), np.stack(slopes))
 
     def components(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " k"]:
-        """Return the mean posterior share of each component."""
+        """Return the posterior probability of each component, averaged over the points x."""
         logs = np.stack([
             np.log(weight) - 0.5 * (np.log(values) + ((x - mean) @ vectors) ** 2 / values).sum(axis=1)
             for mean, values, vectors, weight in zip(self.means, self.values, self.vectors, self.weights, strict=True)

@@ -1,4 +1,4 @@
-"""The exact score of a sample. It follows from the posterior probability that a noisy row came from each row."""
+"""The posterior probability that a noisy row comes from each row of a sample, which determines the sample's score."""
 
 import dataclasses
 from typing import Any
@@ -11,20 +11,20 @@ from lemmata.errors import DataError
 
 NOISES = 2
 _BUDGET, _FEWEST_PROBES = 6_000_000, 40
-_NEAREST = 1e-18  # the squares of nearer rows are not numbers of single precision
+_NEAREST = 1e-18  # the smallest distance of rows whose square is a number of single precision
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Probes:
-    """Rows to which noise is added, and the quantities by which Bayes' rule distinguishes them from all other rows.
+    """Probes, which are rows to which noise is added, and the quantities for their posterior weights by Bayes' rule.
 
     Args:
-        rows: different rows, scaled to mean variance 1.
-        counts: how often each row is in the sample.
+        rows: the different rows of the sample, centred and scaled to mean variance 1.
+        counts: the number of copies of each of these rows in the sample.
         scale: the number by which the rows were divided, so that their mean variance is 1.
         which: the index of each probe among the different rows.
         squares: the squared distances from each probe to all different rows.
-        products: the products of the noise with the differences of rows and probes.
+        products: the inner products of each noise with the differences of rows and probes.
         names: the index of each given row among the different rows.
     """
 
@@ -37,8 +37,8 @@ class Probes:
     names: Int[np.ndarray, " all"]
 
     def sums(self, sigma: float, groups: Float[np.ndarray, "n g"]) -> Float[np.ndarray, "p k g"]:
-        """Return sums of posterior weights over groups of rows, relative to the weight of one copy of the probe. Each
-        noise is used with both signs.
+        """Return sums of posterior weights over groups of rows, relative to the weight of one copy of the probe. The
+        function uses each noise with both signs.
 
         Args:
             sigma: the standard deviation of the noise.
@@ -47,7 +47,7 @@ class Probes:
         near = self.squares[:, None, :] * np.float32(-1 / (2 * sigma**2))
         tilt = self.products * np.float32(1 / sigma)
         groups = groups.astype(np.float32)
-        # After completing the square, an exponent is at most half the square of a normal number, so it cannot overflow.
+        # Completing the square shows that an exponent is at most half the square of a normal number: no overflow.
         both = [np.exp(own) @ groups for own in (near + tilt, near - tilt)]
         return np.concatenate(both, axis=1).astype(float)
 
@@ -61,7 +61,8 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
         seed: the random seed of the choice and of the noise.
 
     Raises:
-        DataError: if there are too many rows, or if more than half of them are equal.
+        DataError: if there are too many rows, if more than half of the rows are equal, or if different rows are too
+            close for single precision.
     """
     rows, names, counts = np.unique(given, axis=0, return_inverse=True, return_counts=True)
     names = names.ravel()
@@ -92,11 +93,11 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
 
 
 def time_of(sigma: Any) -> Any:
-    """Return the time t at which the noise e^-t sigma of x_t = e^-t (x + sigma z) is sqrt(1 - e^-2t)."""
+    """Return the time t at which x_t = e^-t (x + sigma z) has the noise e^-t sigma = sqrt(1 - e^-2t)."""
     return 0.5 * np.log1p(np.square(sigma))
 
 
 def noise_at(t: Any) -> Any:
-    """Return the noise sigma of x_t = e^-t (x + sigma z) at time t."""
-    with np.errstate(over="ignore"):  # all noise
+    """Return the noise sigma of x_t = e^-t (x + sigma z) at time t, where e^-t sigma = sqrt(1 - e^-2t)."""
+    with np.errstate(over="ignore"):  # at very large t, sigma is infinite
         return np.sqrt(np.expm1(2 * np.asarray(t)))

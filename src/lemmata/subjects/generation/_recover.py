@@ -1,4 +1,4 @@
-"""Recover a signal in the range of a generator from a few linear measurements, and predict its error."""
+"""Recover a signal in the range of a generator from a few linear measurements, and predict the error of the signal."""
 
 import dataclasses
 from collections.abc import Callable
@@ -20,28 +20,29 @@ _CLAIMS = (
     "generation.measurements.recovery_bound",
     "generation.inpainting.inpainting_noise",
 )
-_SAME = 1.01  # restarts whose residual is within this factor of the least
+_SAME = 1.01  # restarts with a residual within this factor of the least residual agree
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Recovery:
-    """A signal that was recovered from measurements.
+    """A signal that was recovered from linear measurements.
 
     Args:
         signal: the recovered signal generator(latent), from the best restart.
         latent: the latent variables of this signal.
-        residual: the distance between the signal's measurements and b.
-        error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near the recovered signal. It is infinite if no
-            bound is known. If there are no more measurements than latent variables, the noise cannot be estimated.
-        interval: a confidence interval of this distance. It allows for the sampling error of the noise's variance and
-            the spread of the distance.
-        factor: the factor with which the part of the signal outside the range enters the squared error, averaged over
-            directions. It is for these measurements and the linearised generator. The least factor is 1.
-        predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1). It is infinite if m is at most k
-            + 1.
-        noise: the standard deviation of the noise, from the residual and the m - k measurements that the latent
-            variables leave free. It is infinite if no measurements are left free.
+        residual: the distance between the signal's measurements and the measured values b.
+        error: the expected distance from the nearest signal of the generator. This number assumes that the residual is
+            noise of equal variance in all measurements, and that the generator is linear near the recovered signal. The
+            error is infinite if the measurements do not determine the latent variables, or if m is at most k.
+        interval: a confidence interval of this distance. The interval accounts for the sampling error of the noise
+            variance and for the variation of the distance.
+        factor: the factor with which the squared part of the signal outside the range enters the squared error,
+            averaged over directions. The factor belongs to these measurements and the linearised generator. The least
+            factor is 1.
+        predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1), or infinity if m is at most k +
+            1.
+        noise: the standard deviation of the noise, from the residual and its m - k degrees of freedom. The value is
+            infinite if m is at most k.
         deviations: the standard deviation that this noise causes in each entry of the signal.
         agreeing: the share of restarts that end with nearly the least residual.
         residuals: the residuals of all restarts in ascending order.
@@ -102,16 +103,17 @@ def recover(
     generator: Any, a: Any, b: Any, latent: int | float, *, restarts: int | float = 10, level: float | int = 0.95,
     seed: int = 0,
 ) -> Recovery:  # fmt: skip
-    """Find the signal of a generator that explains linear measurements best, and how far it may be from the true
+    """Find the signal of a generator that fits linear measurements best, and predict its distance from the true
     signal.
 
-    The squared residual |A G(z) - b|² is minimised over z from several random starts. To predict the error, the
-    generator is replaced by its derivative J at the best z. Noise in b is multiplied by J (AJ)^+. The part of the
-    signal outside the range is multiplied by J (AJ)^+ A.
+    Let G be the generator, A the measurements and b the measured values. The squared residual |A G(z) - b|² is
+    minimised over z from several random starts. For the prediction, the generator is linearised at the best z, with the
+    derivative J. Then noise in b is multiplied by J (AJ)^+. The part of the signal outside the range of the generator
+    is multiplied by J (AJ)^+ A.
 
     Args:
         generator: a function of latent variables (k,) that returns a signal (n,), written with jax.numpy.
-        a: the measurements, (m, n).
+        a: the measurements, a matrix A of shape (m, n) with one measurement in each row.
         b: the measured values, (m,).
         latent: the number k of latent variables.
         restarts: the number of random starts, from normal latent variables.
@@ -163,7 +165,7 @@ def _recovered(
     rng = np.random.default_rng(seed)
     ends = []
     for _ in range(restarts):
-        # Distant starts may overflow. Then the other starts are better.
+        # Distant starts may overflow. Then the results of the other starts are used.
         found = optimize.minimize(numbers, rng.normal(size=k), jac=True, method="L-BFGS-B", options=_OPTIONS)
         if np.isfinite(found.fun):
             ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))
@@ -183,7 +185,7 @@ def _polished(
     loss: Callable[[np.ndarray], tuple[float, np.ndarray]], linear: Callable[[np.ndarray], tuple[Any, Any]],
     a: np.ndarray, b: np.ndarray, end: Any,
 ) -> tuple[float, np.ndarray]:  # fmt: skip
-    """Take Gauss-Newton steps as long as the loss falls. These steps do not depend on the units of a and b."""
+    """Take Gauss-Newton steps while the loss falls. These steps do not depend on the units of a and b."""
     value, z = float(end.fun), np.asarray(end.x)
     for _ in range(_POLISH):
         signal, slopes = (np.asarray(own, dtype=float) for own in linear(z))
@@ -205,8 +207,8 @@ def _predicted(
     a: np.ndarray, b: np.ndarray, signal: np.ndarray, z: np.ndarray, slopes: np.ndarray, residuals: np.ndarray,
     restarts: int, level: float,
 ) -> Recovery:  # fmt: skip
-    """Predict the error with the linearised generator. Its range has the orthonormal basis Q, and noise enters through
-    (AQ)^+.
+    """Predict the error with the linearised generator. The range of the linearised generator has the orthonormal basis
+    Q, and noise is multiplied by Q (AQ)^+.
     """
     m, n = a.shape
     k = len(z)
@@ -225,7 +227,7 @@ def _predicted(
     spread = float(np.linalg.norm(back))
     error, limits = (noise * spread if sure and free > 0 else np.inf), (0.0, np.inf)
     if sure and free > 0:
-        # The squared error over its mean and the variance of the noise, as of a chi-square and its estimate.
+        # The squared error divided by its estimated mean has about the F distribution of two chi-square variables.
         weights = np.linalg.svd(back, compute_uv=False) ** 2
         degrees = float(weights.sum() ** 2 / np.sum(weights**2))
         tails = stats.f.ppf([(1 - level) / 2, (1 + level) / 2], degrees, free)
@@ -254,15 +256,15 @@ def _predicted(
 
 
 def _times(noise: float, lengths: np.ndarray) -> np.ndarray:
-    """Return the deviations that the noise causes. A deviation is 0 for entries that no noise reaches, even if the
-    noise is infinite.
+    """Return the standard deviation that the noise causes in each entry. For entries on which the noise has no effect,
+    return 0, even if the noise is infinite.
     """
     return np.where(lengths > 0, noise * np.where(lengths > 0, lengths, 1.0), 0.0)
 
 
 def _removable(slopes: np.ndarray, gap: np.ndarray, z: np.ndarray, size: float) -> float:
-    """Return the share of the residual that a step of the linearised generator removes. Steps that are long compared
-    with z are shortened.
+    """Return the share of the residual that a Gauss-Newton step removes for the linearised generator. If a step is long
+    compared with z, the step is shortened.
     """
     step = np.linalg.lstsq(slopes, gap)[0]
     shrunk = min(1.0, 10 * (1 + float(np.linalg.norm(z))) / max(float(np.linalg.norm(step)), 1e-300))

@@ -1,4 +1,4 @@
-"""Check rows that are passed to a tool, and scale them to a unit in which squares neither overflow nor underflow."""
+"""Check rows that a user passes, and scale these rows to a unit in which squares neither overflow nor underflow."""
 
 import os
 from typing import Any
@@ -11,7 +11,7 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 FEWEST = 20
 _LARGEST = 1e300
-_WHOLE = 2.0**53  # up to which each whole number is one of double precision
+_WHOLE = 2.0**53  # up to this number, double precision represents each whole number exactly
 _SQUARABLE = 1e-140, 1e140
 
 _TAKES = "a function that takes the arguments of its description"
@@ -72,7 +72,7 @@ def same_columns(name: str, rows: np.ndarray, other: str, others: np.ndarray) ->
 
 
 def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float, np.ndarray]:
-    """Shift and scale tables into [-1, 1]. Return the tables, the unit and the shift.
+    """Shift and scale tables so that all entries are in [-1, 1]. Return the new tables, the unit and the shift.
 
     Args:
         tables: tables with the same number of columns.
@@ -104,7 +104,7 @@ def principal(rows: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " k"], 
 
 
 def squarable(name: str, unit: float) -> None:
-    """Raise DataError if the square of a unit is out of the range of double precision.
+    """Raise DataError if a unit is outside 1e-140 to 1e140, so that squares may overflow or underflow.
 
     Args:
         name: the name of the argument, for messages.
@@ -116,7 +116,7 @@ def squarable(name: str, unit: float) -> None:
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """Call a user's function and return the result, which must consist of finite numbers in the expected shape.
+    """Call a user's function and return the result, which must be finite numbers in the expected shape.
 
     Args:
         name: the name of the function, for messages.

@@ -1,4 +1,4 @@
-"""The time of a reverse diffusion at which the class of a sample is decided."""
+"""The speciation time: the time of a reverse diffusion at which the class of a sample is decided."""
 
 import dataclasses
 from typing import Any
@@ -21,20 +21,21 @@ _TIMES = 25
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Speciation:
-    """The time at which reverse paths decide on a class.
+    """The time of a reverse diffusion at which the class of a sample is decided, predicted and measured.
 
     Args:
-        time: half the logarithm of `eigenvalue`, the largest eigenvalue of the covariance of the rows. The process is
-            x_t = e^-t x + sqrt(1 - e^-2t) z, for rows that are scaled to mean variance 1.
-        interval: a confidence interval of `time`, for its sampling error.
+        time: the predicted time: half the logarithm of `eigenvalue`, the largest eigenvalue of the covariance of the
+            rows. The process is x_t = e^-t x + sqrt(1 - e^-2t) z, for rows that are scaled to mean variance 1.
+        interval: a confidence interval of `time`, for the sampling error of the rows.
         sigma: the standard deviation of the noise at `time`, in the unit of the rows.
-        measured: the time at which two paths from one noisy row end in the same class as often as the theory predicts
-            for `time`. It is measured with the exact score of the rows. NaN if there is no such time.
-        measured_interval: a confidence interval of `measured`, for the error from probes and noise.
-        at_time: the theory's probability that two paths from one noisy row at `time` end in the same class. It is the
-            same number for all distant pairs of normal classes.
-        times: several times.
-        agreement: at each time, the probability that two paths from the same noisy row end in the same class.
+        measured: the last time at which `agreement` falls through `at_time`, or NaN without such a time.
+        measured_interval: a confidence interval of `measured`, for the error from the choice of probes and from the
+            noise.
+        at_time: the predicted probability that two paths from one noisy row at `time` end in the same class. This
+            probability is equal for all distant pairs of normal classes.
+        times: the times of `agreement`, `limits` and `predicted`.
+        agreement: at each time, the probability that two paths from the same noisy row end in the same class. The
+            paths follow the exact score of the rows.
         limits: the confidence limits of the agreement.
         predicted: the predicted agreement for two normal classes with this eigenvalue.
         eigenvalue: the largest eigenvalue, for rows of mean variance 1.
@@ -102,9 +103,9 @@ def speciation(
 
     For two distant normal classes, consider the signal along the line between the classes. The class is decided at
     about the time at which this signal has the same variance as the noise. This time is half of the logarithm of the
-    largest eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row
-    belongs to each class with some probability. The probability that two paths from this row end in the same class is
-    the sum of the squares of these class probabilities.
+    largest eigenvalue of the covariance. The function also measures how often two paths from one noisy row end in the
+    same class. Bayes' rule gives the probability of each class for a noisy row. The probability that two paths from
+    this row end in the same class is the sum of the squares of the class probabilities.
 
     Args:
         x: rows, (n, d).
@@ -172,30 +173,31 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
     """Return the largest eigenvalue of the covariance, its eigenvector, and confidence limits.
 
-    The largest eigenvalue of a sample is too large on average. So this eigenvalue plus its sampling error is the upper
-    limit. Now divide the rows into two parts, and compute the eigenvector from one part. The variance of the other part
-    along this eigenvector is too small on average. So this variance minus the sampling error is the lower limit.
+    The largest eigenvalue of a sample is too large on average. Therefore the upper limit is this eigenvalue plus its
+    sampling error. For the lower limit, the rows are divided into two parts, and the eigenvector is computed from one
+    part. The variance of the other part along this eigenvector is too small on average. Therefore the lower limit is
+    this variance minus the sampling error.
     """
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)
     scores = x @ way
-    value = max(float(scores.var()), 1.0)  # at least the mean variance, which is 1 but for rounding
+    value = max(float(scores.var()), 1.0)  # at least the mean variance, which is 1 up to rounding
     order = np.random.default_rng(seed).permutation(len(x))
     halves = order[::2], order[1::2]
     other = np.mean([(x[rows] @ first(x[rest])).var() for rows, rest in (halves, halves[::-1])])
-    # The mean variance, by which rows are divided, has a sampling error, too.
+    # The mean variance, which scales the rows, has a sampling error, too.
     influence = (scores - scores.mean()) ** 2 - value * np.mean(x**2, axis=1)
     error = z * float(influence.std(ddof=1)) / np.sqrt(len(x))
     return value, way, (max(float(other) - error, 1.0), value + error)
 
 
 def _divided(scores: np.ndarray) -> np.ndarray:
-    """Divide points on a line into the two classes with the least variance inside the classes."""
+    """Divide points on a line into two classes so that the variance inside the classes is smallest."""
     order = np.sort(scores)
     n = len(order)
     sums, counts = np.cumsum(order)[:-1], np.arange(1, n)
     between = (sums - order.sum() * counts / n) ** 2 / (counts * (n - counts))
-    between[np.diff(order) == 0] = -1.0  # equal scores are of one class
+    between[np.diff(order) == 0] = -1.0  # equal scores must be in one class
     place = int(np.argmax(between))
     return (scores > (order[place] + order[place + 1]) / 2).astype(int)
 
@@ -214,14 +216,14 @@ def _agreement(found: Probes, kinds: np.ndarray, times: np.ndarray) -> tuple[np.
 
 
 def _normal_agreement(u: np.ndarray) -> np.ndarray:
-    """Return the mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and normal z."""
+    """Return the mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and standard normal z."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     p = 0.5 * (1 + np.tanh(u[:, None] * (u[:, None] + nodes)))
     return ((p**2 + (1 - p) ** 2) @ weights) / weights.sum()
 
 
 def _crossing(times: np.ndarray, values: np.ndarray, at: float) -> float:
-    """Return the last time at which a curve falls through a value."""
+    """Return the last time at which a curve falls below the value `at`, or NaN without such a time."""
     places = np.flatnonzero((values[:-1] >= at) & (values[1:] < at))
     if not len(places):
         return float("nan")

@@ -1,4 +1,4 @@
-"""How far a learned flow is from straight paths and from optimal transport, and how many steps it needs."""
+"""The distance of a learned flow from straight paths and from optimal transport, and the solver steps that it needs."""
 
 import dataclasses
 import math
@@ -32,26 +32,26 @@ Field = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Straightness:
-    """The energy of a flow, compared with the squared distance W2 between its ends.
+    """The energy of a flow, compared with the squared Wasserstein distance W2 between its rows at time 0 and time 1.
 
     Args:
         energy: the integral over time of the mean squared speed.
         energy_interval: a confidence interval of the energy over new rows.
-        moved: the mean squared distance of a row from its end. It is at most the energy, and it equals the energy for
-            straight paths of constant speed.
-        transport: W2 squared between the rows and their ends. It is at most `moved`, and it equals `moved` if the flow
-            is the optimal transport of the rows.
-        bent: the share of the energy that straight paths between the same ends would save.
+        moved: the mean squared distance between a row at time 0 and its end, the row at time 1. This number is at most
+            the energy. For straight paths of constant speed, it equals the energy.
+        transport: W2 squared between the rows at time 0 and the ends. This number is at most `moved`. If the flow is
+            the optimal transport of the rows, it equals `moved`.
+        bent: the share of the energy that straight paths between the same pairs of ends would save.
         detour: the share of the energy that the optimal transport to the same set of ends would save in addition.
-        steps: the number of steps of the solver at which the error is at most the requested error. None if it is more
-            than 4,096.
+        steps: a number of solver steps for which the error is at most the requested error, or None if no number up to
+            4,096 was found.
         reached: the measured error if the solver takes `steps` steps, or NaN if `steps` is None.
         error: the requested error, a root mean square distance from the exact ends.
         method: the method of the solver.
-        ladder: several numbers of steps.
+        ladder: the numbers of steps of `errors`: 4, 8, 16, 32 and 64.
         errors: the measured error with each of these numbers of steps.
-        order: the exponent with which the error falls on the last half of the ladder, or NaN if the error is 0.
-        ends: the ends of the rows.
+        order: the exponent with which the error falls from 32 to 64 steps, or NaN if one of these errors is 0.
+        ends: the rows at time 1.
         rows: the number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -112,21 +112,21 @@ def straightness(
     velocity: Any, x0: Any, *, error: Any = None, method: str = "euler", steps: int | float = 256,
     level: float | int = 0.95, seed: int = 0,
 ) -> Straightness:  # fmt: skip
-    """Measure how straight the paths of a flow are, how near its map is to optimal transport, and how many steps it
-    needs.
+    """Measure the bending of a flow's paths, the distance of the flow from optimal transport, and the solver steps that
+    the flow needs.
 
-    The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, the energy of the flow is at least the
-    squared distance W2 between the rows at time 0 and at time 1. The result divides the difference of these two numbers
-    into two parts: paths that bend, and a pairing of the ends that is not optimal. Straight paths of constant speed
-    need one step of the solver.
+    The flow moves rows from time 0 to time 1. The energy is the integral of the mean squared speed. By the
+    Benamou-Brenier formula, the energy is at least the squared Wasserstein distance W2 between the rows at time 0 and
+    at time 1. The difference of these two numbers has two parts. One part comes from bent paths, the other part from a
+    pairing of the ends that is not optimal. Straight paths of constant speed need one step of the solver.
 
     Args:
         velocity: a function of rows (n, d) and a time in [0, 1] that returns the velocity of each row.
-        x0: rows at time 0; W2 is computed on at most 2,000 of them.
-        error: the allowed root mean square distance from the exact ends. With None, it is a hundredth of the root mean
-            square distance that rows move.
-        method: "euler" or "heun" (two evaluations a step).
-        steps: the number of fourth-order Runge-Kutta steps of the solution that counts as exact.
+        x0: rows at time 0. W2 is computed from at most 2,000 of these rows.
+        error: the allowed root mean square distance from the exact ends. With None, the allowed distance is a hundredth
+            of the root mean square distance between rows and their ends.
+        method: "euler" or "heun" (two evaluations of the velocity in each step).
+        steps: the number of fourth-order Runge-Kutta steps of the reference solution, which is taken as exact.
         level: the confidence level of the interval.
         seed: the random seed of the rows for W2.
 
@@ -160,7 +160,7 @@ def straightness(
     transport, share = _transport(start, ends, seed)
     asked = (math.sqrt(moved) / 100 or 1e-6) if error is None else positive("error", error)
     errors = np.array([_distance(_solved(field, start, steps, method), ends) for steps in _LADDER])
-    own = _distance(halved, ends) / 15  # for a method of order 4, twice the number of steps leaves a sixteenth
+    own = _distance(halved, ends) / 15  # a method of order 4 has a sixteenth of the error with twice the steps
     needed, reached = _steps(field, start, ends, method, asked, errors)
     half = stats.t.ppf((1 + level) / 2, len(start) - 1) * unit**2 * (energies / unit**2).std(ddof=1)
     half = half / math.sqrt(len(start))
@@ -174,7 +174,7 @@ def straightness(
 
 
 def _followed(field: Field, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of all rows and the integrals of their squared speeds, by Runge-Kutta steps and Simpson's
+    """Return the ends of all rows, from Runge-Kutta steps, and the integrals of their squared speeds, from Simpson's
     rule.
     """
     x, h, energy = start.copy(), 1 / steps, np.zeros(len(start))
@@ -221,8 +221,8 @@ def _transport(start: np.ndarray, ends: np.ndarray, seed: int) -> tuple[int, flo
 def _steps(
     field: Field, start: np.ndarray, ends: np.ndarray, method: str, asked: float, errors: np.ndarray
 ) -> tuple[int | None, float]:
-    """Return a number of steps that reaches the requested error, and the error with this number. The ladder and the
-    order of the method guide the search.
+    """Return a number of steps with at most the requested error, and the error with this number. The search starts from
+    the errors of the ladder and extrapolates with the order of the method.
     """
     for steps in (1, 2):
         own = _distance(_solved(field, start, steps, method), ends)

@@ -1,4 +1,4 @@
-"""Estimate how many different samples a generator has, from how often two samples are the same."""
+"""Estimate the effective number of different samples of a generator from the share of pairs that are the same."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,26 +17,26 @@ from ._rows import in_unit, rows_of
 
 _CLAIMS = ("generation.finite_samples.collisions_of_samples",)
 _FEWEST, _MOST, _MOST_CALLED, _CHUNK = 20, 50_000, 3_000, 4_000_000
-_LEAST = 1e-150  # in parts of the range: squares of smaller distances are not numbers
-_TYPICAL = 0.7  # the level of the limit of the most frequent sample in the variance
+_LEAST = 1e-150  # the smallest distance, as a part of the range, whose square does not underflow
+_TYPICAL = 0.7  # the confidence level of the limit of the most frequent sample's probability in the variance
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EffectiveSupport:
-    """The effective number of different samples, 1 over the probability that two samples are the same.
+    """The effective number of different samples, which is 1 over the probability that two samples are the same.
 
     Args:
         value: the effective number, or infinity if no two samples are the same.
-        interval: a confidence interval. It is valid for equally likely samples, and for one frequent sample among rare
-            samples.
-        collision: the share of pairs whose two samples are the same. It estimates the probability that two samples are
-            the same.
+        interval: a confidence interval of the effective number. The interval is valid for equally likely samples, and
+            for one frequent sample among rare samples.
+        collision: the share of pairs whose two samples are the same. This share estimates the probability that two
+            samples are the same.
         collisions: the number of pairs whose two samples are the same.
         pairs: the number of all pairs.
         effective_pairs: the number of independent pairs that would give the same sampling error as all pairs.
-        largest: the largest number of samples that are the same as one sample, including this sample.
+        largest: the number of copies of the most frequent sample.
         draws: the number of samples.
-        degrees: for each sample, how many other samples are the same.
+        degrees: for each sample, the number of other samples that are the same.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -72,7 +72,7 @@ class EffectiveSupport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot, as an Altair chart, how many samples are the same as 0, 1, 2, ... other samples."""
+        """Plot the number of samples that are the same as 0, 1, 2, ... other samples, as an Altair chart."""
         import altair as alt
 
         sizes, counts = np.unique(self.degrees, return_counts=True)
@@ -89,24 +89,24 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
     """Estimate the effective number of different samples of a generator by the birthday test.
 
     Two samples of a distribution with probabilities p_i are the same with probability sum_i p_i². The effective support
-    is 1 over this probability. It is the number of different samples if all samples are equally likely, and less
-    otherwise. A generator that collapsed to few modes has a small effective support.
+    is 1 over this probability. If all samples are equally likely, the effective support is the number of different
+    samples. Otherwise it is smaller. A generator that collapsed to few modes has a small effective support.
 
-    All pairs are compared, and pairs that share a sample are not independent. So the sampling error of all pairs is
-    estimated from triples of samples. It is converted to the number of independent pairs that have this sampling error,
-    and the interval is Clopper and Pearson's for this number. Its lower end also allows for a frequent sample that was
-    drawn too rarely. If a sample was seen k times, the Clopper-Pearson limit q bounds its probability, so q² bounds its
-    term in sum_i p_i².
+    All pairs are compared, and pairs that share a sample are not independent. Therefore the sampling error is estimated
+    from triples of samples, and converted to a number of independent pairs with this sampling error. The interval is
+    the Clopper-Pearson interval for this number of pairs. The lower end of the interval also accounts for a frequent
+    sample that occurred too rarely by chance. For a sample that occurred k times, the Clopper-Pearson limit q bounds
+    the probability of the sample. Therefore q² bounds the term of this sample in sum_i p_i².
 
     Args:
-        samples: independent samples, one in each row; numbers, or labels of any kind in one column.
-        same: defines when two samples are the same. None means equal rows. A number is the largest Euclidean distance
-            at which two samples are the same. A function of two samples returns true or false.
+        samples: independent samples, one in each row: numbers, or labels of any kind in one column.
+        same: the rule for whether two samples are the same. None means equal rows. A number is the largest Euclidean
+            distance at which two samples are the same. A function of two samples must return True or False.
         level: the confidence level of the interval.
 
     Raises:
         SettingError: if `same` or the level is invalid.
-        ShapeError, DataError: if samples are invalid, fewer than 20, or too many.
+        ShapeError, DataError: if samples are invalid, or if there are fewer than 20 or too many samples.
 
     Example:
         >>> import numpy as np
@@ -124,7 +124,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
     largest = int(degrees.max()) + 1
     size = _independent(theta, triple, s)
     low = share_interval(theta * size, (1 - theta) * size, level)[0]
-    # By chance, the most frequent sample is too rare, and then the estimated variance is too small as well.
+    # If the most frequent sample occurred too rarely by chance, the estimated variance is too small as well.
     often = share_interval(float(largest), float(s - largest), _TYPICAL)[1] if collisions else 0.0
     smaller = _independent(theta, triple + max(often**3 - (largest / s) ** 3, 0.0), s)
     high = share_interval(theta * smaller, (1 - theta) * smaller, level)[1]
@@ -142,18 +142,20 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
 
 
 def _independent(theta: float, triple: float, s: int) -> float:
-    """Return how many independent pairs give a share of equal pairs with the same variance as all pairs of s samples.
+    """Return the number of independent pairs with the sampling error of all pairs of s samples.
+
+    The sampling error is the variance of the share of pairs whose two samples are the same.
 
     Args:
         theta: the probability that two samples are the same.
-        triple: the probability that a sample is the same as each of two others.
+        triple: the probability that a sample is the same as each of two other samples.
         s: the number of samples.
     """
     pairs = s * (s - 1) / 2
     if not 0 < theta < 1:  # the variance is unknown if there is no collision, or if there are only collisions
         return pairs if theta == 0 else s / 2
     inflation = 1 + 2 * (s - 2) * max(triple - theta**2, 0.0) / (theta * (1 - theta))
-    # The share of all pairs is at least as certain as the share of s/2 pairs without common samples (Hoeffding 1963).
+    # The variance for all pairs is at most the variance for s/2 pairs without common samples (Hoeffding 1963).
     return max(pairs / inflation, s / 2)
 
 
@@ -210,7 +212,7 @@ def _near(samples: Any, distance: float) -> np.ndarray:
     step = max(1, _CHUNK // len(rows))
     if distance == 0:
         return _equal(rows)
-    # Distances that equal the limit up to rounding count.
+    # Distances that equal the limit up to rounding are accepted.
     limit = distance / unit * (1 + 1e-12)
     if limit < _LEAST:
         raise SettingError("same", found=f"{distance:g}", rule=f"0, or at least {_LEAST * unit:.3g} for these samples",
@@ -221,7 +223,7 @@ def _near(samples: Any, distance: float) -> np.ndarray:
 
 def _called(samples: Any, same: Callable[[Any, Any], Any]) -> np.ndarray:
     array = array_of("samples", samples).copy()
-    array.setflags(write=False)  # a function that changes samples is refused, and the user's samples stay unchanged
+    array.setflags(write=False)  # a function that changes its samples fails, and the user's samples stay unchanged
     _count(array, _MOST_CALLED)
     degrees = np.zeros(len(array), dtype=int)
     for i in range(len(array)):

@@ -1,4 +1,4 @@
-"""Exact optimal transport between two samples: its cost, its potentials, and the critic that the potentials define."""
+"""Exact optimal transport between two samples: the cost, the dual potentials, and the critic from the potentials."""
 
 import dataclasses
 import importlib
@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from lemmata.errors import DataError, SolverError
 
 _PIVOTS = 100_000_000
-_PROGRAM = 250_000  # entries of a cost matrix that HiGHS is given
+_PROGRAM = 250_000  # the largest number of entries of a cost matrix for the solver HiGHS
 _CHUNK = 4_000_000
 _ROWS = 64
 _COLUMNS, _CANCELS = 16, 1e-3
@@ -22,14 +22,14 @@ _COLUMNS, _CANCELS = 16, 1e-3
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transport:
-    """A transport of least cost between two samples whose rows have equal weights.
+    """A transport of least cost between two samples x and y. The rows of each sample have equal weights.
 
     Args:
         cost: the mean cost of the transport.
-        left: the potentials of the rows of x.
-        right: the potentials of the rows of y. left[i] + right[j] is at most the cost of the pair (i, j). The mean of
-            `left` plus the mean of `right` is `cost`.
-        gap: `cost` minus the mean of `left` and the mean of `right`.
+        left: the dual potentials of the rows of x.
+        right: the dual potentials of the rows of y. For each pair (i, j), left[i] + right[j] is at most the cost of the
+            pair. Up to rounding, the mean of `left` plus the mean of `right` is `cost`.
+        gap: the duality gap: `cost` minus the mean of `left` minus the mean of `right`.
         critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y. None if costs are not
             distances.
     """
@@ -42,7 +42,7 @@ class Transport:
 
 
 def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Transport:
-    """Return the transport of least mean distance between two samples."""
+    """Return the transport of least mean Euclidean distance between two samples, with its critic."""
     if x.shape[1] == 1:
         return _on_a_line(x[:, 0], y[:, 0])
     costs = distances(x, y)
@@ -59,7 +59,7 @@ def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Trans
 
 
 def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
-    """Return the transport of least mean cost, computed by POT if it is installed, and otherwise by SciPy.
+    """Return the transport of least mean cost. The package POT computes the transport if it is installed, else SciPy.
 
     Args:
         costs: the cost of each pair of rows.
@@ -83,7 +83,7 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
     else:
         cost, left = _program(costs)
     right = np.full(m, np.inf)
-    for start in range(0, n, _ROWS):  # parts of the costs that a processor's cache holds
+    for start in range(0, n, _ROWS):  # parts of the costs that fit into a processor's cache
         part = slice(start, start + _ROWS)
         np.minimum(right, (costs[part] - left[part, None]).min(axis=0), out=right)
     gap = cost - float(left.mean() + right.mean())
@@ -97,12 +97,11 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
 
 
 def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """Return Euclidean distances with a relative error of about 1e-12.
+    """Return the Euclidean distances between rows of x and rows of y, with a relative error of about 1e-12.
 
-    For many columns, the distances are computed by a matrix product.
-
-    If the distance of two rows is small relative to their norms, terms would cancel in this computation. Such distances
-    are computed from the difference of the two rows instead.
+    With 16 or more columns, the distances are computed by a matrix product. If the distance of two rows is small
+    relative to their norms, terms would cancel in this computation. Distances of this kind are computed from the
+    difference of the two rows.
     """
     if x.shape[1] < _COLUMNS:
         return cdist(x, y)
@@ -124,14 +123,14 @@ def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float
 
 
 def assigned(costs: Float[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
-    """Return the column of each row in a pairing of least total cost."""
+    """Return, for each row, the index of its column in a pairing of rows and columns with the least total cost."""
     return optimize.linear_sum_assignment(costs)[1]
 
 
 def library() -> Any:
-    """Return the module of POT, or None if it is not installed."""
+    """Return the module of the package POT, or None if the package is not installed."""
     try:
-        with warnings.catch_warnings():  # Python warns of escapes in its docstrings when it first compiles them
+        with warnings.catch_warnings():  # at the first import, Python warns of escapes in the docstrings of POT
             warnings.simplefilter("ignore")
             return importlib.import_module("ot")
     except ImportError:
@@ -139,8 +138,8 @@ def library() -> Any:
 
 
 def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
-    """Solve the case of one dimension. The cost is the area between both distribution functions, and the critic has
-    slope 1 or -1.
+    """Return the transport in one dimension. The cost is the area between both distribution functions. The slope of the
+    critic is 1, -1, or 0 where both functions are equal.
     """
     places = np.sort(np.concatenate([x, y]))
     above = np.searchsorted(np.sort(y), places[:-1], "right") / len(y)
@@ -154,10 +153,10 @@ def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
 
 
 def _potentials(costs: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return potentials of the rows under an optimal assignment, as lengths of shortest paths in the graph of
-    exchanges.
+    """Return dual potentials of the rows for an optimal assignment. The potentials are lengths of shortest paths in a
+    graph of the rows.
     """
-    # left[i] - left[k] <= costs[i, order[k]] - costs[k, order[k]]: a step from k to i has this length.
+    # The condition is left[i] - left[k] <= costs[i, order[k]] - costs[k, order[k]], the length of a step from k to i.
     lengths = costs.T[order]
     lengths -= np.diagonal(lengths)[:, None].copy()
     left, changed = np.zeros(len(costs)), np.arange(len(costs))

@@ -1,4 +1,4 @@
-"""The Wasserstein distance between two samples, and whether sampling explains this distance."""
+"""The Wasserstein distance between two samples, and a test whether this distance is more than sampling error."""
 
 import dataclasses
 from typing import Any
@@ -26,22 +26,24 @@ _MOST_PERMUTATIONS, _AT_ONCE = 20_000, 200
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Distance:
-    """The distance W1 between two samples, and between the distributions that the samples come from.
+    """The Wasserstein distance W1 between two samples, and between the distributions of the samples.
 
     Args:
-        value: the exact W1 between the samples. If there are several blocks, it is the mean over blocks.
-        floor: W1 between two disjoint sets of `size` rows of x, the mean of up to two such distances.
-        matched: W1 between `size` rows of x and `size` rows of y, the mean of two such distances.
+        value: the exact W1 between the samples, or the mean of W1 over blocks if there are several blocks.
+        floor: the sampling floor: W1 between two disjoint sets of `size` rows of x, averaged over up to two pairs of
+            sets.
+        matched: W1 between `size` rows of x and `size` rows of y, averaged over two pairs of sets.
         size: the number of rows in each of these sets.
-        interval: a confidence interval for W1 between the distributions. The lower end is the gain of a critic with
-            Lipschitz constant 1 on unseen rows. The critic is the better of two: a linear critic, and the critic of a
-            transport between `size` rows. The upper end is `value` plus its sampling error.
+        interval: a confidence interval for W1 between the distributions. A critic is a function with Lipschitz constant
+            1. The difference of a critic's means on other rows, minus its sampling error, is a lower limit. The lower
+            end is the larger of two such limits: of a linear critic, and of the critic of a transport between `size`
+            rows. The upper end is `value` plus its sampling error.
         p_value: the p-value of a permutation test of the hypothesis that both distributions are equal.
-        level: the confidence level of the interval; the samples are called distinguishable if the p-value is at most 1
-            - level.
+        level: the confidence level of the interval. The samples count as distinguishable if the p-value is at most 1 -
+            level.
         rows: the numbers of rows of x and of y.
         blocks: the number of blocks into which the rows were divided.
-        gap: the largest difference between the cost of a transport and the lower bound from the transport's potentials.
+        gap: the largest duality gap of a transport, which is the cost minus the lower bound from the dual potentials.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -61,7 +63,7 @@ class Distance:
 
     @property
     def distinguishable(self) -> bool:
-        """Whether the permutation test finds different distributions."""
+        """True if the permutation test rejects the hypothesis that both distributions are equal."""
         return self.p_value <= 1 - self.level + 1e-12
 
     def __str__(self) -> str:
@@ -98,29 +100,31 @@ class Distance:
 
 
 def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float = _MOST, seed: int = 0) -> Distance:
-    """Compute the Wasserstein distance W1 between two samples, and test whether W1 is more than sampling explains.
+    """Compute the Wasserstein distance W1 between two samples, and test whether W1 is more than sampling error.
 
     W1 is the least mean Euclidean distance by which rows of x must be moved to become rows of y. Between two samples
-    of the same distribution, W1 is above 0, and in many dimensions it falls slowly with the number of rows. So compare
-    a distance with its sampling floor, which is W1 between two sets of rows of x.
+    of the same distribution, W1 is above 0. In many dimensions, this value falls slowly with the number of rows.
+    Therefore compare W1 with the sampling floor, which is W1 between two sets of rows of x.
 
-    A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
-    199 times, and more often for a level above 0.995. The statistic is the energy distance, which is positive between
-    any two different distributions with finite means. For more than 200 rows, this statistic is approximated. If the
+    A permutation test decides whether the distributions differ. The test permutes the labels of the rows 199 times, or
+    more often for a level above 0.995. The statistic is the energy distance, which is positive between any two
+    different distributions with finite means. For more than 200 rows, this statistic is approximated. If the
     distributions are equal, the test finds a difference with probability at most 1 - level, for any number of rows and
     columns.
 
     Args:
         x: rows of the first sample, (n, d).
         y: rows of the second sample, (m, d).
-        level: the confidence level of the interval, and one minus the level of the test.
-        rows: the largest number of rows for one transport, at most 4,000. Larger samples are divided at random into
-            blocks. Then `value` is the mean over blocks, which is larger than W1 between the whole samples.
+        level: the confidence level of the interval. The significance level of the test is 1 - level.
+        rows: the largest number of rows for one transport, at most 4,000. Larger samples with several columns are
+            divided at random into blocks. Then `value` is the mean over blocks. On average, this mean is larger than W1
+            between the whole samples.
         seed: the random seed of divisions and permutations.
 
     Raises:
         SettingError: if a setting is invalid.
-        ShapeError, DataError: if rows are invalid or fewer than 20, or if the samples differ in the number of columns.
+        ShapeError, DataError: if rows are invalid, if there are fewer than 20 rows, or if the samples differ in the
+            number of columns.
 
     Example:
         >>> import numpy as np
@@ -157,16 +161,16 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
 
 
 def _variance(plan: Transport) -> float:
-    """Return the variance of the cost between new samples. To first order, new rows change the cost by their
-    potentials.
+    """Return an estimate of the variance of the cost over new samples. To first order, the cost is a mean of the dual
+    potentials of the rows.
     """
     return float(plan.left.var(ddof=1) / len(plan.left) + plan.right.var(ddof=1) / len(plan.right))
 
 
 def _held_out(x: np.ndarray, y: np.ndarray, tail: float) -> tuple[int, tuple[Transport, Transport], float, float]:
-    """Return distances between small sets, and the lower limit of W1 from two critics.
+    """Return the size of small sets, two transports between sets of x and y, the sampling floor, and a limit below W1.
 
-    Each critic is fitted to some of the rows, and evaluated on other rows.
+    The lower limit comes from two critics. Each critic is fitted to some of the rows, and evaluated on other rows.
     """
     size = min(len(x), len(y)) // 2
     size = size if x.shape[1] == 1 else min(size, _SMALL)
@@ -187,13 +191,15 @@ def _held_out(x: np.ndarray, y: np.ndarray, tail: float) -> tuple[int, tuple[Tra
 
 
 def _gain(f: np.ndarray, g: np.ndarray, tail: float) -> float:
-    """Return the lower confidence limit of the difference of two means."""
+    """Return the lower confidence limit of the difference of the means of f and g."""
     error = np.sqrt(f.var(ddof=1) / len(f) + g.var(ddof=1) / len(g))
     return float(f.mean() - g.mean() - stats.t.isf(tail, min(len(f), len(g)) - 1) * error)
 
 
 def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, count: int = _PERMUTATIONS) -> float:
-    """Return the p-value of a permutation test, with the energy distance, that two samples have the same distribution.
+    """Return the p-value of a permutation test of the hypothesis that two samples have the same distribution.
+
+    The statistic is the energy distance.
 
     Args:
         x: rows of the first sample.
@@ -216,15 +222,16 @@ def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, 
         means = first @ features
         parts.append(np.einsum("bl,bl->b", means, means))
     statistics = np.concatenate(parts)
-    # Rounding may not decide between permutations of equal rows.
+    # The tolerance prevents that rounding decides between permutations of equal rows.
     return float(np.mean(statistics >= statistics[0] - 1e-9 * np.abs(statistics).max()))
 
 
 def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
-    """Return features for which the squared difference of the two means is the energy distance, up to functions that
-    are 0 at the landmarks.
+    """Return features of the rows. The squared difference of the two samples' mean features approximates the energy
+    distance.
 
-    The kernel is minus the distance, centred on the landmarks. If all rows are landmarks, the energy distance is exact.
+    The features belong to the kernel minus the distance, centred on the landmarks, and are a Nyström approximation. If
+    all rows are landmarks, the energy distance is exact.
     """
     inner, outer = cdist(landmarks, landmarks), cdist(pooled, landmarks)
     level = inner.mean(axis=0)
@@ -235,12 +242,11 @@ def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
 
 
 def _shares(column: np.ndarray) -> np.ndarray:
-    """Return features for one column.
+    """Return features for one column, whose mean difference has the squared length of half the energy distance.
 
     In one dimension, consider the difference between the two samples' shares of rows below a place. The energy distance
-    is twice the integral of the square of this difference over all places.
-
-    The integral is a sum over at most `_LANDMARKS` places.
+    is twice the integral of the square of this difference over all places. The integral is approximated by a sum over
+    at most `_LANDMARKS` places.
     """
     places = np.sort(column)[:-1]
     widths = np.diff(np.sort(column))

@@ -1,4 +1,4 @@
-"""The risk of the least squares fit of smallest norm for any covariance, from the covariance itself or from rows."""
+"""The risk of the minimum-norm least squares fit for any covariance, from the covariance itself or from rows."""
 
 import math
 from typing import Any, NamedTuple
@@ -7,19 +7,19 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
-_RANK = 1e-22  # share of the largest eigenvalue: the square of a singular value that rounding moves by p eps
+_RANK = 1e-22  # least ratio of eigenvalues: about the square of p eps, the relative rounding error of singular values
 
 
 class LinearTarget(NamedTuple):
-    """What the risk depends on: the eigenvalues, the target along the eigenvectors, the noise, and the number of rows.
+    """The quantities that determine the risk of a linear fit.
 
     Args:
-        eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows.
-        squares: the square of the target's coefficient in each of these directions; an estimate of such a square may be
-            negative.
+        eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows x.
+        squares: the square of the target's coefficient in the direction of each eigenvector. An estimate of this square
+            may be negative.
         noise: the variance of the target that no linear function of the columns explains.
-        signal: the variance that the best linear function explains.
-        rows: N, if the eigenvalues come from N rows; infinity for a known covariance.
+        signal: the variance of the target that the best linear function explains.
+        rows: the number N if the eigenvalues come from N rows; infinity for a known covariance.
     """
 
     eigenvalues: Float[np.ndarray, " p"]
@@ -30,8 +30,8 @@ class LinearTarget(NamedTuple):
 
 
 class Risk(NamedTuple):
-    """Bias, variance and effective regularisation kappa of fits to n rows, and D, the sum of (l/(l + kappa))² over the
-    eigenvalues l.
+    """The bias, the variance and the effective regularisation kappa of fits to n rows, and `dimension`, which is the
+    sum of (l/(l + kappa))² over the eigenvalues l of the covariance.
     """
 
     bias: float
@@ -43,15 +43,15 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """Return the problem for the first columns.
+    """Return the problem for the first `columns` columns, from a known covariance.
 
-    The signal that only the other columns explain counts as noise.
+    The part of the target that only the other columns explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
-        coefficients: the coefficients of the target.
+        coefficients: the coefficients of the target for all columns.
         noise: the variance of the target around its linear function.
-        columns: how many of the columns are used.
+        columns: the number of leading columns that are used.
     """
     used = covariance[:columns, :columns]
     best = np.linalg.solve(used, covariance[:columns] @ coefficients)
@@ -63,15 +63,15 @@ def from_covariance(
 def from_rows(
     x: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], noise: float | None
 ) -> LinearTarget | None:  # fmt: skip
-    """Estimate the problem from N > p rows by least squares; return None if columns are combinations of others.
+    """Estimate the problem from N > p rows by least squares. If columns are combinations of others, return None.
 
     In a direction with eigenvalue l, the squared coefficient of least squares is too large by noise/(N l) on average.
-    So noise/(N l) is subtracted.
+    Therefore the function subtracts noise/(N l).
 
     Args:
         x: the rows, an array of shape (N, p).
         y: the target of each row.
-        noise: the variance of the noise if it is known.
+        noise: the variance of the noise, or None to estimate this variance from the residuals.
     """
     rows, p = x.shape
     left, strengths, _ = np.linalg.svd(x, full_matrices=False)
@@ -87,20 +87,22 @@ def from_rows(
 
 
 def ridgeless(problem: LinearTarget, n: int) -> Risk:
-    """Return bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
+    """Return the bias and the variance of the minimum-norm interpolant of n rows, or of least squares if n > p.
 
-    For a known covariance with eigenvalues l_i and coefficients b_i in the directions of its eigenvectors, kappa
-    solves sum l_i/(l_i + kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias
-    is kappa² sum l_i b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
+    For a known covariance, let l_i be the eigenvalues and b_i the coefficients in the directions of the eigenvectors.
+    Let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n
+    - D), and the bias is kappa² sum l_i b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0, and D =
+    p.
 
-    The eigenvalues from N rows are more widely spread than the eigenvalues of the covariance. If mu solves the
-    equation with the eigenvalues from the rows, then kappa = mu/(1 - n/N). The reason: let S be the covariance and S_N
-    the covariance of the N rows. Then mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) =
-    mu with D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
+    The eigenvalues from N rows are more widely spread than the eigenvalues of the covariance. If mu is the root of the
+    equation with the eigenvalues from the rows, then kappa = mu/(1 - n/N). To derive this relation, let S be the
+    covariance and S_N the covariance of the N rows. Let D_1(kappa) = sum l_i/(l_i + kappa). Then mu (S_N + mu)^-1 is
+    close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) = mu. The derivative d mu/d kappa = 1 - D/N of this
+    equation determines D and the bias.
 
     Args:
         problem: the eigenvalues, the target and the noise.
-        n: the number of rows, not equal to p.
+        n: the number of rows. For n = p, the variance is infinite.
     """
     values, p, share = problem.eigenvalues, len(problem.eigenvalues), n / problem.rows
     if n > p:
@@ -108,7 +110,7 @@ def ridgeless(problem: LinearTarget, n: int) -> Risk:
     if n == p:
         return Risk(0.0, np.inf, 0.0, float(p))
     excess = lambda log: float((values / (values + np.exp(log))).sum()) - n
-    # Each term is above l_min/(l_min + mu), and the sum below sum l/mu.
+    # Limits for the root: each term is at least l_min/(l_min + mu), and the sum is below (sum of all l)/mu.
     low, high = np.log(values.min() * (p - n) / n) - 1e-9, np.log(values.sum() / n) + 1e-9
     root: Any = brentq(excess, low, high, xtol=1e-13)
     mu = math.exp(root)

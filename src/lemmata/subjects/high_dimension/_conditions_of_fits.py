@@ -1,4 +1,4 @@
-"""Conditions for the risk of ridgeless least squares: checks on the rows, and a check whether a fit is useful."""
+"""Conditions for the risk of ridgeless least squares: checks of the rows, and a check whether a fit is useful."""
 
 from typing import Any
 
@@ -7,18 +7,20 @@ from scipy import stats
 
 from lemmata.answers import Condition
 
-_NEAR = 5  # rows from the number of columns, within which direct fits do not settle
+_NEAR = 5  # the distance of the number of rows from the number of columns within which direct fits vary too much
 _AGREES = 0.15
-_LIKELY = 2.0  # the factor by which noise that is given and the residuals of rows may differ
-_CHANCE = 0.05  # p-value from which on a signal is not distinguished from none
+_LIKELY = 2.0  # the factor by which the given noise and the variance of the residuals may differ
+_CHANCE = 0.05  # the largest p-value at which a signal counts as different from 0
 
 
 def of_fits(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarray, spread: np.ndarray):
-    """Check that direct fits agree with the predicted curve at the sizes that are not too near to p."""
+    """Return conditions on the rows and on the errors of direct fits. The errors must agree with the predicted curve at
+    the sizes that are more than 5 rows away from p.
+    """
     tested = ~np.isnan(measured) & (np.abs(sizes - p) > _NEAR)
     apart = np.abs(measured - predicted)[tested]
     allowed = np.fmax(_AGREES * predicted[tested], 3 * spread[tested])
-    # Without noise and bias both are 0.
+    # Without noise and bias, the measured and the predicted error are 0.
     relative = np.divide(apart, predicted[tested], out=np.where(apart > 0, np.inf, 0.0), where=predicted[tested] > 0)
     largest = float(relative.max()) if tested.any() else None
     return (
@@ -33,7 +35,7 @@ def of_fits(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarr
 
 
 def of_noise(rows: Any, noise: float | None) -> tuple[Condition, ...]:
-    """Check a given noise against the variance of the residuals of least squares on the rows."""
+    """Return the condition that a given noise agrees with the variance of least squares residuals on the rows."""
     if rows is None or noise is None:
         return ()
     x, y = rows
@@ -47,7 +49,9 @@ def of_noise(rows: Any, noise: float | None) -> tuple[Condition, ...]:
 
 
 def of_content(sizes: np.ndarray, predicted: np.ndarray, zero: float, rows: Any) -> tuple[Condition, ...]:
-    """Check whether some fit is expected to predict better than 0, and whether the rows show a signal."""
+    """Return the condition that some fit has a smaller expected error than the prediction 0. If rows are given, also
+    return the conditions that the rows contain a signal, and that the sizes do not exceed the number of rows.
+    """
     ratio = float(predicted.min() / zero) if zero > 0 else np.inf
     useful = Condition("some size has a smaller error than the prediction 0 (smallest ratio of the errors)", ratio,
                        ratio < 1, "otherwise predicting 0 is at least as good at every size")  # fmt: skip

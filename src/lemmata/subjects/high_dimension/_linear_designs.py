@@ -1,4 +1,4 @@
-"""Linear models with isotropic inputs, with fresh inputs for tests, and tables of rows of which parts are fitted."""
+"""Linear models with isotropic inputs and with fresh inputs for tests, and tables for fits to parts of the rows."""
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ class LinearDesign(eqx.Module):
         x: training inputs.
         y: training targets.
         x_test: fresh inputs of the same population.
-        coefficients: beta.
+        coefficients: the coefficients beta.
         noise: the standard deviation of the noise.
         known: True if beta and the noise are known, and False if they are estimated from data.
     """
@@ -34,7 +34,7 @@ class LinearDesign(eqx.Module):
 
     @property
     def gamma(self) -> float:
-        """Columns per row."""
+        """The number of columns divided by the number of training rows."""
         return self.x.shape[1] / self.x.shape[0]
 
 
@@ -49,11 +49,11 @@ def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float
 
 
 def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None:
-    """Return the linear model of a regression's inputs and first output, with least squares coefficients and noise.
+    """Return the linear model of a regression's inputs and first output, with least squares coefficients.
 
-    If the problem states its noise, this value is kept. Otherwise the noise is the standard deviation of the
-    residuals, so a nonlinear part of the target counts as noise. If `rows` is given, only the first `rows` rows are
-    used for training.
+    If the problem has a finite noise, the model has this noise. Otherwise the noise is the standard deviation of the
+    residuals, and a nonlinear part of the target counts as noise. If `rows` is given, the model contains only the first
+    `rows` training rows. If the problem is not a regression, return None.
     """
     if not isinstance(problem, Regression):
         return None
@@ -67,9 +67,9 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
 
 
 def linearity(problem: LinearDesign) -> Hypothesis:
-    """Check that the residual of the linear fit is not larger than the known noise.
+    """Return the hypothesis that the residual of the linear fit is not larger than the known noise.
 
-    This needs enough rows.
+    The check needs more rows than columns.
     """
     name, freedom = "the target is linear up to the noise", problem.x.shape[0] - problem.x.shape[1]
     if freedom < 1:
@@ -78,17 +78,17 @@ def linearity(problem: LinearDesign) -> Hypothesis:
         return Hypothesis.unchecked(name, "the noise is estimated from the residual of the linear fit itself")
     beta = jnp.linalg.lstsq(problem.x, problem.y)[0]
     residual = jnp.sum((problem.y - problem.x @ beta) ** 2) / freedom
-    # Of normal noise the residual variance is sigma² chi²/freedom, of standard deviation sigma² sqrt(2/freedom).
+    # With normal noise, the residual variance is sigma² chi²/freedom. Its standard deviation is sigma² sqrt(2/freedom).
     allowed = problem.noise**2 * (1 + STANDARD_ERRORS * (2 / freedom) ** 0.5)
     return Hypothesis(name, residual, "<=", allowed, "a nonlinear part acts as additional noise")
 
 
 class LinearDesigns(Population[LinearDesign]):
-    """Standard normal inputs, coefficients of norm 1 in a random direction, normal noise of deviation 1/2.
+    """Standard normal inputs, coefficients of norm 1 in a random direction, and normal noise of standard deviation 1/2.
 
     Args:
-        rows: the setting n, the number of rows.
-        gamma: the setting d/n, with all values below 1 or all above 1.
+        rows: the range of the number n of rows.
+        gamma: the range of d/n for d columns. All values are below 1, or all values are above 1.
     """
 
     rows: Integer = eqx.field(static=True)
@@ -101,7 +101,7 @@ class LinearDesigns(Population[LinearDesign]):
         return draw_design(setting["n"], round(setting["gamma"] * setting["n"]), _FRESH, 1.0, 0.5, key)
 
     def pose(self, problem: object) -> LinearDesign | None:
-        """Return the linear model of a regression's inputs; for gamma > 1, use at most d/2 of the training rows."""
+        """Return the linear model of a regression's inputs. For gamma > 1, use at most d/2 of the training rows."""
         if self.gamma.low < 1 or not isinstance(problem, Regression):
             return pose_design(problem)
         return pose_design(problem, min(problem.x.shape[0], max(1, problem.x.shape[1] // 2)))
@@ -122,7 +122,7 @@ class TablesOfRows(Population[Regression]):
     """
 
     rungs: tuple[float, ...] = eqx.field(static=True)
-    # Features and the norm of the coefficients; the noise is 1.
+    # The noise has variance 1.
     settings = Space(
         d=Integer(40, 40, 100, "features", corners=(40, 60)),
         signal=Real(0.5, 0.1, 0.7, "norm of the coefficients"),
@@ -137,8 +137,8 @@ class TablesOfRows(Population[Regression]):
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
         rows, columns = problem.x.shape
-        # With normal inputs the error's mean has the denominator |n - d| - 1, its variance also |n - d| - 3. Rungs
-        # further than 3 rows from d (d >= 24) are also different numbers of rows.
+        # With normal inputs, the mean error has the denominator |n - d| - 1, and its variance also |n - d| - 3. If all
+        # rungs are more than 3 rows from d (d >= 24), they are different numbers of rows.
         nearest = min(abs(round(rung * columns) - columns) for rung in self.rungs)
         last = self.rungs[-1]
         why = "within 1 row of d the mean error is infinite, within 3 rows its variance is; two sizes may also coincide"

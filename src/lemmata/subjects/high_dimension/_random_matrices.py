@@ -1,4 +1,4 @@
-"""Matrices of independent entries: draws of such matrices, the ends of the spectra, and checks of data."""
+"""Matrices of independent entries: random draws, the edges of the limiting spectrum, and checks of data."""
 
 import math
 
@@ -32,7 +32,7 @@ def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
 
 
 def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
-    """Return the sizes of the fluctuations of the smallest nonzero and the largest eigenvalue of X'X/n about the edges.
+    """Return the scales on which the smallest nonzero and the largest eigenvalue of X'X/n vary around the edges.
 
     The two scales are |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3). For Gaussian
     entries, the largest eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable. This variable
@@ -47,9 +47,9 @@ def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
 
 
 def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The mean of n r² over pairs of columns, where r is the uncentred correlation.
+    """Return the mean of n r² over pairs of columns, for n rows and the uncentred correlation r of a pair.
 
-    This mean is near 1 for independent columns.
+    For independent columns of mean 0, this mean is near 1.
     """
     rows, columns = x.shape
     inner = x.T @ x
@@ -58,11 +58,11 @@ def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
 
 
 def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
-    """Check that inputs look like independent standard normals, by the ends of the covariance spectrum and the
-    kurtosis.
+    """Return hypotheses that inputs are independent standard normals. The checks use the ends of the spectrum of the
+    covariance and the kurtosis.
 
-    A few entries are compatible with any distribution. So there must be enough entries to distinguish the kurtosis 3 of
-    a normal distribution from the kurtosis 1.8 of the uniform distribution.
+    With few entries, the checks cannot exclude any distribution. Therefore there must be enough entries to distinguish
+    the kurtosis 3 of a normal distribution from the kurtosis 1.8 of the uniform distribution.
     """
     rows, columns = x.shape
     lower, upper = marchenko_pastur_edges(columns / rows)
@@ -96,8 +96,8 @@ class RandomMatrices(Population[Design]):
     """Matrices of independent entries of mean 0 and variance 1.
 
     Args:
-        margin: how far the mean of the largest eigenvalue may be below the edge at finite size, as a share of the
-            edge.
+        margin: the largest allowed distance of the mean of the largest eigenvalue below the edge at finite size, as a
+            share of the edge.
     """
 
     margin: float = 0.04
@@ -120,12 +120,12 @@ class RandomMatrices(Population[Design]):
         return Design(problem.x) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: Design) -> list[Hypothesis]:
-        """Check for mean 0, variance 1 and uncorrelated columns, and that the size is large enough for the limit."""
+        """Require mean 0, variance 1, uncorrelated columns, and a size that is large enough for the limit."""
         x, (rows, columns) = problem.x, problem.x.shape
         square, fourth = jnp.mean(x**2), jnp.mean(x**4)
         gap = -_TRACY_WIDOM_MEAN * tracy_widom_scales(rows, columns)[1] / marchenko_pastur_edges(columns / rows)[1]
-        # n r² has mean 1 and variance 2 for independent columns, and pairs are uncorrelated. So the mean of d(d-1)/2 of
-        # them has standard deviation 2/sqrt(d(d-1)).
+        # For independent columns, n r² has mean 1 and variance 2, and pairs are uncorrelated. Therefore the mean over
+        # d(d-1)/2 pairs has standard deviation 2/sqrt(d(d-1)).
         spread = 2 / math.sqrt(max(columns * (columns - 1), 1))
         error = jnp.sqrt((fourth - square**2) / (rows * columns))
         return [

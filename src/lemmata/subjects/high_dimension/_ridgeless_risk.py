@@ -1,4 +1,4 @@
-"""The cost of interpolation on a user's own columns: ridgeless least squares, and the best number of columns."""
+"""The risk of ridgeless least squares on a user's own columns: the price of interpolation, and the best columns."""
 
 import dataclasses
 import html
@@ -22,37 +22,37 @@ _CLAIMS = (
     "high_dimension.price_of_interpolation.tempered_interpolation",
     "high_dimension.finite_samples.best_overparameterisation",
 )
-_SPARE = 10  # rows beyond the number of columns, to estimate noise and coefficients
+_SPARE = 10  # least number of rows beyond the number of columns for estimates of noise and coefficients
 _GRID = 16
-_DEFINITE = 1e-12  # share of a covariance's largest entry that its eigenvalues must exceed
-_SQUARES = 1e100  # numbers whose squares are numbers, too
+_DEFINITE = 1e-12  # least ratio of a covariance's eigenvalues to its largest entry
+_SQUARES = 1e100  # largest number whose square surely does not overflow
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RidgelessRisk:
-    """The squared error of least squares of smallest norm, for each number n of training rows.
+    """The squared error of minimum-norm least squares, for each number n of training rows.
 
     Args:
         sizes: the numbers of training rows.
-        error: expected squared error at a new row, bias + variance + noise.
+        error: the expected squared error at a new row: bias + variance + noise.
         bias: the part of the error that fits without noise would have.
         variance: the part of the error that the noise in the training rows adds.
-        noise: variance of the target that no linear function of the columns explains.
-        signal: variance that the best linear function explains. From rows it is an unbiased estimate, which may be
-            negative.
-        price: n/(n - D), the price of interpolation. The fit multiplies noise and bias by this factor.
+        noise: the variance of the target that no linear function of the columns explains.
+        signal: the variance of the target that the best linear function explains. With rows, this is an unbiased
+            estimate, which may be negative.
+        price: the price of interpolation n/(n - D), with D as in `ridgeless_risk`. The fit multiplies noise and bias by
+            this factor.
         kappa: the effective regularisation; 0 from n = p on.
-        parameters: p, the number of columns.
+        parameters: the number p of columns.
         columns: the numbers of leading columns that were compared.
-        errors: expected squared error for each size and each of these numbers of columns.
+        errors: the expected squared error for each size and each of these numbers of columns.
         best_columns: for each size, the number of columns with the least error.
         best_ratio: `best_columns` divided by the size.
-        isotropic_ratio: the ratio of columns to rows, beyond 1, that would be best if the covariance were a multiple of
-            the identity and the signal did not depend on the number of columns. It is sqrt(SNR)/(sqrt(SNR) - 1) with
-            SNR = signal/noise. It is None if SNR is at most 1. In this case, the error at every ratio beyond 1 is above
-            the error of the prediction 0.
-        measured: mean squared error of direct fits to random rows, measured at the other rows; NaN if there were no
-            fits.
+        isotropic_ratio: the best ratio above 1 of columns to rows under two assumptions. The covariance is a multiple
+            of the identity, and the signal does not depend on the number of columns. The ratio is sqrt(SNR)/(sqrt(SNR)
+            - 1) with SNR = signal/noise, or None if SNR is at most 1. In the second case, the error at every ratio
+            above 1 exceeds the error of the prediction 0.
+        measured: the mean squared error of direct fits to random rows, measured at the other rows; NaN without fits.
         spread: the standard error of `measured` over the fits; NaN for one fit.
         conditions: the conditions for the results.
         claims: names of the claims that state these results.
@@ -93,7 +93,9 @@ class RidgelessRisk:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """Return an Altair chart of the error against the rows, and against the columns per row for each size."""
+        """Return an Altair chart with two panels: the error against the number of rows, and the error against the
+        columns per row for each size.
+        """
         import altair as alt
 
         line = [
@@ -146,7 +148,7 @@ def ridgeless_risk(
     fits: int | float = 10,
     seed: int = 0,
 ) -> RidgelessRisk:
-    """The expected squared error of least squares of smallest norm on n rows of your columns, without a ridge.
+    """Compute the expected squared error of minimum-norm least squares on n rows of your columns, without a ridge.
 
     Let l_i be the eigenvalues of the covariance of the p columns, and let b_i be the coefficients of the target in the
     directions of the eigenvectors. Let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i +
@@ -154,23 +156,24 @@ def ridgeless_risk(
 
         error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
 
-    The factor n/(n - D) is the price of interpolation. For p < n the factor is n/(n - p), and there is no bias. Columns
-    and target are used without centring and without an intercept, so the covariance is taken about 0.
+    The factor n/(n - D) is the price of interpolation. For p < n, the factor is n/(n - p), and there is no bias. The
+    fit does not centre columns and target and has no intercept. Therefore the covariance is the matrix of second
+    moments about 0.
 
     Noise and coefficients are estimated from N rows by least squares. The formula is corrected for the spread of the
     eigenvalues of N rows around the eigenvalues of the covariance. Direct fits to some of the rows test the curve. The
-    errors for only the first 1, 2, ... columns are computed in the same way. The part of the target that only the other
-    columns explain then counts as noise. So put the columns that you would use first in front.
+    errors for only the first k columns, for each k in `columns`, are computed in the same way. Then the part of the
+    target that only the other columns explain counts as noise. Therefore put the most useful columns first.
 
     Args:
-        x: rows (N, p), at least p + 10 of them; None if the covariance is given.
+        x: rows (N, p), with N at least p + 10; None if the covariance is given.
         y: targets (N,); None if the covariance is given.
-        sizes: the numbers of training rows.
+        sizes: the numbers n of training rows.
         covariance: the covariance of the columns (p, p), in place of rows.
-        coefficients: the coefficients of the target (p,); pass them if you pass the covariance.
-        noise: the variance of the noise. Pass it with the covariance, or if you know it.
+        coefficients: the coefficients of the target (p,), which are required with the covariance.
+        noise: the variance of the noise, which is required with the covariance. With rows, None means an estimate.
         columns: numbers of leading columns to compare; by default at most 16 numbers from 1 to p.
-        fits: how many direct fits are made at each size; 0 for none.
+        fits: the number of direct fits at each size; 0 for none.
         seed: the random seed for the rows of the direct fits.
 
     Raises:
@@ -200,8 +203,8 @@ def ridgeless_risk(
         rows = _rows(x, y)
         p = rows[0].shape[1]
         ns, ks = _wholes("sizes", sizes), _columns(columns, p)
-        # A given noise is the noise with all columns. With fewer columns, the part that the other columns explain is
-        # added.
+        # A given noise is the noise with all columns. With fewer columns, the noise is estimated, because it includes
+        # the part of the target that the other columns explain.
         problems = [_of_rows(rows[0][:, :k], rows[1], own if k == p else None) for k in (p, *ks)]
     else:
         matrix, target, own = _population(x, y, covariance, coefficients, own)
@@ -262,7 +265,7 @@ def _rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _moderate(name: str, values: np.ndarray) -> np.ndarray:
-    """Return the values as floats; raise DataError if their squares would overflow or underflow."""
+    """Return the values as floats, and raise DataError if their squares might overflow or underflow."""
     numbers = numbers_of(name, values).astype(float)
     largest = float(np.abs(numbers).max())
     if largest > _SQUARES or 0 < largest < 1 / _SQUARES:
@@ -356,7 +359,7 @@ def _columns(given: Any, p: int) -> list[int]:
 
 
 def _direct(rows: Any, sizes: np.ndarray, fits: int, generator: np.random.Generator):
-    """Fit random rows, and return the mean squared errors at all other rows with their standard errors."""
+    """Fit random rows, and return the mean squared errors at all other rows, with standard errors over the fits."""
     measured, spread = np.full(len(sizes), np.nan), np.full(len(sizes), np.nan)
     if rows is None or fits < 1:
         return measured, spread

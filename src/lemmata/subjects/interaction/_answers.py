@@ -24,7 +24,7 @@ def by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
 
 
 def certain(error: float, numbers: np.ndarray, name: str = "values") -> Condition:
-    """Check that an error is small, relative to the largest of the numbers."""
+    """Return the condition that an error is small, relative to the largest absolute value of the numbers."""
     share = error / (float(np.abs(numbers).max()) or 1.0)
     return Condition(f"the {name} are exact (error divided by the largest value)", share, share <= 1e-6,
                      "for exact numbers, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
@@ -38,10 +38,10 @@ class PolicyValue:
         values: the expected discounted sum of rewards from each state.
         action_values: the expected discounted sum after each first action in each state.
         expected: the mean value over the distribution of the first state.
-        error: an upper bound on the distance of the values from the exact values. It is computed from the residual of
-            the linear equation for the values.
+        error: an upper bound on the distance of the values from the exact values, computed from the residual of the
+            linear equation for the values.
         conditions: the conditions for the results.
-        claims: names of the claims that state what policies gain over each other.
+        claims: names of the claims that state the difference between the values of two policies.
     """
 
     values: Float[np.ndarray, " s"]
@@ -66,15 +66,15 @@ class PolicyValue:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Advantage:
-    """The gain of each first action over a policy that is followed afterwards.
+    """The gain in value of each first action over a policy, if the policy chooses all later actions.
 
-    Converted to a NumPy array, this object is `gains`.
+    NumPy converts this object to the array `gains`.
 
     Args:
         gains: the gain of each action in each state. In each state, the mean gain over the actions of the policy is 0.
-        error: an upper bound on the distance of the gains from the exact gains. It is computed from the residual of the
+        error: an upper bound on the distance of the gains from the exact gains, computed from the residual of the
             linear equation for the values.
-        improvable: the number of states in which some action gains.
+        improvable: the number of states in which some action has a positive gain.
         conditions: the conditions for the results.
         claims: names of the claims that state how gains change the value.
     """
@@ -118,14 +118,14 @@ class Advantage:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OptimalPolicy:
-    """A best policy.
+    """An optimal policy, found by policy iteration.
 
     Args:
         policy: the action in each state.
         values: the values of the states.
         action_values: the value of each first action in each state.
         expected: the mean value over the distribution of the first state.
-        error: an upper bound on the distance of the values from the optimal values. It is computed by a sweep of value
+        error: an upper bound on the distance of the values from the optimal values, computed by a sweep of value
             iteration.
         rounds: the number of rounds of policy iteration.
         ties: the number of states in which several actions are best.
@@ -161,7 +161,7 @@ class OptimalPolicy:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Return an Altair chart of the value of each state and the action that is taken there."""
+        """Return an Altair chart of the value and the action in each state."""
         import altair as alt
 
         rows = [
@@ -186,11 +186,11 @@ class GreedyLoss:
     """The loss of a policy that is greedy for estimated values.
 
     Args:
-        policy: the greedy action in each state; among equal actions, the first.
+        policy: the greedy action in each state; among equally good actions, the first action.
         loss: the optimal value minus the value of this policy, in each state.
-        error: the largest error of an estimate.
-        bound: 2 discount error / (1 - discount), which no loss exceeds.
-        shifted_bound: the same bound, with the error that is left after the best constant is added to all estimates.
+        error: the largest absolute error of an estimate.
+        bound: the bound 2 discount error / (1 - discount), which no loss exceeds.
+        shifted_bound: the bound with a smaller error: the error after the best constant is added to all estimates.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
@@ -225,16 +225,16 @@ class GreedyLoss:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TDSolution:
-    """The values to which temporal differences with linear features converge.
+    """The values to which temporal-difference learning with linear features converges.
 
     Args:
         weights: the weights of the features.
-        fitted: the values that these weights give.
-        values: the values of the policy.
+        fitted: the linear combination of the features with these weights, in each state.
+        values: the exact values of the policy.
         law: the stationary distribution: the share of time that the policy spends in each state in the long run.
         error: the root mean square error of the fitted values over this distribution.
-        best: the root mean square error of the best linear fit.
-        bound: best / sqrt(1 - discount²), which the error does not exceed.
+        best: the root mean square error of the best linear fit over this distribution.
+        bound: the bound best / sqrt(1 - discount²), which the error does not exceed.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
@@ -260,7 +260,7 @@ class TDSolution:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Return an Altair chart of fitted against true values; the area of a point is the state's share of time."""
+        """Return an Altair chart of fitted against exact values. The area of a point is the state's share of time."""
         import altair as alt
 
         numbers = zip(self.values.tolist(), self.fitted.tolist(), self.law.tolist(), strict=True)

@@ -16,7 +16,7 @@ class DecisionProcess(eqx.Module):
     Args:
         moves: the probability of each next state, by state and action.
         rewards: the mean reward of each action in each state.
-        discount: the discount factor of rewards for each step.
+        discount: the factor that multiplies rewards for each later step.
         start: the distribution of the first state.
     """
 
@@ -26,16 +26,16 @@ class DecisionProcess(eqx.Module):
     start: Float[Array, " s"]
 
     def followed(self, policy: Float[Array, "s a"]) -> tuple[Float[Array, "s s"], Float[Array, " s"]]:
-        """Return the transition matrix and the mean rewards under a policy, given as a table of probabilities."""
+        """Return the transition matrix and the mean rewards under a policy, which is a table of probabilities."""
         return jnp.einsum("sa,sat->st", policy, self.moves), jnp.sum(policy * self.rewards, axis=1)
 
     def solved(self, policy: Float[Array, "s a"]) -> Float[Array, " s"]:
-        """Solve a linear system for the value of a policy in each state."""
+        """Return the value of a policy in each state, from a linear system."""
         transition, reward = self.followed(policy)
         return jnp.linalg.solve(jnp.eye(len(reward)) - self.discount * transition, reward)
 
     def hypotheses(self) -> list[Hypothesis]:
-        """Check that probabilities sum to 1, and that the discount is below 1."""
+        """Require probabilities that are not negative and sum to 1, and a discount below 1."""
         gap = jnp.abs(jnp.concatenate([self.moves.sum(axis=2).ravel(), self.start.sum()[None]]) - 1).max()
         return [
             Hypothesis(
@@ -47,7 +47,7 @@ class DecisionProcess(eqx.Module):
 
 
 def summed_powers(matrix: Float[Array, "s s"]) -> Float[Array, "s s"]:
-    """Return I + M + M² + ..., a sum of 2^14 terms, by doubling."""
+    """Return I + M + M² + ... for a matrix M, a sum of 2^14 terms, by repeated doubling of the number of terms."""
 
     def double(_, carry):
         total, power = carry
@@ -57,13 +57,16 @@ def summed_powers(matrix: Float[Array, "s s"]) -> Float[Array, "s s"]:
 
 
 def best_values(process: DecisionProcess) -> Float[Array, " s"]:
-    """Return the optimal values, by sweeps of value iteration."""
+    """Return the optimal values, from 2,000 sweeps of value iteration."""
     look = lambda _, values: jnp.max(process.rewards + process.discount * process.moves @ values, axis=1)
     return jax.lax.fori_loop(0, _SWEEPS, look, jnp.zeros(len(process.start)))
 
 
 def random_process(setting: dict, key: Key[Array, ""]) -> DecisionProcess:
-    """Draw moves from a Dirichlet distribution with parameter 0.1, normal rewards, and a uniform start."""
+    """Draw transition probabilities from a Dirichlet distribution with parameter 0.1, normal rewards, and a start.
+
+    The distribution of the first state is uniform on the simplex.
+    """
     s, a = setting["states"], setting["actions"]
     one, two, three = jax.random.split(key, 3)
     moves = jax.random.dirichlet(one, jnp.full(s, 0.1), (s, a))
@@ -72,7 +75,7 @@ def random_process(setting: dict, key: Key[Array, ""]) -> DecisionProcess:
 
 
 def sizes(discount: float = 0.9, most: float = 0.99) -> Space:
-    """Return the settings: the numbers of states and actions, and the discount."""
+    """Return the settings of processes: the numbers of states and actions, and the discount."""
     return Space(
         states=Integer(8, 4, 20, "states", corners=(5, 12)),
         actions=Integer(3, 3, 6, "actions", corners=(3, 5)),
@@ -81,7 +84,7 @@ def sizes(discount: float = 0.9, most: float = 0.99) -> Space:
 
 
 class PolicyPair(eqx.Module):
-    """A process with two policies, each given by logits."""
+    """A process with two policies. The softmax of a policy's logits is the table of its action probabilities."""
 
     process: DecisionProcess
     logits: Float[Array, "s a"]
@@ -94,7 +97,7 @@ class PolicyPair(eqx.Module):
 
 
 class PolicyPairs(Population[PolicyPair]):
-    """Processes with sparse random moves, and policies with normal logits of standard deviation 2."""
+    """Processes with nearly sparse random transitions, and policies with normal logits of standard deviation 2."""
 
     free = ("logits", "other")
     settings = sizes()
@@ -109,7 +112,7 @@ class PolicyPairs(Population[PolicyPair]):
 
 
 class ValueGuess(eqx.Module):
-    """A process, a guess of its optimal values, and the largest error that the guess may have in a state."""
+    """A process, a guess of its optimal values, and the largest allowed error of the guess in a state."""
 
     process: DecisionProcess
     guess: Float[Array, " s"]
@@ -117,10 +120,11 @@ class ValueGuess(eqx.Module):
 
 
 class ValueGuesses(Population[ValueGuess]):
-    """Half of the problems are random.
+    """Guesses of optimal values. Half of the processes are random.
 
-    In the other problems, state 0 has three kinds of action. One action stays at the reward -2 gamma eps, one action
-    leaves with reward 0, and the other actions are bad. The guess makes the first action look as good as the second.
+    In the other processes, state 0 has three kinds of action, with the discount gamma and the error eps of the guess.
+    One action stays in state 0 with the reward -2 gamma eps, one action leaves with reward 0, and the other actions are
+    bad. With the guess, staying appears as good as leaving.
     """
 
     settings = sizes(most=0.95)
@@ -138,7 +142,7 @@ class ValueGuesses(Population[ValueGuess]):
         process = DecisionProcess(moves, rewards, process.discount, process.start)
         signs = jax.random.rademacher(sign_key, (s,), float)
         signs = jnp.where(tight, jnp.where(jnp.arange(s) == 0, 1.0, -1.0), signs)
-        # 1e-9 below the least error at which the two actions tie
+        # with slightly smaller losses, rounding cannot make the action that stays worse than the action that leaves
         process = eqx.tree_at(lambda p: p.rewards, process, rewards * jnp.where(tight, 1 - 1e-9, 1.0))
         return ValueGuess(process, best_values(process) + error * signs, error)
 

@@ -1,4 +1,4 @@
-"""Tables of Markov decision processes, estimated from an agent's steps or read from Gymnasium."""
+"""Tables of Markov decision processes, estimated from an agent's steps or read from Gymnasium environments."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from ._inputs import as_steps
 
 
 def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any, level: Any) -> dict[str, Any]:
-    """Return the fields for `TabularMDP.from_trajectories`, which documents the arguments."""
+    """Return the fields of an `EstimatedMDP`. `TabularMDP.from_trajectories` documents the arguments."""
     places, rewards, ended, first_steps = as_steps(steps)
     level = inside("level", level, 0.0, 1.0)
     count = int(places[:, [0, 2]].max()) + 1
     s = _number("states", states, count)
     a = _number("actions", actions, int(places[:, 1].max()) + 1)
-    total = s + int(ended.any())  # the end is a separate state, the last
+    total = s + int(ended.any())  # if episodes end, an additional last state is the end
     if 24 * total**2 * a > available_bytes():
         raise MemoryPlanError("steps", found=f"{s} states and {a} actions", rule="tables that fit into memory",
                               remedy="number only the states and actions that occur, starting from 0")  # fmt: skip
@@ -75,7 +75,7 @@ def _number(name: str, given: Any, least: int) -> int:
 
 
 def _check_table(table: dict[Any, Any]) -> None:
-    """Raise an error if a Gymnasium table does not number states and actions from 0, or has invalid steps."""
+    """Raise an error if the states or actions of a Gymnasium table are not numbered from 0, or if a step is invalid."""
     rule = "P[state][action] as a list of (probability, next state, reward, end), counted from 0"
     refuse = lambda place, found: DataError(f"P{place}", found=found, rule=rule)
     if set(table) != set(range(len(table))):
@@ -97,7 +97,10 @@ def _check_table(table: dict[Any, Any]) -> None:
 
 
 def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarray, "s a"], np.ndarray | None]:
-    """Return transitions, mean rewards and first-state distribution of a Gymnasium environment or its name."""
+    """Return transitions, mean rewards and the distribution of the first state of a Gymnasium environment.
+
+    The argument is the environment or its name. If the environment does not store the distribution, return None for it.
+    """
     if isinstance(env, str):
         try:
             import gymnasium

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from lemmata.core import array_of, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 
-SUMS = 1e-6  # how far the sum of probabilities may be from 1; they are then divided by their sum
+SUMS = 1e-6  # largest distance of a sum of probabilities from 1; probabilities are divided by their sum
 
 
 def as_discount(value: Any) -> float:
@@ -31,7 +31,7 @@ def as_discount(value: Any) -> float:
 def as_laws(name: str, table: Float[np.ndarray, "... k"]) -> Float[np.ndarray, "... k"]:
     """Return probabilities along the last axis, divided by their sum.
 
-    This sum must be 1 up to rounding.
+    The sum must be within 1e-6 of 1.
     """
     places = np.argwhere(table < 0)
     if places.size:
@@ -59,8 +59,8 @@ def as_transitions(given: Any) -> Float[np.ndarray, "s a s"]:
 
 
 def as_rewards(given: Any, transitions: Float[np.ndarray, "s a s"]) -> Float[np.ndarray, "s a"]:
-    """Return mean rewards by state and action, from rewards by state, by state and action, or by both and the next
-    state.
+    """Return mean rewards by state and action. Given rewards may depend on the state, on state and action, or on state,
+    action and next state.
     """
     table = numbers_of("rewards", given).astype(float)
     states, actions = transitions.shape[:2]
@@ -109,7 +109,7 @@ def as_values(name: str, given: Any, states: int) -> Float[np.ndarray, " s"]:
 
 
 def as_features(given: Any, states: int) -> Float[np.ndarray, "s k"]:
-    """Return one row of features for each state; each column is later divided by its largest entry."""
+    """Return the features as a matrix with one row for each state."""
     table = numbers_of("features", given).astype(float)
     if table.ndim != 2 or len(table) != states:
         rule = f"shape ({states}, k), one row for each state"
@@ -125,7 +125,10 @@ def _is_table(part: Any) -> bool:
 
 
 def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray, np.ndarray]:
-    """Return states, action and reward of each step, whether it ends an episode, and whether it starts a table."""
+    """Return four arrays: state, action and next state of each step; the rewards; and two masks of steps.
+
+    The first mask marks steps that end an episode. The second mask marks the first step of each table.
+    """
     tables = list(given) if isinstance(given, list | tuple) and len(given) and _is_table(given[0]) else [given]
     parts = [numbers_of("steps", table) for table in tables]
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):

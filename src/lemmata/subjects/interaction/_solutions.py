@@ -1,4 +1,4 @@
-"""Values of a policy by linear solves, for one process or for several at once."""
+"""The values of a policy from linear systems, for one process or for several processes at once."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,10 +13,10 @@ def solved(
     """Return the values of a policy, and the gain of each action over the policy.
 
     A constant in all rewards and the value of state 0 are computed separately. For a discount near 1, these two numbers
-    would make all values large. So rounding errors do not hide the differences between actions.
+    would make all values large. Because of the separation, rounding errors do not hide the differences between actions.
 
     Args:
-        transitions: the probability of each next state, of one process or of several.
+        transitions: the probability of each next state, of one process or of several processes.
         rewards: the mean rewards of all processes.
         policy: the probability of each action.
         discount: the discount, below 1.
@@ -28,8 +28,8 @@ def solved(
     size = float(np.abs(rewards - middle).max()) or 1.0
     scaled = (rewards - middle) / size
     matrix = np.eye(len(rewards)) - discount * np.einsum("sa,...sat->...st", policy, transitions)
-    # the sum of its columns, divided by 1 - discount, replaces the first; the unknowns are values minus the value of
-    # state 0
+    # the unknowns are (1 - discount) times the value of state 0, and the other values minus the value of state 0; the
+    # first column is then the sum of all columns, divided by 1 - discount, which is 1
     matrix[..., 0] = 1.0
     wanted = np.broadcast_to(np.sum(policy * scaled, axis=1)[:, None], (*matrix.shape[:-1], 1))
     above = np.linalg.solve(matrix, wanted)[..., 0]

@@ -1,4 +1,4 @@
-"""Finite Markov decision processes: values, best policies, visits, and the cost of approximate values."""
+"""Finite Markov decision processes: values, optimal policies, visits of states, and losses from approximate values."""
 
 import dataclasses
 from typing import Any
@@ -18,8 +18,8 @@ from ._solutions import solved
 from ._visits import Occupancy, occupied, stationary
 
 _ROUNDS = 1000
-_TIE = 1e-12  # relative to the largest difference of values or rewards
-_AT_ONCE = 2**22  # probabilities of drawn processes
+_TIE = 1e-12  # actions tie if their difference is below this share of the largest difference of values or rewards
+_AT_ONCE = 2**22  # number of transition probabilities that are drawn at once
 _EPS = float(np.finfo(float).eps)
 
 
@@ -29,9 +29,9 @@ class TabularMDP:
 
     Args:
         transitions: the probability of each next state, (states, actions, states).
-        rewards: the mean reward, (states, actions); or (states,), or (states, actions, states).
-        discount: the discount of rewards per step, below 1.
-        start: the distribution of the first state; by default uniform.
+        rewards: the mean reward, of shape (states, actions), (states,) or (states, actions, states).
+        discount: the factor that multiplies rewards for each later step, at least 0 and below 1.
+        start: the distribution of the first state; by default, the uniform distribution.
 
     Raises:
         DataError: for probabilities that are negative or do not sum to 1, or numbers that are not finite.
@@ -47,7 +47,7 @@ class TabularMDP:
         the values are optimal to rounding; other actions are as good in 1 state
     """
 
-    transitions: Any  # afterwards arrays of NumPy, and a float
+    transitions: Any  # after the initialisation, these fields are NumPy arrays, and the discount is a float
     rewards: Any
     discount: Any
     start: Any = None
@@ -89,23 +89,24 @@ class TabularMDP:
         action.
 
         Args:
-            steps: one row for each step, with the columns state, action, reward, next state, and optionally whether the
-                episode ended. It may also be a list of such tables, each of which starts an episode. States and actions
-                are whole numbers from 0. After the end of an episode comes an additional last state, whose rewards are
-                0.
-            discount: the discount of rewards per step, below 1.
+            steps: a table with one row for each step. The columns are state, action, reward, next state, and
+                optionally 1 if the episode ended, otherwise 0. A list of such tables is also allowed. Each table starts
+                an episode. States and actions are whole numbers from 0. If episodes end, the estimated process has an
+                additional last state for the end, with rewards of 0.
+            discount: the factor that multiplies rewards for each later step, at least 0 and below 1.
             states: the number of states; by default, one more than the largest number of a state in the steps.
             actions: the number of actions; by default, one more than the largest number of an action in the steps.
             unseen: the reward of each pair of a state and an action without a step. After such a pair, all next states
                 are equally likely.
-            prior: the Dirichlet parameter of each next state; by default 1 over the number of states, including an
-                additional last state.
+            prior: the Dirichlet parameter of each next state. The default is 1 over the number of states, including
+                the additional last state.
             level: the confidence level of the limits.
 
         Raises:
             DataError: for numbers that are not whole, or pairs without a step if `unseen` is not given.
-            ShapeError, SettingError: for another number of columns, and for counts that are smaller than the steps
-                require.
+            ShapeError, SettingError: for another number of columns, for an invalid setting, or for `states` or
+                `actions` below the numbers in the steps.
+            MemoryPlanError: if the tables do not fit into memory.
 
         Example:
             >>> steps = [[0, 0, 1.0, 0], [0, 0, 1.0, 1], [0, 1, 0.0, 1], [1, 0, 2.0, 1], [1, 1, 0.0, 0]]
@@ -127,8 +128,8 @@ class TabularMDP:
         Steps that end an episode lead to an additional last state, whose rewards are 0.
 
         Args:
-            env: an environment with a table `env.unwrapped.P`, or its name.
-            discount: the discount of rewards per step, which Gymnasium leaves open.
+            env: an environment with a table `env.unwrapped.P`, or the name of the environment.
+            discount: the factor that multiplies rewards for each later step, which Gymnasium does not specify.
 
         Raises:
             MissingDataError: for a name, if Gymnasium is not installed.
@@ -138,7 +139,7 @@ class TabularMDP:
         return TabularMDP(transitions, rewards, discount, start)
 
     def value(self, policy: Any) -> PolicyValue:
-        """Return the value of a policy in each state, by a linear solve.
+        """Return the value of a policy in each state, from a linear system.
 
         Args:
             policy: probabilities of actions, (states, actions), or one action for each state as whole numbers.
@@ -151,7 +152,7 @@ class TabularMDP:
         )
 
     def advantage(self, policy: Any) -> Advantage:
-        """Return the gain of each action over the policy, if the policy is followed afterwards.
+        """Return the gain of each action over the policy, if the policy chooses all later actions.
 
         Args:
             policy: as for `value`.
@@ -177,7 +178,7 @@ class TabularMDP:
         return occupied(np.einsum("sa,sat->st", chosen, self.transitions), self.start, self.discount)
 
     def optimal(self) -> OptimalPolicy:
-        """Return a best policy by policy iteration; a sweep of value iteration bounds the error of its values.
+        """Return an optimal policy, from policy iteration. A sweep of value iteration bounds the error of its values.
 
         Example:
             >>> import numpy as np
@@ -193,7 +194,7 @@ class TabularMDP:
             better = gains.max(axis=1) > gains[np.arange(self.states), policy] + tie
             seen.add(policy.tobytes())
             following = np.where(better, gains.argmax(axis=1), policy)
-            if following.tobytes() in seen:  # also if rounding decides between policies; the error includes this
+            if following.tobytes() in seen:  # convergence, or a cycle from rounding, whose effect the error includes
                 break
             policy = following
         else:
@@ -208,8 +209,8 @@ class TabularMDP:
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
         """Return the loss of the greedy policy for estimated values, and the bound 2 discount error / (1 - discount).
 
-        A constant that is added to all estimates does not change the policy. So the bound also holds for the error
-        after the best constant is added.
+        A constant that is added to all estimates does not change the policy. Therefore the bound also holds with the
+        error after the best constant is added.
 
         Args:
             estimate: estimates of the optimal values, one number for each state.
@@ -235,11 +236,14 @@ class TabularMDP:
         return GreedyLoss(policy, loss, error, factor * error, factor * shifted, conditions)
 
     def td_solution(self, features: Any, policy: Any) -> TDSolution:
-        """Return the values to which temporal differences with linear features converge on the visited states.
+        """Return the values to which temporal-difference learning with linear features converges.
 
         Args:
-            features: one row for each state.
+            features: the features of the states, one row for each state.
             policy: as for `value`.
+
+        Raises:
+            DataError: if the features are linearly dependent on the states that the policy visits in the long run.
         """
         chosen = as_policy(policy, self.states, self.actions)
         moves = np.einsum("sa,sat->st", chosen, self.transitions)
@@ -276,7 +280,7 @@ class TabularMDP:
         )  # fmt: skip
 
     def _centred(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
-        """Return action values for estimates of the values, minus a constant that would hide small differences."""
+        """Return action values for estimated values, minus a constant. Otherwise rounding could hide differences."""
         middle = values.max() / 2 + values.min() / 2
         return (self.rewards - self._middle) + self.discount * (self.transitions @ (values - middle))
 
@@ -289,13 +293,13 @@ class TabularMDP:
         return float(max(np.abs(self.rewards - self._middle).max(), values.max() - values.min()))
 
     def _error(self, gains: Float[np.ndarray, " s"], values: Float[np.ndarray, " s"]) -> float:
-        """Return a bound on the error of values whose equation has these residuals, including rounding."""
+        """Return a bound on the error of values whose equation has the residuals `gains`, including rounding."""
         largest = float(np.abs(values).max())
         rounding = _EPS * (self.states * self._size(values) + np.abs(self.rewards).max())
         return float((np.abs(gains).max() + rounding) / (1 - self.discount)) + 2 * _EPS * largest
 
     def _from_start(self, values: Float[np.ndarray, "... s"]) -> Any:
-        """Return the mean over the distribution of the first state, for one vector of values or several."""
+        """Return the mean over the distribution of the first state, for one or several vectors of values."""
         size = float(np.abs(values).max()) or 1.0
         return (values / size) @ self.start * size
 
@@ -308,11 +312,11 @@ class EstimatedMDP(TabularMDP):
     """A Markov decision process that is estimated from steps: posterior means of Dirichlet distributions.
 
     Args:
-        counts: how often each next state followed a state and an action, (states, actions, states).
-        prior: the parameter that each next state has before any step.
+        counts: the number of steps from each state with each action to each next state, (states, actions, states).
+        prior: the Dirichlet parameter of each next state in the prior.
         level: the confidence level of the limits.
         conditions: the conditions for the results.
-        claims: names of the claims that state how much errors in the values cost.
+        claims: names of the claims that bound the loss from errors in the values.
     """
 
     counts: Int[np.ndarray, "s a s"] = dataclasses.field(default_factory=lambda: np.zeros((1, 1, 1), int))
@@ -323,15 +327,15 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def limits(self) -> Float[np.ndarray, "2 s a s"]:
-        """The lower and upper limits of each probability, from the beta distribution of this probability alone."""
+        """The lower and upper limits of each probability, from the marginal beta distribution of this probability."""
         own = self.counts + self.prior
         rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
         return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])
 
     def value_interval(self, policy: Any, draws: int = 400, seed: int = 0) -> tuple[float, float]:
-        """Return limits of the expected value of a policy: quantiles over draws of the transition probabilities.
+        """Return an interval for the expected value of a policy: quantiles over draws of the transition probabilities.
 
-        The rewards are fixed at their means.
+        The draws come from the Dirichlet distributions. The rewards are fixed at their means.
 
         Args:
             policy: as for `value`.
@@ -356,7 +360,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """A mask of the rows that are not estimated from steps: the rows of the end state, which leads to itself."""
+        """A mask of the pairs of state and action that are not estimated: the pairs of the end state."""
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 
@@ -372,7 +376,7 @@ class EstimatedMDP(TabularMDP):
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Return an Altair chart of the 40 transitions seen most often: their probabilities with limits."""
+        """Return an Altair chart of the probabilities, with limits, of the 40 most frequent transitions."""
         import altair as alt
 
         low, high = self.limits

@@ -22,12 +22,12 @@ _EPS = float(np.finfo(float).eps)
 class Occupancy:
     """The discounted share of time that a policy spends in each state.
 
-    Converted to a NumPy array, this object is `shares`.
+    NumPy converts this object to the array `shares`.
 
     Args:
-        shares: the share of each state; the shares sum to 1.
-        error: an upper bound on the sum of the absolute errors of the shares. It is computed from the residual of the
-            linear equation for the shares.
+        shares: the share of each state. The shares sum to 1.
+        error: an upper bound on the sum of the absolute errors of the shares, computed from the residual of the linear
+            equation for the shares.
         conditions: the conditions for the results.
         claims: names of the claims in which these shares are the weights of states.
     """
@@ -57,11 +57,11 @@ class Occupancy:
 
 
 def occupied(moves: Float[np.ndarray, "s s"], start: Float[np.ndarray, " s"], discount: float) -> Occupancy:
-    """Return the occupancy (1 - discount) sum_t discount^t P(s_t = s) of a chain, by a linear solve.
+    """Return the occupancy (1 - discount) sum_t discount^t P(s_t = s) of a chain, from a linear system.
 
-    Let d solve d = (1 - discount) start + discount moves' d. Suppose that the computed vector has the residual r in
-    this equation. The rows of `moves` sum to 1, so the error of the vector is (1 - discount moves')^-1 r. Its absolute
-    entries sum to at most |r|_1 / (1 - discount).
+    The occupancy d is the solution of d = (1 - discount) start + discount moves' d. Let r be the residual of the
+    computed vector in this equation. Then the error of the vector is (1 - discount moves')^-1 r. Because the rows of
+    `moves` sum to 1, the absolute entries of this error sum to at most |r|_1 / (1 - discount).
 
     Args:
         moves: the probability of each next state.
@@ -90,6 +90,9 @@ def stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
 
     Args:
         moves: the probability of each next state.
+
+    Raises:
+        DataError: if several sets of states are never left, so that the stationary distribution is not unique.
     """
     count, group = connected_components(sparse.csr_array(moves > 0), connection="strong")
     closed = [k for k in range(count) if not (moves[np.ix_(group == k, group != k)] > 0).any()]

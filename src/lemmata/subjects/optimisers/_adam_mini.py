@@ -8,7 +8,7 @@ import optax
 
 
 class AdamMiniState(NamedTuple):
-    """The mean of the gradients, and the mean square of the gradients in each block."""
+    """The number of steps, the moving mean of the gradients, and the moving mean square of the gradients per block."""
 
     count: Any
     mean: Any
@@ -18,13 +18,13 @@ class AdamMiniState(NamedTuple):
 def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
     """Scale by Adam with one second moment per block: the mean of g² over a row of a matrix, or over a whole vector.
 
-    For a tensor, a block is a row, too. Parameters in one row, which belong to one neuron, head or token, have similar
-    scales. So the second moment stores one number for each row, and Adam's second moment stores one for each
-    parameter.
+    A row of a tensor is the part with one index on the first axis. Parameters in one row, which belong to one neuron,
+    head or token, have gradients of similar scale. Therefore Adam-mini stores one second moment for each row, where
+    Adam stores one second moment for each parameter.
 
     Args:
-        b1: the rate of the mean of the gradients.
-        b2: the rate of the mean of the squared gradients.
+        b1: the decay rate of the moving mean of the gradients.
+        b2: the decay rate of the moving mean of the squared gradients.
         eps: the number that is added to the square root of the second moment.
 
     >>> step = scale_by_adam_mini()

@@ -1,4 +1,4 @@
-"""Fair comparisons of optimisers: equal numbers of random trials, and the probability that the order is luck."""
+"""Fair comparisons of optimisers: equal numbers of random trials, and a test whether the difference may be chance."""
 
 import dataclasses
 import math
@@ -26,13 +26,13 @@ class OptimiserComparison:
     """The result of `compare_optimisers`.
 
     Args:
-        losses: for each optimiser, the loss after training in every trial, infinite if the trial diverged.
-        settings: the settings of each trial, one row for each trial.
-        luck: the probability that identical optimisers, with the same numbers of trials, differ by at least as much as
-            these optimisers. All losses are replaced by their ranks. The statistic is the difference between the two
-            best optimisers in the expected best rank of half of the trials. It is compared with its values for shuffled
-            trials.
-        seconds: the time for all trials of each optimiser, compilation included.
+        losses: for each optimiser, the loss after training in every trial. The loss is infinite if the trial diverged.
+        settings: for each optimiser, the settings of each trial, one entry for each trial.
+        luck: the probability that identical optimisers, with these numbers of trials, differ by at least as much as
+            the compared optimisers. This is the p-value of a permutation test on the ranks of all losses. The statistic
+            is the difference between the two best optimisers in the expected best rank of half of the trials. The
+            permutations shuffle the trials among the optimisers.
+        seconds: the time for all trials of each optimiser in seconds, including compilation.
         state_bytes: the size of each optimiser's state for these parameters, in bytes.
     """
 
@@ -44,16 +44,16 @@ class OptimiserComparison:
 
     @property
     def order(self) -> list[str]:
-        """The names, ordered by the expected best of half of the trials, the best first."""
+        """The names of the optimisers, ordered by the expected best loss of half of the trials, the best first."""
         half = max(len(next(iter(self.losses.values()))) // 2, 1)
         return sorted(self.losses, key=lambda name: expected_best(self.losses[name], half))
 
     def best(self, name: str) -> dict[str, float]:
-        """Return the settings of the best trial."""
+        """Return the settings of the best trial of the optimiser `name`."""
         return self.settings[name][int(np.argmin(self.losses[name]))]
 
     def curve(self, name: str, *, level: float = 0.9, seed: int = 0) -> np.ndarray:
-        """Return a row (value, low, high) for each k: the expected best loss of k trials and a bootstrap band."""
+        """Return a row (value, low, high) for each number k of trials: the expected best loss and a bootstrap band."""
         losses, rng = self.losses[name], np.random.default_rng(seed)
         drawn = rng.choice(losses, (400, len(losses)))
         rows = []
@@ -67,10 +67,10 @@ class OptimiserComparison:
     def figure(self, *, level: float = 0.9) -> Any:
         """Return an Altair chart of the expected best loss of k trials against k, with bootstrap bands.
 
-        Numbers k for which the expected best loss is infinite are left out.
+        The chart leaves out numbers k for which the expected best loss is infinite.
 
         Args:
-            level: the level of the bands.
+            level: the confidence level of the bands.
         """
         return best_curves({name: self.curve(name, level=level) for name in self.order})
 
@@ -94,8 +94,8 @@ class OptimiserComparison:
 def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     """Return the expected smallest of k losses that are drawn from the given losses without replacement.
 
-    The i-th smallest of n losses is the best with probability C(n - i, k - 1)/C(n, k). If all k losses can be
-    infinite, the result is infinite.
+    The i-th smallest of n losses is the best of the k drawn losses with probability C(n - i, k - 1)/C(n, k). If k or
+    more losses are infinite, the result is infinite.
 
     Raises:
         SettingError: for k below 1 or above n.
@@ -112,7 +112,7 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
 
 
 def _chances(n: int, k: int) -> np.ndarray:
-    """Return the probabilities that the i-th smallest of n losses is the best of k losses drawn from the n losses."""
+    """Return, for each i, the probability that the i-th smallest of n losses is the best of k drawn losses."""
     return np.array([math.comb(n - i, k - 1) for i in range(1, n + 1)]) / math.comb(n, k)
 
 
@@ -126,23 +126,24 @@ def compare_optimisers(
     evaluate: Callable[[PyTree], Float[Array, ""]] | None = None,
     seed: int = 0,
 ) -> OptimiserComparison:
-    """Train with each optimiser under the same number of random settings, and report which is best.
+    """Train with each optimiser under the same number of random settings, and compare the losses after training.
 
-    The report also says whether the order may be luck.
+    The result also contains the probability that the difference is chance.
 
     Of two identical optimisers with k_A and k_B trials, the first has the best run with probability k_A/(k_A + k_B).
-    Therefore all optimisers get the same number of trials. Settings are drawn evenly on a logarithmic scale. The
-    optimisers are ordered by the expected best of half of the trials, which does not depend on any single trial.
+    Therefore all optimisers get the same number of trials. Settings are drawn uniformly on a logarithmic scale. The
+    optimisers are ordered by the expected best loss of half of the trials, which does not depend on the best trial
+    alone.
 
     Args:
-        loss: a scalar loss of the parameters, differentiable.
+        loss: a differentiable function of the parameters that returns one number.
         params: the parameters at which every trial starts.
-        transforms: for each name, a pair of a function and ranges. The function makes an optax transformation. The
-            ranges give (low, high) for each setting, by the name of the function's argument.
-        trials: the number of settings that are tried for each optimiser.
+        transforms: for each name of an optimiser, a pair of a function and ranges. The function returns an optax
+            transformation. The ranges are pairs (low, high), one for each argument of the function, by name.
+        trials: the number of trials for each optimiser, each with random settings.
         steps: the number of steps of every trial.
-        evaluate: a function of the parameters that is compared after training instead of the loss, for example the
-            loss on held-out data.
+        evaluate: a function of the parameters, for example the loss on held-out data. The comparison uses the value of
+            this function after training. By default, the function is `loss`.
         seed: the random seed of the settings and of the shuffles.
 
     Raises:
@@ -180,7 +181,7 @@ def compare_optimisers(
 
 
 def _check_scalar(name: str, function: Callable, params: PyTree, wrapped: Callable[[Callable], Callable]) -> None:
-    """Raise an error unless the function returns one real number, and JAX can compute `wrapped` of the function."""
+    """Raise an error unless the function returns one real number, and JAX can trace wrapped(function)."""
     rule = "a function of the parameters in JAX" + ("" if name == "evaluate" else " that can be differentiated")
     remedy = "write it with jax.numpy, without numpy, math, or an `if` on its values"
     ask = lambda function: answer_of(name, jax.eval_shape, function, params, rule=rule, remedy=remedy)
@@ -212,7 +213,7 @@ def _final(
     trials: int,
     steps: int,
 ) -> np.ndarray:
-    """Return the value after training in every trial; all trials share one compilation."""
+    """Return the value of `evaluate` after training in every trial. All trials share one compilation."""
 
     def trial(settings: dict[str, Any]) -> Array:
         transform = make(**settings)
@@ -231,7 +232,10 @@ def _final(
 
 
 def _luck(losses: dict[str, np.ndarray], trials: int, rng: np.random.Generator) -> float:
-    """Test the gap between the two best optimisers by permutations of ranks; a diverged trial has the last rank."""
+    """Return the p-value of the difference between the two best optimisers, from permutations of the ranks of losses.
+
+    A diverged trial has the last rank.
+    """
     pooled = np.concatenate(list(losses.values()))
     ranks = np.searchsorted(np.unique(pooled), pooled).astype(float)
     shuffled = np.stack([ranks, *(rng.permutation(ranks) for _ in range(_SHUFFLES))])

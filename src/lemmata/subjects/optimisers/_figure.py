@@ -1,4 +1,4 @@
-"""The chart of a comparison: the effect of more trials, for each optimiser."""
+"""The chart of a comparison of optimisers: the expected best loss against the number of trials."""
 
 import html
 import io
@@ -12,12 +12,12 @@ _INK = "#7b828c"
 
 
 def best_curves(curves: Mapping[str, np.ndarray]) -> Any:
-    """Return a chart with a line and a band for each name; infinite values are left out.
+    """Return a chart with a line and a band for each optimiser, without infinite values.
 
     The axis of losses is logarithmic if all losses are positive and differ by more than a factor of five.
 
     Args:
-        curves: for each optimiser in the order of the legend, rows (value, low, high) for 1, 2, .. trials.
+        curves: for each optimiser in the order of the legend, rows (value, low, high) for 1, 2, ... trials.
     """
     import altair as alt
 
@@ -46,7 +46,7 @@ def best_curves(curves: Mapping[str, np.ndarray]) -> Any:
 
 
 def table_and_picture(table: str, chart: Any) -> str:
-    """Return HTML without scripts: the text of the table unchanged, and the chart as SVG.
+    """Return HTML without scripts that contains the text of the table, unchanged, and the chart as SVG.
 
     Args:
         table: the text of the table, in columns.

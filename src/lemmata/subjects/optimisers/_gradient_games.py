@@ -12,13 +12,13 @@ _ADVERSARIES = ("signs", "sparse", "opposing", "turning")
 
 
 class GradientGame(eqx.Module):
-    """T rounds of linear losses g_t · theta in d dimensions, for points theta in a box of side `side` about 0.
+    """T rounds of linear losses g_t · theta in d dimensions, for points theta of a player in a box centred at 0.
 
     Args:
-        drawn: the gradients that are drawn beforehand.
-        opposing: 1 if the gradient is instead |drawn| with the sign of the player's point, else 0.
+        drawn: the gradients g_t, drawn before the game.
+        opposing: 1 for an adversary with the gradients |drawn| times the sign of the player's point, otherwise 0.
         start: the player's first point.
-        side: the side D of the box.
+        side: the side length D of the box.
     """
 
     drawn: Float[Array, "t d"]
@@ -37,7 +37,7 @@ class GradientGame(eqx.Module):
 
 
 class GradientGames(Population[GradientGame]):
-    """Random signs, sparse features, or an adversary that opposes the player; each coordinate has its own scale."""
+    """Games with random signs, sparse gradients, or an adversary that opposes the player. Coordinate scales differ."""
 
     free = ("drawn", "start")
     settings = Space(
@@ -69,9 +69,9 @@ class GradientGames(Population[GradientGame]):
 
 
 class PeriodicGame(eqx.Module):
-    """Losses on [-1, 1], C x in every third round and -x otherwise, and Adam's steps rate/sqrt(t) from `start`.
+    """A game on [-1, 1] for Adam with the step size rate/sqrt(t) in round t, from the point `start`.
 
-    The number C is `large`.
+    The loss is C x in every third round and -x in the other rounds. The number C is `large`.
     """
 
     large: Float[Array, ""]
@@ -80,7 +80,7 @@ class PeriodicGame(eqx.Module):
 
     @property
     def worst(self) -> Float[Array, ""]:
-        """The mean regret per round of staying at x = +1, which is (2C - 4)/3."""
+        """The mean regret per round of a player who stays at x = +1, which is (2C - 4)/3."""
         return (2 * self.large - 4) / 3
 
     def gradient(self, number: Int[Array, " t"]) -> Float[Array, " t"]:
@@ -89,7 +89,7 @@ class PeriodicGame(eqx.Module):
 
 
 def _small_steps(problem: PeriodicGame) -> Hypothesis:
-    # Reddi and others need a step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way up
+    # Reddi and others require a step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that increases of x are not clipped
     limit = problem.large / jnp.sqrt(1 + problem.large**2)
     return Hypothesis("the step is below sqrt(1 - beta_2)", problem.rate, "<", limit, "the theorem's condition")
 

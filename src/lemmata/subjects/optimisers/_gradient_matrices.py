@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class GradientMatrices(eqx.Module):
-    """A few gradients of one matrix, in order."""
+    """The gradients of a few steps with respect to one matrix of weights, in the order of the steps."""
 
     gradients: Float[Array, "t m n"]
 
@@ -44,7 +44,7 @@ class GradientSequences(Population[GradientMatrices]):
 
 
 class PositiveTable(eqx.Module):
-    """Positive numbers in rows and columns, and a start for a factorisation."""
+    """A matrix of positive numbers, and positive vectors `row` and `column` from which a factorisation starts."""
 
     values: Float[Array, "m n"]
     row: Float[Array, " m"]
@@ -52,7 +52,7 @@ class PositiveTable(eqx.Module):
 
 
 class PositiveTables(Population[PositiveTable]):
-    """Squares of normal numbers, like second moments, multiplied by scales of rows and columns."""
+    """Squares of normal numbers, similar to second moments, multiplied by scales of rows and columns."""
 
     settings = Space(m=Integer(5, 2, 100, "rows"), n=Integer(7, 2, 100, "columns"))
 

@@ -1,4 +1,4 @@
-"""Maps of a matrix of weights with which an optimiser may commute, and how far the optimiser is from commuting."""
+"""Maps of a matrix of weights with which an optimiser may commute, and the deviation of an optimiser from commuting."""
 
 from collections.abc import Callable
 
@@ -10,13 +10,13 @@ from jaxtyping import Array, Float
 
 from ._updates import updates_of
 
-_SIZES = (0.3, 30.0, 1e4)  # of gradients
+_SIZES = (0.3, 30.0, 1e4)  # factors of the random gradients
 Map = tuple[str, Callable, Callable, float]
 """The name of a map of weights, the map, its inverse, and a factor that multiplies the loss."""
 
 
 def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:
-    """Return one random map of each group, the largest group first, and then a change of the unit of the loss."""
+    """Return a random map from each of five groups of maps, and a change of the unit of the loss."""
     m, n = shape
     turn = lambda size: jnp.asarray(np.linalg.qr(rng.standard_normal((size, size)))[0])
     whole, left, right = turn(m * n), turn(m), turn(n)
@@ -51,7 +51,7 @@ def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:
 def trained(
     transform: optax.GradientTransformation, loss: Callable, start: Float[Array, "m n"], steps: int
 ) -> Float[Array, "m n"]:
-    """Return the weights after some steps with full gradients."""
+    """Return the weights after `steps` steps of the optimiser with full gradients."""
 
     def one(_, carry):
         weights, state = carry
@@ -62,11 +62,13 @@ def trained(
 
 
 def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
-    """Return how far training in mapped coordinates ends from the image of the end, relative to how far training moved.
+    """Return, for each map, the deviation of an optimiser from commuting with the map.
 
-    Ten steps of training minimise mean (tanh(X W) - Y)², a loss without symmetries. Ten further steps use random
-    gradients that do not depend on the weights, with sizes over three decades. The sizes matter because clipping only
-    affects large gradients, and clipping by norm only affects some of these. The result is the largest deviation.
+    The optimiser runs in the original and in mapped coordinates. The deviation is the distance between the end in
+    mapped coordinates and the image of the original end, divided by the distance from the start to the original end.
+    One run minimises mean (tanh(X W) - Y)², a loss without symmetries, in ten steps. Three other runs take ten steps
+    with random gradients that do not depend on the weights and vary over three decades. The sizes of gradients matter,
+    because clipping only affects large gradients. The result is the largest deviation of all runs.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))
@@ -92,8 +94,8 @@ def _on_given(
 ) -> float:  # fmt: skip
     """Return the deviation for given gradients.
 
-    Take steps on the mapped gradients times a factor. They should end at the image of the place at which steps on the
-    original gradients end.
+    The optimiser takes steps with the gradients, and with the mapped gradients times a factor. If the optimiser
+    commutes with the map, the second run ends at the image of the end of the first run.
     """
     ends = jax.jit(lambda own, at: at + updates_of(transform, own, at).sum(0))
     end = ends(gradients, start)

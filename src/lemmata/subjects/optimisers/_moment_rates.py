@@ -1,4 +1,4 @@
-"""The gradients of one coordinate, and the rates of Adam's two moments."""
+"""The gradients of one coordinate, and the decay rates of Adam's two moments."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class GradientHistory(eqx.Module):
-    """The gradients of one coordinate, the oldest first, and the rates b1, b2 of Adam's moments."""
+    """The gradients of one coordinate, the oldest first, and the decay rates b1, b2 of Adam's moments."""
 
     gradients: Float[Array, " t"]
     b1: Float[Array, ""]
@@ -17,13 +17,13 @@ class GradientHistory(eqx.Module):
 
     @property
     def longest(self) -> Float[Array, " t"]:
-        """The gradients (b1/b2)^age, which make Adam's last step longest; the last gradient is 1."""
+        """The gradients (b1/b2)^age, for which Adam's last step is longest. The last gradient has age 0."""
         age = jnp.arange(len(self.gradients))[::-1]
         return (self.b1 / self.b2) ** age
 
 
 class GradientHistories(Population[GradientHistory]):
-    """Rates near the usual rates, and the gradients of the longest step times random factors around 1."""
+    """Decay rates near the usual rates, and the gradients of the longest step times random factors around 1."""
 
     free = ("gradients",)
     settings = Space(steps=Integer(100, 2, 10_000, "steps"))

@@ -1,4 +1,4 @@
-"""Noise in optimisation: probes of a Hessian, memories of gradients, noise at a minimum, and tuning trials."""
+"""Problems about noise in optimisation: Hessians, moving averages of gradients, noise at a minimum, tuning trials."""
 
 import equinox as eqx
 import jax
@@ -9,13 +9,13 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class ProbedHessian(eqx.Module):
-    """A loss 1/2 x' hessian x."""
+    """The quadratic loss 1/2 x' hessian x."""
 
     hessian: Float[Array, "d d"]
 
 
 class ProbedHessians(Population[ProbedHessian]):
-    """Hessians with a diagonal from 0.7 to 1.5; all other entries have sizes from 0.5 to 1 and random signs."""
+    """Hessians with diagonal entries from 0.7 to 1.5. Other entries have sizes from 0.5 to 1 and random signs."""
 
     settings = Space(d=Integer(4, 2, 6, "coordinates", corners=(3, 5)))
 
@@ -32,7 +32,9 @@ class ProbedHessians(Population[ProbedHessian]):
 
 
 class MixedMemory(eqx.Module):
-    """The rates of a fast and a slow memory, the weight alpha of the slow memory, and the number of steps."""
+    """The decay rates of a fast and a slow moving average of gradients, the weight alpha of the slow average, and the
+    number of steps.
+    """
 
     fast: Float[Array, ""]
     slow: Float[Array, ""]
@@ -41,8 +43,8 @@ class MixedMemory(eqx.Module):
 
 
 class MixedMemories(Population[MixedMemory]):
-    """A fast memory of 3 to 20 steps and a slow memory of 100 to 10,000 steps. The slow memory has a weight between 1
-    and 10.
+    """A fast moving average over 3 to 20 steps, and a slow moving average over 100 to 10,000 steps. The weight of the
+    slow average is between 1 and 10.
     """
 
     settings = Space(steps=Integer(60, 5, 2000, "steps after the impulse"))
@@ -64,7 +66,7 @@ class MixedMemories(Population[MixedMemory]):
 
 
 class NoisyMinimum(eqx.Module):
-    """Descent with a step and momentum on h x²/2, whose gradients have noise of the given variance."""
+    """Gradient descent with momentum on curvature x²/2, with noise of the given variance in the gradients."""
 
     curvature: Float[Array, ""]
     variance: Float[Array, ""]
@@ -73,7 +75,7 @@ class NoisyMinimum(eqx.Module):
 
 
 class NoisyMinima(Population[NoisyMinimum]):
-    """Steps between 0.35 and 0.7 of the largest stable step, which is 2 (1 + beta)/h."""
+    """Step sizes between 0.35 and 0.7 times the largest stable step size, which is 2 (1 + momentum)/curvature."""
 
     settings = Space(most=Real(0.9, 0.0, 0.9, "largest momentum", corners=(0.5, 0.9)))
 
@@ -92,7 +94,7 @@ class NoisyMinima(Population[NoisyMinimum]):
 
 
 class UnequalTuning(eqx.Module):
-    """Two identical optimisers that are tuned with different numbers of trials; the losses' logarithms are normal."""
+    """Two identical optimisers that are tuned with different numbers of trials. The logarithms of losses are normal."""
 
     tail: Float[Array, ""]
     more: int = eqx.field(static=True)
@@ -100,20 +102,20 @@ class UnequalTuning(eqx.Module):
 
 
 class TwoFeatures(eqx.Module):
-    """Two features: how often each has a nonzero gradient, and the second moment of its nonzero gradients."""
+    """Two features. `often` is the frequency of nonzero gradients, and `moment` is their second moment."""
 
     often: Float[Array, " 2"]
     moment: Float[Array, " 2"]
 
 
 class RareFeatures(Population[TwoFeatures]):
-    """A frequent feature, and a rare feature with 1/2 to 1/12 of the squared gradients of the frequent feature."""
+    """A frequent feature, and a rare feature whose mean squared gradient is smaller, by a factor from 2 to `most`."""
 
     settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
-        """Draw moments over two orders of magnitude; the products often * moment of both features have a ratio from 2
-        to the largest ratio.
+        """Draw moments over two orders of magnitude. The ratio of both features' products often * moment is between 2
+        and the setting `most`.
         """
         u = jax.random.uniform(key, (3,))
         ratio, moment = 2 * (setting["most"] / 2) ** u[0], 10 ** (2 * u[1] - 1)
@@ -134,7 +136,7 @@ class StoredMatrix(eqx.Module):
 
 
 class StoredMatrices(Population[StoredMatrix]):
-    """Matrices whose shapes are spread evenly on a logarithmic scale."""
+    """Matrices whose numbers of rows and columns are uniform on a logarithmic scale."""
 
     settings = Space(most=Integer(64, 4, 512, "largest number of rows and columns", corners=(16, 128)))
 

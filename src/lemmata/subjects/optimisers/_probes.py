@@ -12,17 +12,17 @@ from scipy import optimize
 from ._updates import updates_of
 
 _STABLE = 2000
-_DIVERGED = 1e3  # a method that diverges only just, by 0.2 % in h, gets there within the steps
+_DIVERGED = 1e3  # if h exceeds the stable limit by 0.2 %, the iterates exceed this number within 2000 steps
 
 
 def impulse_response(
     transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int
 ) -> Float[Array, " window"]:
-    """Return the weight of a gradient of each age in the last of `window` updates; weights are positive for descent.
+    """Return the weight of a gradient of each age in the last of `window` updates. Weights are positive for descent.
 
-    Gradients have entries +-1, and the sign of one gradient is changed, which does not change second moments. Project
-    the difference of the two updates on the changed gradient. Half of the projection is the weight of this gradient in
-    the numerator.
+    Gradients have entries +-1. The function changes the sign of one gradient, which does not change second moments.
+    The difference of the two updates is projected on this gradient. Half of the projection is the weight of the
+    gradient in the numerator of the update.
     """
     signs = jax.random.rademacher(jax.random.key(seed), (window, *shape), jnp.zeros(()).dtype)
     last = lambda gradients: updates_of(transform, gradients, jnp.zeros(shape))[-1]
@@ -37,12 +37,11 @@ def impulse_response(
 
 
 def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
-    """Return the largest root mean square of an update over gradients a_t G, where G has entries +-1.
+    """Return the largest root mean square of the last of `window` updates, over geometric sequences of gradients.
 
-    The result is infinite if the update grows with the size of the gradients.
-
-    The search is over r, for `window` gradients that grow or shrink geometrically, a_t = r^t. For Adam, the result is
-    the exact supremum over this number of steps. For other methods, the result is a lower bound.
+    The gradients are r^age G, where G has entries +-1 and the last gradient has age 0. The function searches over r. If
+    the update grows with the size of the gradients, the result is infinite. For Adam, the result is the exact supremum
+    over this number of steps. For other methods, the result is a lower bound.
     """
     signs = jax.random.rademacher(jax.random.key(seed), shape, jnp.zeros(()).dtype)
     ages = jnp.arange(window)[::-1]
@@ -65,9 +64,9 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
 
 
 def stable_curvature(transform: optax.GradientTransformation) -> float:
-    """Return the largest h for which 2000 steps on h |x|²/2 stay bounded, or infinity if this h is above 1e8.
+    """Return the largest h for which 2000 steps on h |x|²/2 stay bounded, or infinity if this h is at least 1e8.
 
-    The steps start from a vector of ones.
+    The steps start from a 2 x 2 matrix of ones.
     """
 
     @jax.jit
@@ -91,7 +90,11 @@ def stable_curvature(transform: optax.GradientTransformation) -> float:
 
 
 def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> tuple[str, float]:
-    """Return how weights decay: 'none', 'decoupled' and the share per step, 'coupled' and lambda, or 'other'."""
+    """Return the kind of weight decay and its strength.
+
+    The kind is 'none', 'decoupled', 'coupled' or 'other'. For decoupled decay, the strength is the share of a weight
+    that decays in each step. For coupled decay, the strength is the lambda in the gradient lambda w of the weights w.
+    """
     keys = jax.random.split(jax.random.key(seed), 2)
     at, gradient = jax.random.normal(keys[0], shape), jax.random.normal(keys[1], shape)
     first: Callable[[Array, Array], Array] = jax.jit(lambda g, w: updates_of(transform, g[None], w)[0])
@@ -113,9 +116,9 @@ def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], se
 
 
 def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
-    """Return the lambda for which the gradient -lambda w leaves w unchanged.
+    """Return the lambda for which the gradient -lambda w does not change the weights w, or None without such a lambda.
 
-    Coupled decay by lambda cancels this gradient.
+    With coupled decay, the gradient lambda w of the decay cancels the gradient -lambda w.
     """
     pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
     low, high = 1e-12, 1e6
@@ -134,9 +137,9 @@ SIZES = (0.01, 1.0, 1e4)
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
     """Return the kind of the tenth step on random gradients: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
 
-    The result must be the same for gradients of every size in `SIZES`, and for gradients whose sizes vary by three
-    decades. Otherwise the kind is 'free'. Clipping only affects large gradients, and clipping by norm only affects
-    some of them.
+    The function determines the kind for gradients of every size in `SIZES`, and for gradients whose sizes vary by three
+    decades. If these kinds differ, the function returns 'free'. Several sizes are necessary because clipping only
+    affects large gradients.
     """
     gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
     last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])

@@ -1,4 +1,4 @@
-"""The properties of an optimiser, by experiment."""
+"""The properties of an optimiser, measured by experiments."""
 
 import dataclasses
 
@@ -26,22 +26,22 @@ class Profile:
     The learning rate and its schedule are part of the transformation, so all values include them.
 
     Args:
-        symmetries: after training in other coordinates, the distance of the end from its expected place, in units of
-            the distance that training covered. The distance is zero up to eps and rounding if the group consists of
-            symmetries.
+        symmetries: for each group of changes of coordinates, the deviation of the optimiser from commuting with the
+            group. The deviation is the distance between the end of training in other coordinates and the expected end,
+            divided by the distance that training covered. For symmetries, the deviation is 0 up to eps and rounding.
         impulse: the weight of a gradient in a step, for each age of the gradient from 0 on. The weight is exact if the
-            numerator is linear in the gradients; otherwise it is the mean over random signs of gradients.
-        longest_step: the largest root mean square of a step that was found over gradients of any size. It is infinite
-            if steps grow with the gradients.
+            numerator of the step is linear in the gradients. Otherwise the weight is a mean over random signs.
+        longest_step: the largest root mean square of a step that the search found over gradients of any size, or
+            infinity if steps grow with the gradients.
         steps: the shape of a step. "linear": linear in the gradients; "sign": all entries have one size; "orthogonal":
             nearly equal singular values; "bounded": independent of the unit of the loss; "free": none of these.
         decay: "none"; "box", decoupled decay with bounded steps; "ridge", coupled decay, or decoupled decay with
             linear steps; or "other".
-        strength: for a box, half of the side of the box. It is the longest constant step divided by the share of a
-            weight that decays in a step. For a ridge, lambda in lambda |w|²/2. NaN for other kinds of decay.
-        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h gives bounded
-            steps.
-        state_bytes: the bytes of state per parameter, for a matrix of 64 rows and 48 columns.
+        strength: for a box, half of the side of the box, which is the longest constant step divided by the share of a
+            weight that decays in a step. For a ridge, the lambda in lambda |w|²/2. NaN for other kinds of decay.
+        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded, or infinity if steps are bounded for
+            every tested h.
+        state_bytes: the number of bytes of state per parameter, for a matrix of 64 rows and 48 columns.
     """
 
     symmetries: dict[str, float]
@@ -55,11 +55,11 @@ class Profile:
 
     @property
     def mean_age(self) -> float:
-        """The mean age of the gradients in a step, weighted as in the step, within the window."""
+        """The mean age of the gradients within the window, with the weights of the gradients in a step."""
         return float(self.impulse @ np.arange(len(self.impulse)) / self.impulse.sum())
 
     def commutes(self, group: str) -> bool:
-        """Whether the optimiser commutes with a group, named as in `symmetries`: the deviation is below 1/1000.
+        """Return whether the optimiser commutes with a group of `symmetries`: whether the deviation is below 1/1000.
 
         Raises:
             SettingError: for an unknown name.
@@ -90,17 +90,18 @@ class Profile:
 
 
 def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 200, seed: int = 0) -> Profile:
-    """Find by experiment what an optax transformation does, using only its `init` and `update`.
+    """Measure the properties of an optax transformation by experiments, which only use its `init` and `update`.
 
-    A matrix of 6 rows and columns is trained on random losses and receives chosen gradients. The profile shows which
-    changes of coordinates have no effect, how long the optimiser remembers, and how long its steps can be. It also
-    shows how the optimiser decays weights, on which quadratics it is stable, the shape of its steps, and what it
-    stores. Methods that treat vectors differently from matrices are profiled on matrices.
+    The optimiser trains a matrix of 6 rows and columns on a random loss, and receives chosen gradients. The profile
+    contains the changes of coordinates with which the optimiser commutes, the weights of past gradients, and the
+    longest step. It also contains the kind of weight decay, the shape of steps, the size of the state, and the
+    largest curvature for which the optimiser is stable. For methods that treat vectors differently from matrices, the
+    profile describes the steps on matrices.
 
     Args:
-        transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.
-        window: the number of steps in which the memory and the longest step are searched. Adam's longest step needs
-            several times 1/(1 - b2) steps.
+        transform: the optimiser, with its learning rate. With a schedule, the experiments begin at its first step.
+        window: the number of steps for the weights of past gradients and for the longest step. Adam's longest step
+            needs several times 1/(1 - b2) steps.
         seed: the random seed of the losses, maps and gradients.
 
     Raises:
@@ -149,8 +150,8 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
 def _limit(
     kind: str, value: float, impulse: np.ndarray, longest: float, transform: optax.GradientTransformation
 ) -> tuple[str, float]:
-    """Name a decay by its limit. Decoupled decay leads to a box if steps are bounded, and to a ridge if steps are
-    linear.
+    """Return the name of a decay by its effect, and the strength. Decoupled decay is a box constraint if steps are
+    bounded, and a ridge penalty if steps grow with the gradients.
     """
     if kind == "coupled":
         return "ridge", value
@@ -160,7 +161,7 @@ def _limit(
         return "ridge", value / float(
             impulse.sum()
         )  # a constant gradient g moves by sum(impulse) g, the decay by value w
-    # where weights no longer move at the edge, the gradient is constant: the step is then that of a long constant run
+    # at the edge of the box, weights do not change and the gradient is constant, so the step is that of a constant run
     constant = jnp.ones((400, *_SHAPE))
     last = updates_of(transform, constant)[-1]
     return "box", float(jnp.abs(last).max()) / value

@@ -20,14 +20,15 @@ class ShampooState(NamedTuple):
 def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTransformation:
     """Precondition each matrix of gradients on both sides: L^(-1/4) G R^(-1/4).
 
-    L = sum G G' and R = sum G' G over the steps so far, or averages if `decay` is below 1. Vectors and numbers are
-    matrices with one column, so R is one number. Tensors are flattened to matrices that keep the first axis.
+    The matrices are L = sum G G' and R = sum G' G over the steps so far, or averages if `decay` is below 1. Vectors and
+    numbers are matrices with one column, so R is one number. Tensors are flattened to matrices that keep the first
+    axis.
 
     Args:
-        decay: 1 gives sums, as in the original method. A value below 1 gives averages: L <- decay L + (1 - decay) G
-            G'.
-        eps: eigenvalues below eps times the largest eigenvalue are replaced by eps times the largest. Such small
-            eigenvalues belong to directions without a gradient.
+        decay: the decay rate. With 1, L and R are sums, as in the original method. With a value below 1, they are
+            averages: L <- decay L + (1 - decay) G G'.
+        eps: eigenvalues below eps times the largest eigenvalue are replaced by eps times the largest eigenvalue.
+            Eigenvalues of this size belong to directions without a gradient.
 
     >>> step = scale_by_shampoo()
     >>> G = jnp.array([[3.0, 0.0], [0.0, 0.1]])
@@ -59,7 +60,7 @@ def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTr
 def shampoo(
     learning_rate: optax.ScalarOrSchedule, decay: float = 1.0, eps: float = 1e-12, momentum: float | None = None
 ) -> optax.GradientTransformation:
-    """Return Shampoo with a learning rate and, if it is given, momentum; see `scale_by_shampoo`.
+    """Return Shampoo with a learning rate, and with momentum if `momentum` is given (see `scale_by_shampoo`).
 
     >>> method = shampoo(0.1)
     >>> weights = jnp.ones((2, 3))

@@ -10,7 +10,9 @@ from ._matrices import as_matrix
 
 
 class SoapState(NamedTuple):
-    """Averages of G G' and G' G, their eigenvectors, and both moments; the second moment is in rotated coordinates."""
+    """The number of steps, averages of G G' and G' G, their eigenvectors, the mean of the gradients, and the second
+    moment in rotated coordinates.
+    """
 
     count: Any
     left: Any
@@ -24,19 +26,19 @@ class SoapState(NamedTuple):
 def scale_by_soap(
     b1: float = 0.95, b2: float = 0.95, eps: float = 1e-8, every: int = 10
 ) -> optax.GradientTransformation:
-    """Apply Adam to Q_L' G Q_R and rotate its step back; Q_L, Q_R are eigenvectors of averages of G G' and G' G.
+    """Apply Adam to the rotated gradient Q_L' G Q_R, and rotate the step of Adam back.
 
-    The bases that rotate a gradient are computed from earlier gradients. The first gradient only gives the bases, and
-    the first step is 0. The bases are renewed in every `every`-th step. Between renewals the bases do not change,
-    although the averages do. Momentum is stored in the original coordinates, so it stays valid after a change of basis.
-    The second moment is stored entry by entry, so a change of basis changes what its entries mean. Vectors are matrices
-    of one column.
+    The columns of Q_L and Q_R are the eigenvectors of averages of G G' and G' G over earlier gradients G. The first
+    gradient only determines these bases, and the first step is 0. The bases are computed again after every `every`
+    steps. In between, the bases do not change, although the averages do. The mean of the gradients is stored in the
+    original coordinates and stays valid after a change of basis. The second moment is stored entry by entry in rotated
+    coordinates, so its entries belong to other directions after a change of basis. Vectors are matrices of one column.
 
     Args:
-        b1: the rate of the mean of the gradients.
-        b2: the rate of the mean of the squared gradients, and of the averages of G G' and G' G.
+        b1: the decay rate of the mean of the gradients.
+        b2: the decay rate of the mean of the squared gradients, and of the averages of G G' and G' G.
         eps: the number that is added to the square root of the second moment.
-        every: the number of steps between two renewals of the bases.
+        every: the number of steps between two computations of the bases.
 
     >>> step = scale_by_soap()
     >>> G = jnp.array([[2.0, 1.0], [1.0, 3.0]])

@@ -9,13 +9,13 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class MatrixTraining(eqx.Module):
-    """Steps of an optimiser on mean (tanh(x W) - y)², W of shape (m, n), and random maps of such matrices.
+    """The loss mean (tanh(x W) - y)² of a matrix W of shape (m, n), a start, and random maps of matrices of this shape.
 
     Args:
         x, y: the points and the targets.
         start: the initial weights.
-        left, right: orthogonal matrices of sizes m and n.
-        whole: an orthogonal matrix of size m n.
+        left, right: orthogonal matrices of sizes m x m and n x n.
+        whole: an orthogonal matrix with m n rows and columns.
         order: a permutation of the m n entries.
         rows, columns: permutations of rows and columns.
         signs: a sign for each entry.
@@ -37,7 +37,7 @@ class MatrixTraining(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def loss(self, weights: Float[Array, "m n"]) -> Float[Array, ""]:
-        """Return the loss, which is smooth, not convex, and without symmetries."""
+        """Return the loss, which is smooth, is not convex, and has no symmetries."""
         return jnp.mean((jnp.tanh(self.x @ weights) - self.y) ** 2)
 
 
@@ -73,7 +73,7 @@ class MatrixTrainings(Population[MatrixTraining]):
         )
 
     def hypotheses(self, problem: MatrixTraining) -> list[Hypothesis]:
-        """Check that gradients have no zeros, because methods without eps divide by gradients."""
+        """Require a first gradient without zeros, because optimisers without eps divide by the gradient."""
         least = jnp.abs(jax.grad(problem.loss)(problem.start)).min()
         return [
             Hypothesis(

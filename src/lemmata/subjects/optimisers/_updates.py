@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 def updates_of(
     transform: optax.GradientTransformation, gradients: Float[Array, "t *s"], at: Float[Array, "*s"] | None = None
 ) -> Float[Array, "t *s"]:
-    """Return the updates for given gradients, one after the other, with constant weights, by default 0.
+    """Return the updates for a sequence of gradients, with constant weights `at`, by default 0.
 
     >>> updates_of(optax.sgd(1.0, momentum=0.5), jnp.array([1.0, 0.0, 0.0]))
     Array([-1.  , -0.5 , -0.25], dtype=float64)

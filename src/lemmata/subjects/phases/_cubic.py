@@ -1,5 +1,5 @@
-"""Two-layer erf networks with a cubic teacher: one unit in the field of the other units, and when this unit turns to
-the teacher.
+"""Two-layer erf networks with a cubic teacher: the distribution of one unit in the mean field of the other units, and
+the transition at which units align with the teacher's direction.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,17 @@ _MOST, _LEAST = 1e8, 1e-100
 
 
 class Transition(eqx.Module):
-    """The transition, at which units with and without the teacher's direction are equally likely as d grows.
+    """The transition, at which units with and without the teacher's direction v are equally likely as d grows.
+
+    The docstring of `CubicTeacher` defines the symbols.
 
     Args:
         interaction: the interaction u_c at the transition.
-        share: y = q²/(1 + 2|w|²) for units with the direction; y is 0 for the other units.
-        overlap: q = w'v of units with the direction, up to its sign.
-        beside: |w|² - q² for units with the direction; for the other units it is weight_variance.
-        linear: b, the part of the linear component that is not learned.
-        barrier: the largest action between the two states, divided by d.
+        share: the number y = q²/(1 + 2|w|²) for units with the direction; y is 0 for the other units.
+        overlap: the absolute value of q = w'v for units with the direction.
+        beside: the number |w|² - q² for units with the direction. For the other units, it is weight_variance.
+        linear: the coefficient b of the linear component that is not learned.
+        barrier: the largest value of `CubicTeacher.gain` between the two states.
     """
 
     interaction: float
@@ -39,12 +41,12 @@ class Transition(eqx.Module):
 
 
 class MixedPhase(eqx.Module):
-    """A network in which some units have the teacher's direction.
+    """A network in which some units may have the teacher's direction. `CubicTeacher` defines the symbols.
 
     Args:
-        linear: b, the part of the linear component that is not learned.
-        cubic: c, the part of the cubic component that is not learned; before the transition it is epsilon.
-        share: y = q²/(1 + 2|w|²) of units with the direction; 0 if there are none.
+        linear: the coefficient b of the linear component that is not learned.
+        cubic: the coefficient c of the cubic component that is not learned. Before the transition, c is epsilon.
+        share: the number y = q²/(1 + 2|w|²) of units with the direction, or 0 without such units.
         droplets: d times the fraction of units that have the direction, to leading order in d; 0 before the
             transition.
     """
@@ -58,22 +60,24 @@ class MixedPhase(eqx.Module):
 class CubicTeacher(eqx.Module):
     """A network sum a_i erf(w_i'x) of N units learns H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), |v| = 1.
 
-    The network is in equilibrium. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N), and n labels have
-    noise of variance sigma². Consider one unit in the field of all others, with expectations in place of sums over
-    data. It has the density exp(-d A(w)),
+    The polynomials are H_1(t) = t and H_3(t) = t³ - 3t. The network is in equilibrium: its parameters have the
+    posterior distribution. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N). There are n labels with
+    noise of variance sigma². Consider one unit in the mean field of all other units, with expectations in place of sums
+    over data. The weights w of the unit have the density exp(-d A(w)), up to a factor, with the action
 
-        A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
+        A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N).
 
-    where h_1 and h_3 are the `hermite_overlaps`, and bH_1 + cH_3 is the part of the teacher that is not learned. With
-    the matrix Q of second moments of h over units, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three
-    numbers are fixed if only sigma² changes: epsilon, weight_variance and ratio = d/(N s). Then sigma² d/(n s) =
-    sqrt(ratio/u).
+    In this formula, h_1 and h_3 are the `hermite_overlaps`, and b H_1 + c H_3 is the part of the teacher that is not
+    learned. The number u is the interaction. With the matrix Q of second moments of h over units, (b, sqrt 6 c) = (I +
+    Q s n/sigma²)^-1 (1, sqrt 6 epsilon). If only sigma² changes, three numbers are fixed: epsilon, weight_variance and
+    ratio = d/(N s). Then sigma² d/(n s) = sqrt(ratio/u).
 
     Args:
-        epsilon: the cubic component epsilon of the teacher, below 0. Then epsilon has the same sign as the features'
-            cubic component relative to their linear component, since h_1 h_3 < 0. So the transition is of first order.
+        epsilon: the cubic component epsilon of the teacher, below 0. Because h_1 h_3 < 0, the cubic component of the
+            features also has a negative sign relative to their linear component. Therefore the transition is of first
+            order.
         weight_variance: the prior variance of w, times d.
-        ratio: d/(N s).
+        ratio: the number d/(N s).
 
     Raises:
         SettingError: for an epsilon that is not finite and negative, and for other numbers that are not finite and
@@ -92,7 +96,9 @@ class CubicTeacher(eqx.Module):
     def action(
         self, w: Float[Array, " d"], interaction: float, linear: float | Array, cubic: float | Array
     ) -> Float[Array, ""]:
-        """Return A(w), where v is the first coordinate axis; -d A is a log density for `lemmata.subjects.samplers`.
+        """Return the action A(w), where v is the first coordinate axis.
+
+        The function -d A is a log density for `lemmata.subjects.samplers`.
 
         Raises:
             SettingError: for an interaction that is negative, and numbers that are not finite.
@@ -106,8 +112,9 @@ class CubicTeacher(eqx.Module):
     def gain(self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float):
         """Return -log p(y)/d for large d, up to a constant: y/(2 g (1 - 2y)) - log(1 - 2y)/2 - field(y).
 
-        Here g is weight_variance. At a share y, the most likely value of r = |w|² - q² is g (1 - 2y). The reason is
-        that A(w) minus the log of the volume contains r/(2g) - log(r)/2. With q² = y(1 + 2r)/(1 - 2y), the derivative
+        In this formula, p(y) is the density of the share y = q²/(1 + 2|w|²), g is weight_variance, and field(y) is the
+        last term of A. At a share y, the most likely value of r = |w|² - q² is g (1 - 2y). To derive this value, note
+        that A(w) minus the log volume contains (q² + r)/(2g) - log(r)/2. With q² = y(1 + 2r)/(1 - 2y), the derivative
         in r is 1/(2g(1 - 2y)) - 1/(2r).
 
         Raises:
@@ -121,9 +128,9 @@ class CubicTeacher(eqx.Module):
     def gain_at_held_norm(
         self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
     ):
-        """Return `gain` with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it.
+        """Return `gain` with |w|² - q² fixed at weight_variance, which is the formula in `rubin2024grokking`.
 
-        The result is larger than `gain` for y > 0.
+        For y > 0, the result is larger than `gain`.
 
         Raises:
             SettingError: for the same reasons as `gain`.
@@ -134,10 +141,11 @@ class CubicTeacher(eqx.Module):
         return size * share / (1 - 2 * share) - _field(share, interaction, linear, cubic)
 
     def linear_part(self, interaction: float) -> float:
-        """Return the b of a network in which units do not have the direction.
+        """Return the coefficient b of a network in which no unit has the teacher's direction v.
 
-        This b solves 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)) with k = 4/(pi (1 + 2g)). To leading order in 1/d,
-        units are then normal with variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
+        This b is the solution of 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)) with k = 4/(pi (1 + 2g)) and the weight
+        variance g. To leading order in 1/d, the weights of units are then normal with variance 1/(d (1/g - k u b²))
+        along v, and c is epsilon.
 
         Args:
             interaction: the interaction u.
@@ -146,7 +154,7 @@ class CubicTeacher(eqx.Module):
         check_real("interaction", interaction, rule, lambda found: (found > 0) & (found < _MOST))
         top = min(1.0, 1 / np.sqrt(self._slope * interaction * self.weight_variance)) * (1 - 1e-13)
         excess = lambda b: b * self._stiffness(b, interaction) - 1
-        return _root(excess, 0.0, top) if excess(top) > 0 else float(top)  # else b is there to rounding
+        return _root(excess, 0.0, top) if excess(top) > 0 else float(top)  # otherwise b equals top up to rounding
 
     @property
     def _slope(self) -> float:
@@ -172,25 +180,25 @@ def _root(function: Callable[[float], float], low: float, high: float, xtol: flo
 
 
 def _field(share, interaction, linear, cubic):
-    """Return (u/2) (b h_1 + sqrt 6 c h_3)² = (2u/pi) y (b - 2cy)²."""
+    """Return the field (u/2) (b h_1 + sqrt 6 c h_3)² = (2u/pi) y (b - 2cy)² at the share y."""
     return 2 * interaction / np.pi * share * (linear - 2 * cubic * share) ** 2
 
 
 def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, float]:
-    """Return the transition at fixed norm for a given b: the u with three equally deep minima, and their overlap.
+    """Return the transition at fixed norm for a given b: the interaction u with equally deep minima, and the overlap.
 
-    Let e = -epsilon and let g be the weight variance. `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is a constant
-    minus (2u/pi) (1 - 2y)(b + 2ey)². The product (1 - 2y)(b + 2ey)² is a cubic with the largest value 4 (b + e)³/(27
-    e), at y = (2e - b)/(6e). Hence
+    The minima are at overlaps 0, q and -q. Let e = -epsilon and let g be the weight variance.
+    `CubicTeacher.gain_at_held_norm` divided by y/(1 - 2y) is a constant minus (2u/pi) (1 - 2y)(b + 2ey)². The product
+    (1 - 2y)(b + 2ey)² is a cubic with the largest value 4 (b + e)³/(27 e), at y = (2e - b)/(6e). Hence
 
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
 
     Args:
-        teacher: the model, of which epsilon and the weight variance are used.
+        teacher: the model; the function uses its epsilon and weight variance.
         linear: the value of b, below 2e.
 
     Raises:
-        SettingError: if b is not between 0 and 2e, because then the minimum at 0 changes continuously.
+        SettingError: if b is not between 0 and 2e. For larger b, the minimum at 0 changes continuously.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, held_norm_interaction
@@ -212,10 +220,10 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
 
     Args:
         teacher: the model.
-        held_norm: use the action in which |w|² - q² keeps its value without the direction.
+        held_norm: whether to use `CubicTeacher.gain_at_held_norm` instead of `CubicTeacher.gain`.
 
     Raises:
-        SolverError: if no interaction below 1e8 is enough, or if an interaction of 1e-100 already is.
+        SolverError: if the transition is above an interaction of 1e8 or below an interaction of 1e-100.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, transition
@@ -226,7 +234,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     gain = teacher.gain_at_held_norm if held_norm else teacher.gain
 
     def least(u: float) -> tuple[float, float]:
-        """Return the y at which gain/y is least, and this least value, which is 0 at the transition."""
+        """Return the share y at which gain/y is least, and the least value. At the transition, this value is 0."""
         height = partial(_per_share, gain, u, teacher.linear_part(u), teacher.epsilon)
         at = int(np.argmin(height(_GRID)))
         ends = (_GRID[max(at - 1, 0)], _GRID[min(at + 1, len(_GRID) - 1)])
@@ -267,13 +275,13 @@ def _overlap(share: float, beside: float) -> float:
 
 
 def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
-    """Return what the network has learned at an interaction, to leading order in d, and by how many units.
+    """Return the network in equilibrium at an interaction, to leading order in d.
 
-    Beyond the transition, the share of units with the direction adjusts itself until these units are as likely as the
-    other units. If units with the direction were more likely, more units would turn to the teacher. The network would
-    then learn more, which weakens the field. Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions
-    gain = 0 and gain' = 0 give b and c at a share y. The equation for c gives the droplets, and the equation for b
-    fixes y.
+    Beyond the transition, a fraction of the units has the teacher's direction. In equilibrium, a unit is equally likely
+    with and without the direction. If units with the direction were more likely, more units would align with it. Then
+    the network would learn more of the teacher, which weakens the field. The conditions gain = 0 and gain' = 0, with
+    `CubicTeacher.gain`, determine b and c at a share y. The equation for c determines the droplets, and the equation
+    for b determines y.
 
     Args:
         teacher: the model.
@@ -306,7 +314,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
 
 
 def _balance(teacher: CubicTeacher, interaction: float, y):
-    """For minima of equal height at share y, return the gap in the equation for b; then b, c, y and the droplets."""
+    """Return the residual of the equation for b, and b, c, y and the droplets, if the minima are equally deep at y."""
     rest, g = 1 - 2 * y, teacher.weight_variance
     prior, slope = y / (2 * g * rest) - np.log(rest) / 2, 1 / (2 * g * rest**2) + 1 / rest
     seen = np.sqrt(2 * prior / interaction)  # b h_1 + sqrt 6 c h_3

@@ -1,4 +1,4 @@
-"""Quadratic two-layer networks that learn addition modulo a prime: one action for each pair of frequencies."""
+"""Quadratic two-layer networks that learn addition modulo a prime: the action of a unit at each pair of frequencies."""
 
 import equinox as eqx
 import numpy as np
@@ -16,8 +16,8 @@ def modular_action(
 ):
     """Return the action S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit at the frequencies ±k.
 
-    The unit has the powers F = |w_k|² and G = |v_k|² at these frequencies. If only the part |a| of the teacher is left,
-    replace u by u a².
+    The unit has the powers F = |w_k|² and G = |v_k|² at these frequencies, as in `ModularAddition`. If only the part
+    |a| of the teacher is not learned, replace u by u a².
 
     Args:
         first: the power F, at least 0.
@@ -41,18 +41,19 @@ def modular_action(
 class ModularAddition(eqx.Module):
     """A network f_p(x) = sum_i a_pi (w_i'x)² of N units learns y_p = [p = n + m mod P] - 1/P on all pairs (n, m).
 
-    The network is in equilibrium. The input x has ones at n and P + m, and is 0 elsewhere. The priors are w ~ N(0, I),
-    cut by a decay of sixth order, and a ~ N(0, s/N). Labels have noise of variance sigma². Let u = 2 s P²/(N sigma⁴)
-    and w_n = sum w_k e^(-2 pi i k n/P), and define v_k of the other P weights in the same way. A unit's frequencies are
-    independent with density exp(-P `modular_action`). On the whole teacher, the units' kernel has a single eigenvalue
-    lambda = 4 P² s E[F G]. So the unlearned part is a y, where a = sigma²/(sigma² + lambda).
+    The network is in equilibrium: its parameters have the posterior distribution. The input x has ones at n and P + m,
+    and is 0 elsewhere. The priors are a ~ N(0, s/N) and w ~ N(0, I) with a weight decay of sixth order. Labels have
+    noise of variance sigma². Let u = 2 s P²/(N sigma⁴). The first P weights of a unit have the Fourier coefficients w_k
+    in w_n = sum w_k e^(-2 pi i k n/P). The other P weights have coefficients v_k. A unit's frequencies are independent
+    with density exp(-P `modular_action`), up to a factor. The kernel of the units has a single eigenvalue lambda = 4 P²
+    s E[F G] on the teacher. Therefore the part that is not learned is a y, where a = sigma²/(sigma² + lambda).
 
     Args:
-        prime: P. The formulas need an odd P of at least 3, so that no frequency k equals its own -k. They do not need a
-            prime P.
-        width: the number of units N.
-        readout_variance: the variance s of the readouts, times N.
-        decay: the decay gamma.
+        prime: the modulus P. The formulas require an odd P of at least 3, so that no frequency k equals -k modulo P.
+            The formulas do not require a prime P.
+        width: the number N of units.
+        readout_variance: the variance of the readout weights times N, called s above.
+        decay: the coefficient gamma of the decay of sixth order.
 
     Raises:
         SettingError: for a P that is not an odd whole number, and for other numbers that are not finite and positive.
@@ -73,32 +74,32 @@ class ModularAddition(eqx.Module):
             check_real(name, getattr(self, name), "finite, above 0", lambda found: found > 0)
 
     def interaction(self, noise: float) -> float:
-        """Return the interaction u = 2 s P²/(N sigma⁴) at noise sigma², which must be above 0."""
+        """Return the interaction u = 2 s P²/(N sigma⁴) at the noise variance sigma², which must be above 0."""
         check_real("noise", noise, "finite, above 0", lambda found: found > 0, several=True)
         return 2 * self.readout_variance * self.prime**2 / (self.width * noise**2)
 
     @property
     def critical_interaction(self) -> float:
-        """The value sqrt(4 gamma/3) of u a². At this value, S/P for F = G, which is 2F (1 - u a² F + gamma F²/3), has
-        a double root.
+        """The critical value sqrt(4 gamma/3) of u a². For F = G, S/P is 2F (1 - u a² F + gamma F²/3). At the critical
+        value, this function of F has a double root.
         """
         return float(np.sqrt(4 * self.decay / 3))
 
     @property
     def power(self) -> float:
-        """The power F = G = sqrt(3/gamma) of units that have the frequency, in the mixed phase; the double root."""
+        """The power F = G = sqrt(3/gamma) of units that have a frequency in the mixed phase: the double root of S/P."""
         return float(np.sqrt(3 / self.decay))
 
     @property
     def critical_noise(self) -> float:
-        """The noise sigma² at which the first units turn to the teacher."""
+        """The noise variance sigma² at which the first units align with the teacher."""
         return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
 
     def amplitude(self, noise: float) -> float:
-        """Return a, the unlearned part of the teacher for large P: 1 at first, then sigma² over its critical value.
+        """Return the part a of the teacher that is not learned, for large P. It is sigma²/`critical_noise`, at most 1.
 
-        After the transition, u a² stays at its critical value as long as a fraction of units of at most 1 is enough for
-        this value. Without noise, a is 0.
+        After the transition, u a² stays at its critical value, as long as the necessary fraction of units is at most 1.
+        Without noise, a is 0.
 
         Raises:
             SettingError: for a noise at which `droplets` is above 1.
@@ -117,7 +118,8 @@ class ModularAddition(eqx.Module):
     def droplets(self, noise: float) -> float:
         """Return the fraction of units that have a given frequency for large P, (sigma²_c - sigma²)/(4 P² s F²).
 
-        A mixed phase exists only if this number is at most 1.
+        In this formula, sigma²_c is `critical_noise` and F is `power`. Above the critical noise, the fraction is 0. A
+        mixed phase exists only if this number is at most 1.
         """
         _check_noise(noise)
         return max(0.0, self.critical_noise - noise) / (4 * self.prime**2 * self.readout_variance * self.power**2)

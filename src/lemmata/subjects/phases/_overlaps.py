@@ -1,4 +1,4 @@
-"""The response of an erf unit to the first and third Hermite polynomials of one direction of normal inputs."""
+"""The overlaps of an erf unit with the first and third Hermite polynomials of one direction of normal inputs."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,9 +16,9 @@ def hermite_overlaps(overlap: Float[ArrayLike, "*s"], squared_norm: Float[ArrayL
 
         2 q / sqrt(pi (1 + 2|w|²))    and    -4 q³ / sqrt(6 pi (1 + 2|w|²)³),
 
-    Let y = q²/(1 + 2|w|²), which is between 0 and 1/2. Then the two numbers are 2 sqrt(y/pi) and -4 sqrt(y³/(6 pi)),
-    each times the sign of q. Their outer product, averaged over the distribution of w, is the kernel matrix on the two
-    polynomials (`rubin2024grokking`).
+    Let y = q²/(1 + 2|w|²), which is at least 0 and below 1/2. Then the two numbers are 2 sqrt(y/pi) and -4 sqrt(y³/(6
+    pi)), each times the sign of q. The outer product of the two numbers, averaged over the distribution of w, is the
+    kernel matrix on the two polynomials (`rubin2024grokking`).
 
     Args:
         overlap: the overlap q.

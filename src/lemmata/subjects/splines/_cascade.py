@@ -1,4 +1,4 @@
-"""Compositions of packages: tangent kernels with respect to the values of all packages, and steps in function space."""
+"""Compositions of packages of splines: tangent kernels in the values of all packages, and steps in function space."""
 
 import math
 from collections.abc import Sequence
@@ -18,22 +18,23 @@ from ._package import Package
 
 
 class Cascade(eqx.Module):
-    """A composition of packages, R^p0 -> R^p1 -> ... -> R, with derivatives with respect to all values.
+    """A composition of packages of splines, R^p0 -> R^p1 -> ... -> R, with derivatives with respect to all values.
 
-    The parameters are the values Y_l of every package at its constellation. Let z_l be the inputs of package l, H_l =
-    M_l K_l^-1 (`Package.influence`), and G_l the gradient of the cascade's output with respect to the outputs of
-    package l. For row a, the derivative of the cascade's output with respect to Y_l[t, j] is H_l[a, t] G_l[a, j]. The
-    tangent kernel of the cascade in these parameters is therefore
+    The parameters are the values Y_l of every package l at the points of its constellation. Let H_l = M_l K_l^-1 be the
+    influence at the inputs of package l (`Package.influence`). Let G_l be the gradient of the cascade's output with
+    respect to the outputs of package l. For row a of the inputs, the derivative of the cascade's output with respect to
+    Y_l[t, j] is H_l[a, t] G_l[a, j]. Therefore the tangent kernel of the cascade in these parameters is
 
         T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
 
-    Leading axes of the values run over several cascades. These are computed side by side and have one output each.
+    Leading axes of the values stand for several cascades, which are computed together. Each cascade has one output.
 
     Args:
-        packages: the packages in order; each takes the output of the previous one. The last has one output.
+        packages: the packages in order. Each package takes the output of the previous package. The last package has one
+            output.
 
     Raises:
-        ShapeError: if there is no package, or if a package does not fit the next one.
+        ShapeError: if there is no package, or if the outputs of a package do not fit the inputs of the next package.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -72,9 +73,9 @@ class Cascade(eqx.Module):
         return found
 
     def cotangents(self, states: Sequence[Float[Array, "... n _"]]) -> list[Float[Array, "... n _"]]:
-        """Return the gradients of the output with respect to the inputs of every package, from `states`.
+        """Return the gradients of the output with respect to the inputs of every package, computed from `states`.
 
-        The last gradient is that of the output with respect to itself, which is 1.
+        The last entry is the derivative of the output with respect to the output, which is 1.
         """
         found = [jnp.ones_like(states[-1])]
         for package, z in zip(reversed(self.packages), reversed(states[:-1]), strict=True):
@@ -90,13 +91,14 @@ class Cascade(eqx.Module):
         return self.passes(jnp.asarray(z))[3]
 
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
-        """Take one step in function space: solve (T + damping I) q = y - f(z), then add H_l' (q * G_l) to every Y_l.
+        """Return the cascade after one step in function space.
 
-        This is the damped Gauss-Newton step in the values of all packages together. It minimises |f + J dY - y|² +
-        damping |dY|². The linear system has one unknown per row, not one per parameter.
+        Solve (T + damping I) q = y - f(z) for the outputs f(z) at the inputs, and add H_l' (q * G_l) to every Y_l. This
+        is the damped Gauss-Newton step in the values of all packages together. With the Jacobian J, the step dY
+        minimises |f + J dY - y|² + damping |dY|². The linear system has one unknown per row, not one per parameter.
 
         Args:
-            z: the inputs, (n, p), one per row.
+            z: the inputs, (n, p), one input in each row.
             y: the targets (..., n), one row of targets for each cascade.
             damping: the damping, above 0.
 
@@ -115,7 +117,7 @@ class Cascade(eqx.Module):
         return Cascade(tuple(_moved(package, influence, force, upstream) for package, influence, upstream in parts))
 
     def passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
-        """Return the packages' inputs, influences and cotangents, and the tangent kernel."""
+        """Return the states of the packages, the influences, the cotangents, and the tangent kernel."""
         states, influences = [z], []
         for package in self.packages:
             influence, z = _influence_and_values(package, z)
@@ -128,7 +130,7 @@ class Cascade(eqx.Module):
         return states, influences, cotangents[::-1], tangent
 
 
-# The packages are compiled one by one. Packages of one shape share the program, whatever their number.
+# The functions below are compiled for one package. All packages of one shape share the compiled program.
 @eqx.filter_jit
 def _values_at(package: Package, z: Array) -> Array:
     return package(z)
@@ -171,18 +173,18 @@ def initial_cascade(
     covariance: SplineCovariance | None = None,
     outputs: int | None = None,
 ) -> Cascade:
-    """Return an untrained cascade on hyperoctahedra; it is 0 everywhere, since the last package has the values 0.
+    """Return an untrained cascade on hyperoctahedra. Its output is 0, because the values of the last package are 0.
 
-    If a package maps R^p to R^p, its values are the points of its constellation, so the package is nearly the identity.
-    Otherwise, the values are uniform on (-1, 1), divided by the square root of the number of splines. They then lie in
-    the unit ball, which the next constellation spans.
+    If a package maps R^p to R^p, its values are the points of its constellation. Then the package is nearly the
+    identity. Otherwise, the values are uniform on (-1, 1), divided by the square root of the number of splines. These
+    values lie in the unit ball, as do the points of the next constellation.
 
     Args:
-        key: the key that draws the uniform values.
-        widths: p_0, ..., p_L, at least one; the last package leads from R^p_L to R.
+        key: the random key of the uniform values.
+        widths: the dimensions p_0, ..., p_L, at least one. The last package maps R^p_L to R.
         covariance: the covariance k; None means b = 5, c = 400.
-        outputs: the number of cascades that are computed side by side and share the distances of the first package.
-            None means one cascade without this axis.
+        outputs: the number of cascades that are computed together and share the distances of the first package. None
+            means one cascade without this axis.
 
     Raises:
         SettingError: if widths is empty or a width is not a whole number of at least 1.
@@ -213,7 +215,7 @@ def initial_cascade(
 
 
 def _uniform(key: Array, shapes: list[tuple[int, ...]]) -> list[Array]:
-    """Return arrays of uniform numbers in (-1, 1), cut from one draw, so that JAX compiles once."""
+    """Return arrays of uniform numbers in (-1, 1). All arrays are parts of one draw, so that JAX compiles once."""
     if not shapes:
         return []
     sizes = [math.prod(shape) for shape in shapes]

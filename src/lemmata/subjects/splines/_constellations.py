@@ -1,5 +1,5 @@
-"""The points at which the splines of a package have given values: any points, or the vertices of a hyperoctahedron and
-its centre.
+"""Constellations: the points at which the splines of a package have given values. The points are arbitrary, or the
+centre and the vertices of a hyperoctahedron.
 """
 
 import abc
@@ -20,21 +20,21 @@ _LN2 = math.log(2.0)
 
 
 class AbstractConstellation(eqx.Module):
-    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with them and with K^-1."""
+    """N points t_1, ..., t_N of R^p that all splines of a package share, with products of the points and of K^-1."""
 
     points: eqx.AbstractVar[Float[Array, "N p"]]
 
     @abc.abstractmethod
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """Return |z_i - t_j|²."""
+        """Return the squared distances |z_i - t_j|² between the points z and the points of the constellation."""
 
     @abc.abstractmethod
     def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
-        """Return W t, the sums of the points with weights W."""
+        """Return W t, the sums of the constellation's points with the weights W."""
 
     @abc.abstractmethod
     def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
-        """Return K^-1 Y with K_ij = k(|t_i - t_j|)."""
+        """Return K^-1 Y with K_ij = k(|t_i - t_j|), for the covariance k and the values Y."""
 
     @property
     def dimension(self) -> int:
@@ -43,7 +43,7 @@ class AbstractConstellation(eqx.Module):
 
 
 class Scattered(AbstractConstellation):
-    """Any points. Distances take one matrix product; K^-1 takes a Cholesky factor, in O(N³).
+    """A constellation of arbitrary points. Distances need one matrix product. K^-1 needs a Cholesky factor, in O(N³).
 
     Args:
         points: N different points of R^p.
@@ -80,8 +80,8 @@ class Scattered(AbstractConstellation):
         """Return K^-1 Y by the Cholesky factor of K.
 
         Raises:
-            NotPositiveDefiniteError: if K has no Cholesky factor, because b or c is too small for these points or two
-                points are equal.
+            NotPositiveDefiniteError: if K has no Cholesky factor. Then the slope b or the level c of the covariance is
+                too small for these points, or two points are equal.
         """
         squared = self.squared_distances(self.points)
         matrix = covariance(jnp.where(jnp.eye(len(self.points), dtype=bool), 0.0, squared))
@@ -99,13 +99,14 @@ class Scattered(AbstractConstellation):
 
 
 class Hyperoctahedron(AbstractConstellation):
-    """The centre and the 2p vertices {0, e_1, ..., e_p, -e_1, ..., -e_p}, N = 2p + 1, in this order.
+    """The centre and the 2p vertices of a hyperoctahedron: the N = 2p + 1 points 0, e_1, ..., e_p, -e_1, ..., -e_p.
 
-    There are four distances, 0, 1, sqrt(2) and 2, so K is invariant under signs and permutations of the axes. K has the
-    eigenvalue 4 (b - ln 2) on odd values, which are 0 at the centre and opposite numbers at e_i and -e_i. K has the
-    eigenvalue 2 ln 2 on even values that are 0 at the centre and sum to 0. On the remaining values, K acts as a 2 x 2
-    matrix with determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations for each column, and all
-    squared distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) for each point. K is positive definite exactly if
+    There are four distances, 0, 1, sqrt(2) and 2. Therefore K is invariant under sign changes and permutations of the
+    axes. Let b and c be the slope and the level of the covariance. On odd values, which are 0 at the centre and
+    opposite numbers at e_i and -e_i, K has the eigenvalue 4 (b - ln 2). On even values that are 0 at the centre and sum
+    to 0, K has the eigenvalue 2 ln 2. On the remaining values, K acts as a 2 x 2 matrix with determinant 2 ((p + 1) c
+    ln 2 - p b²). Therefore K^-1 Y takes O(p) operations for each column. The squared distances of a point z, which are
+    |z|² and |z|² + 1 -+ 2 z_i, take O(p) operations. K is positive definite exactly if
 
         b > ln 2  and  (p + 1) c ln 2 > p b².
 
@@ -132,7 +133,7 @@ class Hyperoctahedron(AbstractConstellation):
             raise SettingError("size", found=repr(self.size), rule="a whole number that is at least 1")
 
     @property
-    def points(self) -> Float[Array, "N p"]:  # pyright: ignore[reportIncompatibleVariableOverride]  # fills an AbstractVar
+    def points(self) -> Float[Array, "N p"]:  # pyright: ignore[reportIncompatibleVariableOverride]  # fills AbstractVar
         """The points of the constellation, with the centre first."""
         axes = np.eye(self.size)
         return jnp.asarray(np.concatenate([np.zeros((1, self.size)), axes, -axes]), float)
@@ -143,7 +144,7 @@ class Hyperoctahedron(AbstractConstellation):
         return self.size
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """Return |z|², then |z|² + 1 -+ 2 z_i, clipped at 0 from below."""
+        """Return |z|², then |z|² + 1 - 2 z_i and |z|² + 1 + 2 z_i for all axes i, clipped at 0 from below."""
         square = jnp.sum(z**2, axis=-1, keepdims=True)
         return jnp.maximum(jnp.concatenate([square, square + 1 - 2 * z, square + 1 + 2 * z], axis=-1), 0.0)
 
@@ -155,7 +156,7 @@ class Hyperoctahedron(AbstractConstellation):
         """Return K^-1 Y from the odd and even parts of Y, in O(p) for each column.
 
         Raises:
-            NotPositiveDefiniteError: if b or c is too small.
+            NotPositiveDefiniteError: if K is not positive definite for the slope b and the level c.
         """
         self.require_positive_definite(covariance)
         b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
@@ -163,14 +164,15 @@ class Hyperoctahedron(AbstractConstellation):
         odd, even = (plus - minus) / (8 * (b - _LN2)), (plus + minus) / 2
         mean = jnp.mean(even, axis=-2, keepdims=True)
         determinant = 2 * ((p + 1) * c * _LN2 - p * b**2)
-        # Rows (c, 2p (c - b)) and (c - b, 2 ln 2 + 2p (c + ln 2 - 2b)), solved so that terms of size c do not cancel
+        # The 2 x 2 matrix has the rows (c, 2p (c - b)) and (c - b, 2 ln 2 + 2p (c + ln 2 - 2b)). The solution below
+        # avoids cancellation of terms of size c.
         shared = (c * (mean - centre) + b * centre) / determinant
         first = (2 * _LN2 * centre + 2 * p * ((c - b) * (centre - mean) + (_LN2 - b) * centre)) / determinant
         rest = (even - mean) / (2 * _LN2) + shared
         return jnp.concatenate([first, rest + odd, rest - odd], axis=-2)
 
     def eigenvalues(self, covariance: SplineCovariance) -> Float[Array, " distinct"]:
-        """Return the distinct eigenvalues of K: on odd values, on even values of sum 0 (if p > 1), and two more."""
+        """Return the eigenvalues of K: on odd values, on even values of sum 0 (if p > 1), and of the 2 x 2 matrix."""
         b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
         other = 2 * _LN2 + 2 * p * (c + _LN2 - 2 * b)
         half, determinant = (c + other) / 2, 2 * ((p + 1) * c * _LN2 - p * b**2)
@@ -179,13 +181,13 @@ class Hyperoctahedron(AbstractConstellation):
         return jnp.stack([4 * (b - _LN2), *even, determinant / largest, largest])
 
     def require_positive_definite(self, covariance: SplineCovariance) -> None:
-        """Raise an error if K is not positive definite for b and c; traced values are not checked.
+        """Raise an error if K is not positive definite for b and c. Traced values are not checked.
 
         Args:
-            covariance: the covariance k, with its b and c.
+            covariance: the covariance k, with the slope b and the level c.
 
         Raises:
-            NotPositiveDefiniteError: if b or c is too small; the message states both and the rule.
+            NotPositiveDefiniteError: if K is not positive definite. The message states b, c and the rule.
         """
         b, c = known(covariance.slope), known(covariance.level)
         if b is None or c is None:

@@ -13,15 +13,15 @@ _TINY = 1e-290
 
 
 class SplineCovariance(eqx.Module):
-    """The generalised covariance of a random function whose distribution has no preferred place, direction or scale.
+    """The covariance of a random function whose distribution prefers no place, direction or scale.
 
         k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
 
-    The terms -b r² and c stand for an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c). As b and
-    c/b² go to infinity, the mean of the process becomes the polyharmonic spline r² ln r with an affine drift. If b
-    goes to infinity with b²/c = s, the mean becomes the spline of r² ln r - s |z|² |t|² instead. For example, b = 5
-    and c = 400 have s = 1/16. k is not a covariance on the whole space. It is a covariance on a bounded set if b and c
-    are large enough.
+    The term -b r² adds a random slope of size sqrt(2b), and the term c adds a random level of size sqrt(c). As b and
+    c/b² go to infinity, the posterior mean becomes the polyharmonic spline of r² ln r with an affine drift. If b goes
+    to infinity with b²/c = s, the posterior mean becomes the spline of r² ln r - s |z|² |t|² instead. For example, b =
+    5 and c = 400 have s = 1/16. The function k is not a covariance on the whole space. If b and c are large enough, k
+    is a covariance on a bounded set.
 
     Args:
         slope: the number b, above 0.
@@ -48,12 +48,12 @@ class SplineCovariance(eqx.Module):
                 raise SettingError(name, found=str(given), rule="a positive number")
 
     def __call__(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """Return k at squared distances r²; it is exactly c at 0."""
+        """Return k at squared distances r². At 0, the result is exactly c."""
         return 0.5 * squared * (jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope) + self.level
 
     def pull(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """Return ln r² - 2b + 1, the factor of z - t in the gradient of k(|z - t|) with respect to z.
 
-        It is finite at r = 0.
+        The result is finite at r = 0.
         """
         return jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope + 1

@@ -1,4 +1,4 @@
-"""Packages of splines on one constellation, with values and derivatives by two matrix products."""
+"""Packages: several splines on one constellation of points, with values and derivatives from matrix products."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,12 +16,14 @@ class Package(eqx.Module):
 
         F(z) = M(z) C,   C = K^-1 Y,   M_ij = k(|z_i - t_j|),   K_ij = k(|t_i - t_j|).
 
-    Once M is known, the values at n points cost n N m operations. For a cotangent G (n, m),
+    After M is computed, the values at n points cost n N m operations. For a cotangent G of shape (n, m), the gradient
+    is
 
-        d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
+        d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C').
 
-    which takes two products again, and does not need an array of n N p numbers. Leading axes of z and Y run over
-    several packages side by side, and they broadcast.
+    In this formula, r are the distances |z_i - t_j|, and b is the slope of the covariance. The gradient takes two
+    matrix products and no array of n N p numbers. Leading axes of z and Y stand for several packages, which are
+    computed together. These axes broadcast.
 
     Args:
         constellation: the points t_j.
@@ -60,7 +62,7 @@ class Package(eqx.Module):
         check_numbers("values", self.values)
 
     def coefficients(self) -> Float[Array, "... N m"]:
-        """The coefficients C = K^-1 Y."""
+        """Return the coefficients C = K^-1 Y."""
         return self.constellation.solve(self.covariance, self.values)
 
     def __call__(self, z: Float[Array, "... n p"]) -> Float[Array, "... n m"]:
@@ -73,7 +75,7 @@ class Package(eqx.Module):
         return z * jnp.sum(weights, axis=-1, keepdims=True) - self.constellation.combine(weights)
 
     def influence(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """Return H = M K^-1, for which F(z) = H Y; as K is symmetric, K^-1 is applied to M'."""
+        """Return the influence H = M K^-1, with F(z) = H Y. K is symmetric, so H' is computed as K^-1 M'."""
         covariances = jnp.swapaxes(self.covariance(self._squared(z)), -1, -2)
         return jnp.swapaxes(self.constellation.solve(self.covariance, covariances), -1, -2)
 
