@@ -37,7 +37,6 @@ def test_sets_without_defects_have_no_findings(name):
     ("name", "values"),
     [
         ("n", np.arange(N)),
-        ("shuffled", RNG.permutation(N) + 7),
         ("steps", np.arange(N) * 10),
         ("PassengerId", RNG.permutation(10 * N)[:N]),
         ("label", [f"P{i}" for i in range(N)]),
@@ -53,6 +52,7 @@ def test_identifiers_are_left_out_and_named(name, values):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
+        ("pick", RNG.permutation(N) + 1),
         ("population", RNG.permutation(10 * N)[:N]),
         ("length", RNG.normal(size=N)),
         ("n", np.r_[0, np.arange(N - 1) * 2.5]),
@@ -87,6 +87,7 @@ GAVE = np.arange(N) % 5 < 2
         (Y, 1.8 * Y + 32, "multiple of 'y'"),
         (Y, np.round(-5 * Y, 2), "multiple of 'y'"),
         (Y, np.exp(3 * Y), "monotone function of 'y'"),
+        (Y, np.argsort(np.argsort(Y)) + 1, "monotone function of 'y'"),
         (Y * 1e200, np.exp(-3 * Y) * 1e-200, "monotone function of 'y'"),
         (LEVELS * 1.5, np.sin(1.0 + LEVELS), "determines 'y'"),
         (LEVELS % 7 + 0.5, [f"code {level % 14}" for level in LEVELS], "determines 'y'"),

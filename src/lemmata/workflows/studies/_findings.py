@@ -68,7 +68,7 @@ def _integer_identifier(column: pl.Series) -> str | None:
     if _named(column.name, TIMES) or not _integers(values):
         return None
     steps = np.diff(values)
-    if np.ptp(values) == len(values) - 1 or (steps == steps[0]).all():
+    if (steps == steps[0]).all():  # a shuffled 1, ..., n may be a rank
         return "a number that counts the rows"
     return "an integer that never repeats" if _named(column.name, IDENTIFIERS) else None
 
