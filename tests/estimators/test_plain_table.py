@@ -91,6 +91,11 @@ def test_a_number_in_another_unit_is_not_missing_without_a_word(units, odd):
             assert plain.transform(table)["x"].to_list() == [1.0, None, None, None]
 
 
+def test_an_error_of_a_spreadsheet_is_missing_without_a_warning():
+    for table in both(pd.DataFrame({"x": ["1.5", "#DIV/0!"]})):
+        assert PlainTable(["x"], numbers=["x"]).fit_transform(table)["x"].to_list() == [1.5, None]
+
+
 def test_a_typeset_minus_is_a_minus():
     for table in both(pd.DataFrame({"x": ["−1.5", "2", "−.5"]})):
         assert PlainTable(["x"], numbers=["x"]).fit_transform(table)["x"].to_list() == [-1.5, 2.0, -0.5]

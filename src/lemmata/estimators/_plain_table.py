@@ -222,7 +222,8 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
         bare = bare.str.replace(",", ".", literal=True) if decimal == "," else bare
         marked = texts.str.contains("[.,]|" + _GAPS) if decimal == "," else numbers.is_null()
         column = pl.select(pl.when(marked).then(bare.cast(pl.Float64, strict=False)).otherwise(numbers)).to_series()
-        _warn_of_unread(name, texts.filter(column.is_null() & texts.str.contains(r"\d").fill_null(False)))
+        unread = column.is_null() & texts.str.contains(r"\d") & (lower != "#div/0!")  # a spreadsheet's missing number
+        _warn_of_unread(name, texts.filter(unread.fill_null(False)))
     column = column.cast(pl.Float64, strict=False)
     none = [number for number in map(_number, missing) if number is not None]
     return column.set(~column.is_finite().fill_null(True) | column.is_in(none).fill_null(False), None).alias(name)

@@ -196,6 +196,7 @@ def test_a_word_among_numbers_is_missing_and_told():
         (["1", "2", "3", "4"] * 10 + ["A"], None),  # a grade among codes
         (["1", "2", "3", "4"] * 10 + ["unknown"], {"unknown": 1}),
         ([f"{i}.5" for i in range(40)] + ["<5"], None),
+        ([f"{i}.5" for i in range(40)] + ["#DIV/0!", "tba"], {"#DIV/0!": 1, "tba": 1}),
         ([f"{i}.5" for i in range(40)] + ["12 kg"], None),
         ([f"{i}.5" for i in range(40)] + ["not measured"], {"not measured": 1}),
         ([f"{i}.5" for i in range(40)] + ["a", "b", "c", "d"], None),

@@ -116,9 +116,9 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
 def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     """Return a text column read as numbers; None if some cells are other texts.
 
-    Up to three different short words without a digit, in at most a tenth of the cells, are read as missing. If there
-    are few different numbers, which may be codes, only words that usually mean missing are read as missing. Such words
-    may fill up to half of the cells.
+    Up to three different words in at most a tenth of the cells are read as missing, if they have no digit or usually
+    mean missing. If there are few different numbers, which may be codes, only words that usually mean missing are read
+    as missing.
 
     Args:
         column: the texts, without blanks around them.
@@ -185,7 +185,8 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
         return all(word.lower() in _NO_NUMBER for word in words) and sum(words.values()) <= present / 2
     if different <= _FEW:
         return all(word.lower() in _NO_NUMBER for word in words)
-    return all(len(word) <= _MOST_LETTERS and not re.search(r"\d", word) for word in words)
+    short = re.compile(rf"\D{{1,{_MOST_LETTERS}}}")
+    return all(word.lower() in _NO_NUMBER or short.fullmatch(word) for word in words)
 
 
 def _without_gaps(column: pl.Series) -> pl.Series:
