@@ -18,6 +18,7 @@ from ._columns import MOST_CATEGORIES, Inputs, Targets, count, encode_targets, l
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
 from ._findings import examine_columns, examine_rows
+from ._footnotes import without_footnotes
 from ._metrics import Metric
 from ._near_copies import near_copies
 from ._roles import (
@@ -64,11 +65,13 @@ class Given:
         table: the table as it was read.
         names: the input columns, the columns that were left out because they do not vary, and free texts.
         rows: for each used row, its row in `table.frame`.
+        body: the number of rows of `table.frame` above the lines of text below the table.
     """
 
     table: Table
     names: tuple[str, ...]
     rows: Int64[np.ndarray, " N"]
+    body: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Dataset:
         target: the name of the target column.
         y_mean: the mean that was subtracted from each column of y.
         y_scale: the number by which each column of y was divided; the user's value is `y * y_scale + y_mean`.
-        rows: the number of rows of the table on disk.
+        rows: the number of rows of the table on disk, without lines of text below the last row.
         columns: the number of input columns in the table, before encoding and dropping.
         notes: remarks on how the table was loaded.
         duplicates: the rows with equal inputs.
@@ -252,14 +255,15 @@ def load_dataset(
     """
     table = read_table(data, Reading(limit_bytes, seed, group, tuple(na) or None, decimal))
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
-    notes = [*table.notes, *role_notes(roles, drop_columns)]
-    plain = plain_frame(table, roles, decimal)
+    body = without_footnotes(table, [*roles.inputs, *roles.asked, *roles.targets], roles.targets, decimal)
+    notes = [*body.notes, *role_notes(roles, drop_columns)]
+    plain = plain_frame(body, roles, decimal)
     whole, dated = plain.frame, plain.dated
     notes += plain.notes
     roles, findings = without_identifiers(whole, roles, dated)
     findings = [*_about(table.findings, roles), *plain.findings, *without_target(whole, roles), *findings]
     frame, index = usable_rows(whole, roles, drop_missing, notes)
-    available = frame.height if table.kept is None else round(frame.height * table.rows / table.frame.height)
+    available = frame.height if table.kept is None else round(frame.height * body.rows / body.frame.height)
     frame, index = _subsample(frame, index, max_rows, roles, seed, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
     inputs = raw_inputs(frame.select(roles.inputs), plain.firsts, roles.keep, plain.declared)
@@ -292,7 +296,7 @@ def load_dataset(
         target=roles.label,
         y_mean=targets.mean,
         y_scale=targets.scale,
-        rows=table.rows,
+        rows=body.rows,
         columns=table.frame.width - len(roles.targets),
         notes=tuple(notes),
         duplicates=_duplicates(earliest),
@@ -300,7 +304,7 @@ def load_dataset(
         available=available,
         pooled=inputs.pooled,
         texts=inputs.texts,
-        given=Given(table, tuple(name for name in roles.inputs if name in used), index),
+        given=Given(table, tuple(name for name in roles.inputs if name in used), index, body.frame.height),
     )
 
 

@@ -107,7 +107,7 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
         return [*_arrays(raw), *_plain(raw, kinds, dataset, mark)]
     if how == "memory" or not how:
         lines = [f"# table: your data frame, with {dataset.target!r} in it", *as_pandas]
-        return lines + _plain(raw, kinds, dataset, mark)
+        return [*lines, *(_without_footnotes(raw, dataset) if as_pandas else []), *_plain(raw, kinds, dataset, mark)]
     given = dict(own)
     if how == "pandas.read_csv" and mark == ",":
         given |= {"decimal": ","} | ({"thousands": "."} if _has_thousands(raw, dataset) else {})
@@ -118,7 +118,17 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
     if key is not None:
         lines = [f'table = pandas.DataFrame({how}({raw.source}, typ="series"{words})[{key!r}])']
     lines += as_pandas if how.startswith("polars") else names
+    lines += _without_footnotes(raw, dataset) if as_pandas or not how.startswith("polars") else []
     return lines + _plain(raw, kinds, dataset, mark)
+
+
+def _without_footnotes(raw: Raw, dataset: Dataset) -> list[str]:
+    """Write the lines that leave out lines of text below the table."""
+    if raw.below is None:
+        return []
+    lines = [f"table = table.dropna(subset=[{dataset.target!r}])  # leaves out the text below the table"]
+    odd = f"table[{dataset.target!r}].isin({list(raw.below)!r})"
+    return [*lines, *([f"table = table[~{odd}]"] if raw.below else [])]
 
 
 def _missing(raw: Raw) -> dict[str, Any]:

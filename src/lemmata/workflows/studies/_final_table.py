@@ -47,11 +47,13 @@ class Raw:
         named: whether the columns have the study's names, as texts.
         source: the program's expression for the file, or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
-        marks: for each column that has such texts, the texts of the file that the study has read as missing.
-        kept: for each column that has such texts, the texts that are values here, but that pandas or the study's
-            default would read as missing.
-        renamed: for each column without a name, pandas' name and the study's name.
-        missing: the texts for missing cells that the user has named.
+        marks: the texts of the file that the study has read as missing, for each column that has such texts.
+        kept: the texts that are values here, but that pandas or the study's default would read as missing, for each
+            column that has such texts.
+        renamed: pandas' names of columns without a name, and the study's.
+        missing: the texts that the user has named for missing cells of this table.
+        below: the texts in the column of the target that stand in lines below the table; None without such lines. The
+            cells of these lines are missing in `cells`.
     """
 
     frame: Any
@@ -64,6 +66,7 @@ class Raw:
     kept: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     renamed: dict[str, str] = dataclasses.field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    below: tuple[str, ...] | None = None
 
     @property
     def positional(self) -> bool:
@@ -92,6 +95,17 @@ def raw_table(data: object, dataset: Dataset, na: Sequence[str] = ()) -> Raw:
         dataset: the dataset made from `data`.
         na: the texts for missing cells of a text file that the user has named; empty for the study's default.
     """
+    raw, body = _with_all_rows(data, dataset, na), dataset.given.body
+    if body == raw.cells.height:
+        return raw
+    columns = [name for name in raw.cells.columns if name == dataset.target]
+    texts = {str(cell) for name in columns for cell in raw.cells[name][body:].drop_nulls()}
+    cells = pl.concat([raw.cells.head(body), raw.cells.clear(raw.cells.height - body)])
+    return dataclasses.replace(raw, cells=cells, below=tuple(sorted(texts)))
+
+
+def _with_all_rows(data: object, dataset: Dataset, na: Sequence[str]) -> Raw:
+    """Return the table with the lines of text below it among its rows."""
     table = dataset.given.table
     if isinstance(data, str | os.PathLike):
         name = os.fspath(data)

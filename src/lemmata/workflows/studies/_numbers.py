@@ -30,8 +30,8 @@ _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
 _MOST_WORDS, _MOST_LETTERS, _LEAST_NUMBERS, _FEW = 3, 14, 0.9, 20
 _LOOK = 100
-"""The number of first cells that are searched for a unit. If none of them has a unit, the column has no unit."""
-_NO_NUMBER = frozenset((
+"""The number of cells that are read to find out whether the numbers of a column have units."""
+NO_NUMBER = frozenset((
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "?", "#n/a", "#na", "#value!", "#div/0!", "#null!", "#num!",
     "#ref!", "#name?", "<na>", "nat", "na", "n.a.", "n.a", "n/a", "nan", "null", "none", "n.d.", "nd", "n.d", "k.a.",
     "s/d", "missing", "unknown", "not available", "no data", "nil", "void", "empty", "unk", "not known",
@@ -182,11 +182,11 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
     if len(units := [word for word in words if _IN_BRACKETS.fullmatch(word)]) == 1 and words[units[0]] == 1:
         words = {word: number for word, number in words.items() if word not in units}  # a unit below the column's name
     if len(words) > _MOST_WORDS or sum(words.values()) > (1 - _LEAST_NUMBERS) * present:
-        return all(word.lower() in _NO_NUMBER for word in words) and sum(words.values()) <= present / 2
+        return all(word.lower() in NO_NUMBER for word in words) and sum(words.values()) <= present / 2
     if different <= _FEW:
-        return all(word.lower() in _NO_NUMBER for word in words)
+        return all(word.lower() in NO_NUMBER for word in words)
     short = re.compile(rf"\D{{1,{_MOST_LETTERS}}}")
-    return all(word.lower() in _NO_NUMBER or short.fullmatch(word) for word in words)
+    return all(word.lower() in NO_NUMBER or short.fullmatch(word) for word in words)
 
 
 def _without_gaps(column: pl.Series) -> pl.Series:

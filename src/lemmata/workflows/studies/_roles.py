@@ -14,6 +14,7 @@ from ._calendar import first_days
 from ._columns import count, listing, plain_column
 from ._dates import unclear, with_dates
 from ._findings import identifiers
+from ._footnotes import without_footnotes
 from ._hints import not_numbers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark, stripped
@@ -212,7 +213,8 @@ def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str 
         DataError: if the target is a text or a date.
     """
     needed = dict.fromkeys([*inputs, name])
-    read, _, _ = _as_numbers([with_dates(table.frame[own]) for own in needed], decimal)
+    frame = without_footnotes(table, list(needed), [name], decimal).frame
+    read, _, _ = _as_numbers([with_dates(frame[own]) for own in needed], decimal)
     column = plain_column(next(own for own in read if own.name == name), "target")
     if column.dtype == pl.String:
         raise DataError(
@@ -221,7 +223,7 @@ def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str 
             rule="the model predicts numbers",
             remedy="name a column of numbers with --target, or write its cells as plain numbers",
         )
-    return column
+    return column.extend_constant(None, table.frame.height - frame.height)
 
 
 def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Series], list[str], list[Finding]]:
