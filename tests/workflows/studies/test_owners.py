@@ -88,7 +88,7 @@ def late(cells, odd, rows=3000):
 @pytest.mark.parametrize(
     ("odd", "words"),
     [
-        (["."] * 3, "correct the cells that are not numbers (such as '.')"),
+        (["."] * 3, "correct the cells that are not numbers, such as '.'"),
         (
             ["1,5"] * 2000,
             "say what a comma means: --decimal , if it marks decimals, --decimal . if it "
@@ -105,7 +105,7 @@ def test_texts_are_looked_at_from_the_first_row_to_the_last(odd, words):
 
 
 def test_odd_cells_that_are_not_among_the_rows_in_use_are_no_error():
-    assert numeric_hint(late([f"{i}.5" for i in range(3000)], [])) == "correct the cells that are not numbers"
+    assert numeric_hint(late([f"{i}.5" for i in range(3000)], [])) == ""
     sentence = "it was a day of rain and wind, number "
     texts = late([f"n{i}" for i in range(1400)] + [f"{sentence}{i}" for i in range(1600)], [])
     assert not identifiers(pl.DataFrame([texts])), "most of these texts are sentences, and the first ones are not"
@@ -116,10 +116,26 @@ def test_a_refused_column_names_a_cell_that_is_wrong():
     y = np.random.default_rng(0).normal(size=3000)
     with pytest.raises(DataError, match="too many categories") as refusal:
         load_dataset(pl.DataFrame({"x": x, "y": y}), "y")
-    assert "correct the cells that are not numbers (such as '7..5')" in str(refusal.value)
+    assert "correct the cells that are not numbers, such as '7..5'" in str(refusal.value)
     with pytest.raises(DataError, match="is text") as refusal:
         load_dataset(pl.DataFrame({"x": y, "y": x}), "y", task="regression")
     assert refusal.value.found == "'7..5'"
+
+
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_a_target_of_numbers_with_marks_names_a_marked_cell(task):
+    y = np.random.default_rng(0).normal(size=60).round(3)
+    marked = [f"{own}*" if i % 10 == 3 else f"{own}" for i, own in enumerate(y)]
+    with pytest.raises(DataError) as refusal:
+        load_dataset(pl.DataFrame({"x": y[::-1], "y": marked}), "y", task=task)
+    assert refusal.value.remedy == f"correct the cells that are not numbers, such as {marked[3]!r}"
+
+
+def test_cells_of_rows_without_a_target_make_no_column_a_text():
+    x = np.random.default_rng(0).normal(size=61).round(3)
+    y = pl.Series([*x[:5], None, *x[6:]])
+    found = load_dataset(pl.DataFrame({"x": [*map(str, x[:5]), "7..5", *map(str, x[6:])], "y": y}), "y")
+    np.testing.assert_array_equal(found.inputs[:, 0], np.delete(x, 5))
 
 
 def attributes(rows=200):

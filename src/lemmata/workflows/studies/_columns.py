@@ -11,7 +11,7 @@ from lemmata.errors import DataError, SettingError, shortened
 
 from ._calendar import calendar, wall_clock
 from ._encoder import Calendars, Categories
-from ._hints import merged, not_numbers, numeric_hint, odd_numbers
+from ._hints import not_numbers, numeric_hint, odd_numbers, wrong_cells
 from ._numbers import stripped
 
 MOST_CATEGORIES = 20
@@ -145,6 +145,8 @@ def raw_inputs(
         if column.n_unique() == 1:
             constant.append(column.name)
             continue
+        if column.dtype == pl.String and _are_numbers(column):
+            column = plain_column(column)
         if column.dtype == pl.String:
             column, own = _text(column, notes, refused, column.name in declared)
             if own is not None and texts.drop_nulls().n_unique() > len(own):
@@ -191,6 +193,11 @@ def raw_inputs(
     )
 
 
+def _are_numbers(column: pl.Series) -> bool:
+    """Whether a column was read as text because of cells in rows that are not used, and has too many categories."""
+    return column.drop_nulls().n_unique() > MOST_CATEGORIES and not not_numbers(column)[0]
+
+
 def _parts_of(name: str, parts: tuple[str, ...]) -> str:
     words = {
         "weekday": "weekday (one column each)",
@@ -221,9 +228,8 @@ def _text(
         hint = "" if declared else numeric_hint(column)
         if hint or 2 * distinct > column.len() - column.null_count():
             rows = column.len() - column.null_count()
-            refused[name] = f"{distinct} distinct texts in {rows} rows, such as {shortened(column.drop_nulls()[0])!r}"
-            hint = hint or ("it looks like merged cells, so fill the column down" if merged(column) else "")
-            refused[name] += f" ({hint})" if hint else ""
+            example = f", such as {shortened(column.drop_nulls()[0])!r}"
+            refused[name] = f"{distinct} distinct texts in {rows} rows{f' ({hint})' if hint else example}"
             return column, None
         other = POOLED[OTHER in frequent[name].to_list()]
         kept = pl.select(
@@ -291,7 +297,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
             f"target {name!r} is text",
             found=next((repr(odd[0]) for odd, _ in map(not_numbers, texts) if odd), "text that reads as numbers"),
             rule="regression needs numbers",
-            remedy=odd_numbers(texts[0]) or "leave --task out, or choose a numeric target",
+            remedy=odd_numbers(texts[0]) or wrong_cells(texts[0]) or "leave --task out, or choose a numeric target",
         )
     if len(columns) > 1:
         if text or task == "classification":
@@ -322,11 +328,13 @@ def _looks_like_classes(column: pl.Series, distinct: int) -> bool:
 def _classes(column: pl.Series, name: str) -> Targets:
     values, inverse, counts = np.unique(column.to_numpy(), return_inverse=True, return_counts=True)
     if 2 * len(values) > column.len():
+        hint = odd_numbers(column) or wrong_cells(column)
         raise DataError(
             f"target {name!r} has too many classes",
-            found=f"{len(values)} classes in {column.len()} rows, such as {shortened(str(values[0]))!r}",
+            found=f"{len(values)} classes in {column.len()} rows"
+            + ("" if hint else f", such as {shortened(str(values[0]))!r}"),
             rule="there must be at least twice as many rows as classes",
-            remedy=odd_numbers(column) or "choose another --target or --task",
+            remedy=hint or "choose another --target or --task",
         )
     labels = tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in values.tolist())
     one_hot = np.eye(len(values))[inverse]

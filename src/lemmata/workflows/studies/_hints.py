@@ -48,12 +48,13 @@ def numeric_hint(column: pl.Series) -> str:
         if both := unclear(column):
             return f"{both}; write dates as YYYY-MM-DD"
         return f"write dates as YYYY-MM-DD (such as {shortened(dates[0])!r})"
-    lengths = [text for text in odd if _DURATION.fullmatch(text)]
-    if lengths and len(lengths) * share > len(odd) / 2:
-        return f"write durations as HH:MM:SS (such as {shortened(lengths[0])!r})"
-    if share < 0.5:
-        return "correct the cells that are not numbers" + (f" (such as {shortened(odd[0])!r})" if odd else "")
-    return ""
+    return wrong_cells(column)
+
+
+def wrong_cells(column: pl.Series) -> str:
+    """Return advice on texts that are mostly numbers, naming a cell that is not; empty for other columns."""
+    odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
+    return f"correct the cells that are not numbers, such as {shortened(odd[0])!r}" if odd and share < 0.5 else ""
 
 
 def not_numbers(column: pl.Series) -> tuple[list[str], float]:
