@@ -75,7 +75,7 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
             _refuse_ignored(options, _OF_TABLES, "the arrays", _NO_COLUMNS)
             return _from_arrays("the arrays", arrays, options, limit, [])
         data = data[:2]
-    table = read_table(data, Reading(limit // 4, options.seed), _NAMES)
+    table = read_table(data, Reading(limit // 4, options.seed, columns=named_target(options.target)), _NAMES)
     if options.id is not None:
         found = long_form(table, options)
         return _finished(table.name, *found, options, limit, table.rows)

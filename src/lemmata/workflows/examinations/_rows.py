@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -109,7 +109,7 @@ def read_rows(
         right, names = arrays.get(corrected) if corrected else None, RowNames(Names(words="rows of x, counted from 0"))
         names = dataclasses.replace(names, held=Names(words="rows of x_held, counted from 0"))
         return Loaded(Path(str(data)).name, pair, other, corrected=right, names=names)
-    table = _table(data)
+    table = _table(data, [name for name in (target, split) if name is not None])
     name, frame, known, rows, _ = table
     own = None if documents else target or known or next((own for own in TARGETS if own in frame.columns), None)
     if own is None and not documents:
@@ -156,7 +156,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
     if arrays is not None:
         name, right = Path(data).name, arrays["y"]
     else:
-        table = _table(data)
+        table = _table(data, [str(own.target)])
         name, frame, *_ = table
         column = own.target if own.target in frame.columns else frame.columns[0]
         if column != own.target and frame.width > 1:
@@ -181,7 +181,7 @@ def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
     arrays = _arrays(data, ("x",) if documents else ("x", "y"))
     if arrays is not None:
         return (arrays["x"], None if documents else arrays["y"]), Names(words="rows of the held-out x, counted from 0")
-    table = _table(data)
+    table = _table(data, own.columns or [])
     name, frame, known, rows, _ = table
     if documents:
         inputs = list(frame.columns) if own.columns is None else list(own.columns)
@@ -203,7 +203,7 @@ def read_deployed(data: object, own: Loaded) -> Any:
     arrays = _arrays(data, ("x",))
     if arrays is not None:
         return arrays["x"]
-    table = _table(data)
+    table = _table(data, own.columns or [])
     name, frame, *_ = table
     inputs = [column for column in frame.columns if column not in TARGETS] if own.columns is None else own.columns
     _check_columns(name, frame, list(inputs))
@@ -222,8 +222,8 @@ def _limit() -> int:
     return int(available_bytes() / 4)
 
 
-def _table(data: object) -> _Table:
-    table = read_table(data, Reading(_limit(), 0))
+def _table(data: object, columns: Sequence[str]) -> _Table:
+    table = read_table(data, Reading(_limit(), 0, columns=tuple(columns)))
     if table.rows > table.frame.height:
         rule, remedy = f"at most {_limit():,} bytes", "pass an NPZ file with some of the rows as x and y"
         raise MemoryPlanError(f"{table.name} is too large to be read whole", rule=rule, remedy=remedy)

@@ -147,9 +147,11 @@ class _Reader:
 
     def rows(self, data: object, target: str | None, split: str | None) -> _Rows:
         """Return the rows of a table that have a target, with the columns of the pipeline unchanged."""
-        table = read_table(data, Reading(int(available_bytes() / 4), 0, na=self.na, decimal=self.decimal))
+        needed = (*self.inputs, *(own for own in (target, split) if own is not None))
+        how = Reading(int(available_bytes() / 4), 0, na=self.na, decimal=self.decimal, columns=needed)
+        table = read_table(data, how)
         frame, names, inputs = table.frame, table.frame.columns, self.inputs
-        for name in [*inputs, *(own for own in (target, split) if own is not None)]:
+        for name in needed:
             if name not in names:
                 raise UnknownNameError(f"{table.name} has no column {name!r}", found=", ".join(names[:12]))
         likely = (name for name in TARGETS if name in names and name not in inputs)

@@ -19,6 +19,7 @@ from ._final import final_model as final_model
 from ._final import named_model as named_model
 from ._memory import Table as Table
 from ._models import check_models as check_models
+from ._named_columns import named_target as named_target
 from ._roles import assign_roles as assign_roles
 from ._roles import target_numbers as target_numbers
 from ._run import run_study as run_study

@@ -20,6 +20,7 @@ from ._encoder import Calendars, Categories, encoded_names, encoder, target_mean
 from ._findings import examine_columns, examine_rows
 from ._footnotes import without_footnotes
 from ._metrics import Metric
+from ._named_columns import named_target
 from ._near_copies import near_copies
 from ._roles import (
     FEWEST_ROWS,
@@ -253,7 +254,7 @@ def load_dataset(
     >>> round(iris.baseline_error, 6)
     0.666667
     """
-    table = read_table(data, Reading(limit_bytes, seed, group, tuple(na) or None, decimal))
+    table = read_table(data, Reading(limit_bytes, seed, group, tuple(na) or None, decimal, named_target(target)))
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     body = without_footnotes(table, [*roles.inputs, *roles.asked, *roles.targets], roles.targets, decimal)
     notes = [*body.notes, *role_notes(roles, drop_columns)]

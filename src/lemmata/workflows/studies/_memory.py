@@ -39,6 +39,7 @@ class Table:
         given: the user's data frame of another library, with the columns of `frame` in their order; None otherwise.
         of_polars: whether the user gave a polars data frame.
         sheet: the sheet of a spreadsheet that holds the table; empty for other tables.
+        others: the other sheets of the spreadsheet that hold cells.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Table:
     given: Any = None
     of_polars: bool = False
     sheet: str = ""
+    others: tuple[str, ...] = ()
 
     def declares(self, name: str) -> bool:
         """Whether the user declared a column as categories without an order.

@@ -1,7 +1,6 @@
 """Find the role of each column of a table, and the rows that can be used."""
 
 import dataclasses
-import difflib
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +16,7 @@ from ._findings import identifiers
 from ._footnotes import without_footnotes
 from ._hints import not_numbers
 from ._memory import Table
+from ._named_columns import columns_rule, one_name, target_columns
 from ._numbers import as_numbers, check_decimal, decimal_mark, stripped
 from ._readings import dates_to_check, declared
 from ._suspects import suspects
@@ -51,12 +51,12 @@ def assign_roles(
     group: str | None,
     time: str | None,
 ) -> Roles:
-    target, group, time = (_one_name(*given) for given in (("target", target), ("group", group), ("time", time)))
-    targets, label = _target_columns(table, target)
+    target, group, time = (one_name(*given) for given in (("target", target), ("group", group), ("time", time)))
+    targets, label = target_columns(table, target)
     for option, names in (("drop-column", drop), ("keep", keep), ("group", [group]), ("time", [time])):
         for name in names:
             if name is not None and name not in table.frame.columns:
-                raise UnknownNameError(f"--{option} {shortened(name)!r} is not a column", rule=_columns_rule(table))
+                raise UnknownNameError(f"--{option} {shortened(name)!r} is not a column", rule=columns_rule(table))
             if name in targets:
                 raise SettingError(
                     f"--{option} {label!r} is the target", rule="the target cannot be left out or have another role"
@@ -79,24 +79,6 @@ def _kept(group: str | None, time: str | None) -> str:
     return "".join(f"; {each}" for each in named)
 
 
-def _one_name(option: str, name: object) -> str | None:
-    """Return the name of a column as text. A number or a tuple (a name of several levels) is converted to text.
-
-    Raises:
-        SettingError: if the name is a list or an array.
-    """
-    if name is None or isinstance(name, str):
-        return name
-    if isinstance(name, int | float | tuple):  # a tuple is a name of several levels
-        return str(name)
-    raise SettingError(
-        f"--{option} is not the name of a column",
-        found=f"type {type(name).__name__}",
-        rule="one name, as text",
-        remedy=f'{option}="NAME"; put an array into the table as a column',
-    )
-
-
 def role_notes(roles: Roles, drop: Sequence[str]) -> list[str]:
     notes = [f"left out on request: {listing(list(drop))}"] if drop else []
     uses = (
@@ -109,34 +91,6 @@ def role_notes(roles: Roles, drop: Sequence[str]) -> list[str]:
                 f"{option} {name!r} decides the splits and is not an input ({why}); --keep {name!r} makes it an input"
             )
     return notes
-
-
-def _columns_rule(table: Table) -> str:
-    return f"the columns are {listing(table.frame.columns, 40)}"
-
-
-def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
-    """Return the columns of the target (several for a matrix of an NPZ file), and the name of the target."""
-    name = target if target is not None else table.default_target
-    if name is None:
-        raise DataError(
-            f"no target was given for {table.name}",
-            rule=_columns_rule(table),
-            remedy="name a target column with --target",
-        )
-    columns = table.frame.columns
-    if name in columns:
-        return [name], name
-    several = [column for column in columns if column.startswith(f"{name}[") and column.endswith("]")]
-    if several:
-        return several, name
-    folded = {column.casefold(): column for column in columns}
-    near = [folded[match] for match in difflib.get_close_matches(name[:200].casefold(), folded, n=1)]
-    raise UnknownNameError(
-        f"target {shortened(name)!r} is not a column of {table.name}",
-        rule=_columns_rule(table),
-        remedy=f"did you mean {near[0]!r}?" if near else "name one of these columns with --target",
-    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,9 +26,10 @@ from ._malformed import mended
 from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark, stripped
 from ._sampling import drawn, group_codes, how_drawn
+from ._sheets import sheet_of
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
 from ._text_cells import MISSING_MARKS, missing_marks, scan_text
-from ._titles import LEAST, LOOK, comment_lines, title_lines, title_rows, told
+from ._titles import comment_lines, title_lines, told
 
 HEAD = 2**20
 """The number of bytes at the start of a CSV file that must contain its first line."""
@@ -48,6 +49,7 @@ class Reading:
         group: a column. If a table is too large, whole groups with equal values in this column are kept.
         na: texts that mark a missing cell; None means `MISSING_MARKS`.
         decimal: the decimal mark; None means that it is read from the cells.
+        columns: the columns that a sheet of a spreadsheet must have. If no sheet has them, the first table is read.
     """
 
     limit_bytes: int
@@ -55,6 +57,7 @@ class Reading:
     group: str | None = None
     na: tuple[str, ...] | None = None
     decimal: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
@@ -318,44 +321,9 @@ def _archive(source: Source, how: Reading) -> Table:
 
 
 def _sheet(source: Source, how: Reading) -> Table:
-    """Read the first sheet that holds a table."""
-    import fastexcel
-
-    try:
-        sheets = pl.read_excel(source.readable, sheet_id=0, engine="calamine", infer_schema_length=None)
-    except (fastexcel.FastExcelError, ValueError) as error:
-        raise DataError(
-            f"{source.path} cannot be read as a spreadsheet",
-            found=str(error).strip().splitlines()[0][:200],
-            rule="the file must be complete and have no password",
-            remedy="save the sheet as CSV",
-        ) from error
-    full = {name: frame for name, frame in sheets.items() if frame.width > 1 and frame.height}
-    if not full:
-        raise DataError(f"{source.path} has no sheet with a table", found=listing(list(sheets)),
-                        rule="a sheet must have a row of names, and a row for each example")  # fmt: skip
-    name, *others = full
-    frame = full[name]
-    unnamed = [own for own in frame.columns if own.startswith("__UNNAMED__")]
-    if len(unnamed) >= max(frame.width - 1, LEAST - 1):
-        sheet = functools.partial(pl.read_excel, source.readable, sheet_name=name, engine="calamine",
-                                  infer_schema_length=None)  # fmt: skip
-        cells = sheet(has_header=False, drop_empty_rows=False).head(LOOK)
-        if title := title_rows(cells.rows()):
-            frame = sheet(read_options={"header_row": title})
-            unnamed = [own for own in frame.columns if own.startswith("__UNNAMED__")]
-            above = [" ".join(str(cell) for cell in row if cell is not None) for row in cells.rows()[:title]]
-            source = dataclasses.replace(source, notes=(*source.notes, told(above)))
-    if 2 * len(unnamed) > frame.width:
-        raise DataError(
-            f"sheet {name!r} of {source.path} seems to have no header",
-            found=f"{len(unnamed)} of {frame.width} columns without a name in the first row",
-            rule="the first row names the columns",
-            remedy="delete the rows above the table",
-        )
-    frame = frame.rename({own: f"column {frame.columns.index(own) + 1} (unnamed)" for own in unnamed})
-    check_names(source.path, frame.columns)
-    table = dataclasses.replace(_scanned(source, frame.lazy(), how), sheet=name)
+    """Read the first sheet that holds a table, or the first of these that has the named columns."""
+    source, frame, name, others = sheet_of(source, how.columns)
+    table = dataclasses.replace(_scanned(source, frame.lazy(), how), sheet=name, others=others)
     said = f"sheet {name!r} was read, and not {listing([repr(other) for other in others], 5)}"
     return dataclasses.replace(table, notes=((said,) if others else ()) + table.notes)
 

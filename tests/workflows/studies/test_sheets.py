@@ -1,0 +1,52 @@
+"""The sheet with the target is read, and a name that is not in the header is found below it."""
+
+import numpy as np
+import pytest
+
+from lemmata.errors import UnknownNameError
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._final_table import raw_table
+from tests.workflows.studies.test_wild_tables import sheets
+
+X, Z, Y = np.random.default_rng(0).normal(size=(3, 60)).round(3)
+BODY = [["x", "z", "y"], *zip(X.tolist(), Z.tolist(), Y.tolist(), strict=True)]
+README = [["Field", "Meaning"], ["x", "a length"], ["y", "a weight"]]
+
+
+@pytest.mark.parametrize("title", [[], [["Weights of 2024"], [""]]])
+def test_the_first_sheet_with_the_target_is_read(tmp_path, title):
+    path = str(tmp_path / "t.xlsx")
+    sheets(path, {"Fields": README, "Numbers": [*title, *BODY], "More": BODY})
+    found = load_dataset(path, "y")
+    np.testing.assert_array_equal(found.inputs, np.stack([X, Z], axis=1))
+    assert found.notes[0] == "sheet 'Numbers' was read, and not 'Fields', 'More'"
+    skipped = {"skiprows": len(title)} if title else {}
+    assert raw_table(path, found).reading == ("pandas.read_excel", {"sheet_name": "Numbers"} | skipped)
+
+
+def test_a_target_that_no_sheet_has_names_the_sheets(tmp_path):
+    sheets(tmp_path / "t.xlsx", {"Fields": README, "Numbers": BODY})
+    with pytest.raises(UnknownNameError) as refusal:
+        load_dataset(str(tmp_path / "t.xlsx"), "weight")
+    assert refusal.value.rule == (
+        "the columns of sheet 'Fields' are Field, Meaning; the other sheets with cells are 'Numbers'"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+@pytest.mark.parametrize("above", [1, 2])
+def test_names_below_a_merged_heading_are_told(tmp_path, suffix, above):
+    rows = [["Measure", "", "Outcome"], ["raw", "scaled", "kg"]][:above] + BODY
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".csv":
+        path.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    else:
+        sheets(path, {"Data": rows})
+    with pytest.raises(UnknownNameError) as refusal:
+        load_dataset(str(path), "y")
+    assert refusal.value.remedy == "delete the lines above 'x', 'z', 'y', which seem to be the names of the columns"
+
+
+def test_a_value_is_not_a_name_below_the_header():
+    with pytest.raises(UnknownNameError, match="name one of these columns"):
+        load_dataset("iris", "setosa")
