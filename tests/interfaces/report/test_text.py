@@ -46,6 +46,7 @@ def test_values_have_three_digits_or_a_tenth_of_a_per_cent():
 def test_rows_with_ends_that_have_no_limit():
     inf = math.inf
     assert told_rows(Interval(1313.8, 1032.8, 3039.1), 400) == f"{rows(1313.8)} ({rows(1032.8)} to {rows(3039.1)})"
+    assert told_rows(Interval(420.0, 61.0, 53100.0), 400) == "420 (61 to more than 3,200)"
     assert told_rows(Interval(90.0, 20.0, inf), 400) == "90 (20 to no upper limit)"
     assert told_rows(Interval(90.0, 20.0, inf), 400, endless="∞") == "90 (20 to ∞)"
     assert told_rows(Interval(inf, 1990.0, inf), 400) == "open (≥ 1,990)"

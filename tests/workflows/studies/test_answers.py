@@ -5,8 +5,9 @@ import re
 
 import pytest
 
+from lemmata.intervals import Interval
 from lemmata.workflows.records import rows
-from lemmata.workflows.studies._answers import answers
+from lemmata.workflows.studies._answers import _rows, answers
 from lemmata.workflows.studies._metrics import asked, metric
 from lemmata.workflows.studies._question import Question
 from lemmata.workflows.studies._signal import Signal
@@ -79,6 +80,16 @@ def test_where_nothing_is_asked_the_present_comes_first_and_then_a_tenth_less():
     assert found.sentences[2].startswith("Cutting the error by 10 %")
     assert found.origin.startswith("10 % less")
     assert found.now.value == pytest.approx(math.sqrt(4.0 * FAST(320)), rel=0.05)
+
+
+def test_no_end_of_a_number_of_rows_is_beyond_what_was_measured_or_forecast():
+    model, asked = candidate("fast", FAST), question("unexplained 0.15")
+    told = lambda *ends: _rows(model, model, [model], asked, 0.15, Interval(*ends))
+    assert "takes about 420 rows (61 to more than 2,560) with the fast model." in told(420.0, 61.0, 53100.0)
+    assert "takes about 42 rows (fewer than 8 to 95) with the fast model." in told(42.0, 1.0, 95.0)
+    least = "takes at most about 8 rows with the fast model, the smallest size that was measured"
+    assert f"{least}. The table has 320." in told(1.0, 1.0, 6.0)
+    assert f"{least} (the upper end of the 90 % interval is 20). The table has 320." in told(7.0, 1.0, 20.0)
 
 
 def test_metrics_that_rise_are_told_from_worse_to_better():

@@ -90,8 +90,8 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
     Args:
         needed: the number of rows; its ends may be infinite.
-        total: the number of rows of the table. A number of rows above 8 times this total is not shown, nor is an upper
-            end above 1,000 times this total.
+        total: the number of rows of the table. A number of rows above 8 times this total is not shown. An upper end
+            above it is shown as "more than" 8 times this total, and above 1,000 times this total as `endless`.
         endless: the words for the upper end of an interval that has none.
     """
     if not needed.value <= HORIZON * total:
@@ -99,7 +99,8 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
             return "open"
         least = needed.lower <= HORIZON * total
         return f"open (≥ {rows(needed.lower)})" if least else "out of reach"
-    upper = rows(needed.upper) if needed.upper <= FARTHEST * total else endless
+    far = f"more than {HORIZON * total:,}" if needed.upper <= FARTHEST * total else endless
+    upper = rows(needed.upper) if needed.upper <= HORIZON * total else far
     return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
 
 

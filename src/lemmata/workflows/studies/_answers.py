@@ -231,11 +231,16 @@ def _rows(
         other = min(able, key=lambda item: item.expected(far).value)
         wide = question.say_interval(other.expected(far), like)
         return f"{text} The wider interval of {other.title} contains this value: {wide}."
-    if needed.lower <= 1.0 and needed.upper <= first.losses.sizes[0]:
-        return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
-    text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
-    text += f"{first.title}. The table has {total:,}."
-    more = int(rows(needed.value).replace(",", "")) - total  # computed from the number that is shown
+    least = float(first.losses.sizes[0])
+    upper = rows(needed.upper) if needed.upper <= far else f"more than {_spelled(far)}"
+    if needed.value <= least:
+        text = f"{act} takes at most about {_rows_of(least)} with {first.title}, the smallest size that was measured"
+        wide = f" (the upper end of the 90 % interval is {upper})" if needed.upper > least else ""
+        return f"{text}{wide}. The table has {total:,}."
+    lower = rows(needed.lower) if needed.lower >= least else f"fewer than {rows(least)}"
+    text = f"{act} takes about {_rows_of(needed.value)} ({lower} to {upper}) with {first.title}. "
+    text += f"The table has {total:,}."
+    more = int(rows(needed.value).replace(",", "")) - total  # from the number that is shown
     if needed.value > total and more > 0:
         text = f"{text[:-1]}, so you need about {more:,} more."
         if question.cost is not None:
