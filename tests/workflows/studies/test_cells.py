@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, UnknownNameError
 from lemmata.estimators import PlainTable
 from lemmata.workflows.studies import _dates, load_dataset
 from lemmata.workflows.studies._columns import MOST_CATEGORIES, plain_column
@@ -301,3 +301,34 @@ def test_new_periods_and_intervals_are_read_as_the_table_was():
     days = (months.dt.to_timestamp() - pandas.Timestamp("1970-01-01")).dt.days
     np.testing.assert_array_equal(plain["month"].fill_null(float("nan")), days)
     assert plain["size"].to_list() == [str(own) for own in table["size"]]
+
+
+def indexed(kind):
+    """A data frame of pandas whose index holds data, or not."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": np.arange(40) % 7 * 1.5, "z": np.sin(np.arange(40)), "y": np.cos(np.arange(40.0))})
+    days = pd.date_range("2024-01-01", periods=40)
+    levels = pd.MultiIndex.from_arrays([np.arange(40) // 8, np.arange(40) % 8 + 2000], names=["firm", "year"])
+    made = {"named": days.rename("day"), "dates": days, "levels": levels, "split": np.arange(40)[::-1], "range": None}
+    return frame if made[kind] is None else frame.set_index(made[kind])
+
+
+@pytest.mark.parametrize(("kind", "said"), [
+    ("named", "('day') is not used. frame.reset_index() makes it a column."),
+    ("dates", "('index') is not used. frame.reset_index() makes it a column."),
+    ("levels", "('firm', 'year') is not used. frame.reset_index() makes it columns."),
+    ("split", ""), ("range", ""),
+])  # fmt: skip
+def test_an_index_that_holds_data_is_told(kind, said):
+    frame = indexed(kind)
+    for data, target in ((frame, "y"), ((frame[["x", "z"]], frame["y"]), None)):
+        texts = [finding.text for finding in load_dataset(data, target).findings]
+        assert texts == ([f"The index of the data frame {said}"] if said else [])
+
+
+@pytest.mark.parametrize("role", ["target", "group", "time", "drop_columns"])
+def test_a_name_of_a_level_of_the_index_is_told(role):
+    given = {"target": "y", role: ["year"] if role == "drop_columns" else "year"}
+    with pytest.raises(UnknownNameError) as refusal:
+        load_dataset(indexed("levels"), **given)
+    assert refusal.value.remedy == "pass frame.reset_index(), which makes 'year' a column"

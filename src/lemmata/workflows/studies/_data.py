@@ -319,9 +319,9 @@ def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:
 
 
 def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:
-    """Return the findings about columns that the study uses."""
+    """Return findings about the whole table, and about the columns in use."""
     used = {*roles.inputs, *roles.asked, *roles.targets}
-    return [own for own in findings if used & set(own.columns)]
+    return [own for own in findings if not own.columns or used & set(own.columns)]
 
 
 def _imputed(inputs: Inputs) -> list[str]:

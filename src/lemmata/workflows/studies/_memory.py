@@ -40,6 +40,7 @@ class Table:
         of_polars: whether the user gave a polars data frame.
         sheet: the sheet of a spreadsheet that holds the table; empty for other tables.
         others: the other sheets of the spreadsheet that hold cells.
+        index: the names of the levels of the index of the user's data frame, if it may hold data; otherwise empty.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Table:
     of_polars: bool = False
     sheet: str = ""
     others: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
 
     def declares(self, name: str) -> bool:
         """Whether the user declared a column as categories without an order.
@@ -148,7 +150,33 @@ def table_in_memory(data: Any) -> Table:
             remedy="give the pair (x, y) for arrays",
         )
     other = hasattr(data, "iloc")
-    return Table("the table", frame, frame.height, given=data if other else None, of_polars=not other)
+    given, index = (data if other else None), _index(data)
+    findings = _unused(index)
+    return Table("the table", frame, frame.height, (), None, None, findings, given, of_polars=not other, index=index)
+
+
+def _index(data: Any) -> tuple[str, ...]:
+    """Return the names of the levels of an index that may hold data: a named index, or one of dates or of levels.
+
+    A level without a name gets the name that `reset_index` gives to it.
+    """
+    index = getattr(data, "index", None)
+    names = list(getattr(index, "names", None) or [])
+    dated = type(index).__name__ in ("DatetimeIndex", "PeriodIndex")
+    if not hasattr(data, "iloc") or not (dated or len(names) > 1 or any(name is not None for name in names)):
+        return ()
+    usual = ["index"] if len(names) == 1 else [f"level_{j}" for j in range(len(names))]
+    return tuple(own if name is None else str(name) for name, own in zip(names, usual, strict=True))
+
+
+def _unused(index: tuple[str, ...]) -> tuple[Finding, ...]:
+    """Say that the index of a data frame is not used."""
+    if not index:
+        return ()
+    named = listing([repr(shortened(name)) for name in index])
+    made = "a column" if len(index) == 1 else "columns"
+    text = f"The index of the data frame ({named}) is not used. frame.reset_index() makes it {made}."
+    return (Finding("index", (), text),)
 
 
 def _frame(data: Any) -> pl.DataFrame | None:
@@ -243,8 +271,9 @@ def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
     check_names(source, [*inputs.columns, *targets.columns])
     frame = inputs.hstack(targets)
     target = label if targets.width > 1 else targets.columns[0]
-    given = x if hasattr(x, "iloc") else None  # the columns of x are the first columns of the frame
-    return Table(source, frame, frame.height, notes, target, given=given, of_polars=isinstance(x, pl.DataFrame))
+    given = x if hasattr(x, "iloc") else None  # its columns come first
+    index, polars = _index(x), isinstance(x, pl.DataFrame)
+    return Table(source, frame, frame.height, notes, target, None, _unused(index), given, polars, index=index)
 
 
 def _bunch(bunch: Mapping[str, Any]) -> Table:

@@ -50,7 +50,7 @@ def target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
     several = [column for column in columns if column.startswith(f"{name}[") and column.endswith("]")]
     if several:
         return several, name
-    if header := _names_below(table, name):
+    if header := of_index(table, name) or _names_below(table, name):
         raise UnknownNameError(
             f"target {shortened(name)!r} is not a column of {table.name}", rule=columns_rule(table), remedy=header
         )
@@ -69,6 +69,11 @@ def columns_rule(table: Table) -> str:
         return f"the columns are {listed}"
     also = listing([repr(name) for name in table.others])
     return f"the columns of sheet {table.sheet!r} are {listed}; the other sheets with cells are {also}"
+
+
+def of_index(table: Table, name: str) -> str:
+    """Return advice if a name is that of a level of the data frame's index; empty if it is not."""
+    return f"pass frame.reset_index(), which makes {shortened(name)!r} a column" if name in table.index else ""
 
 
 def _names_below(table: Table, name: str) -> str:

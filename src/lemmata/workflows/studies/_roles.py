@@ -16,7 +16,7 @@ from ._findings import identifiers
 from ._footnotes import without_footnotes
 from ._hints import not_numbers
 from ._memory import Table
-from ._named_columns import columns_rule, one_name, target_columns
+from ._named_columns import columns_rule, of_index, one_name, target_columns
 from ._numbers import as_numbers, check_decimal, decimal_mark, stripped
 from ._readings import dates_to_check, declared
 from ._suspects import suspects
@@ -56,7 +56,8 @@ def assign_roles(
     for option, names in (("drop-column", drop), ("keep", keep), ("group", [group]), ("time", [time])):
         for name in names:
             if name is not None and name not in table.frame.columns:
-                raise UnknownNameError(f"--{option} {shortened(name)!r} is not a column", rule=columns_rule(table))
+                told = f"--{option} {shortened(name)!r} is not a column"
+                raise UnknownNameError(told, rule=columns_rule(table), remedy=of_index(table, name) or None)
             if name in targets:
                 raise SettingError(
                     f"--{option} {label!r} is the target", rule="the target cannot be left out or have another role"
