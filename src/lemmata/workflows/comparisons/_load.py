@@ -19,6 +19,7 @@ from lemmata.workflows.studies import (
     assign_roles,
     encode_targets,
     listing,
+    named_target,
     plain_column,
     read_arrays,
     read_table,
