@@ -80,8 +80,7 @@ def run_study(
         executor: an executor that fits the splits of the learning curves; None means threads of this process.
 
     Returns:
-        The record that study.json holds and the page shows. After Ctrl-C it holds the finished parts, and `interrupted`
-        is true.
+        The record in study.json. After Ctrl-C it holds the finished parts, and `interrupted` is true.
 
     Raises:
         UnknownNameError: if there is no model with such a name.
