@@ -136,9 +136,9 @@ def _estimator(model: Any, rows: Rows) -> Fits:
 def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
     """Return the classifier, and the steps before it as a function. These steps are fitted only to the prior's rows."""
     if not isinstance(model, Pipeline):
-        return lambda x: np.asarray(x, float), model
+        return lambda x: np.array(x, float), model
     if len(model.steps) == 1:
-        return lambda x: np.asarray(x, float), model.steps[-1][1]
+        return lambda x: np.array(x, float), model.steps[-1][1]
     if not len(rows.seen):
         remedy = "use prior='half', or pass the classifier without the steps before it"
         raise SettingError(
@@ -148,7 +148,7 @@ def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray
             remedy=remedy,
         )
     before = _fresh(model[:-1]).fit(rows.x[rows.seen], rows.labels[rows.seen])
-    return lambda x: np.asarray(before.transform(x), float), model.steps[-1][1]
+    return lambda x: np.asarray(before.transform(np.array(x)), float), model.steps[-1][1]
 
 
 def _linear_weights(fitted: Any, features: Float[np.ndarray, "n p"], rows: Rows) -> Float[np.ndarray, "p1 k"]:

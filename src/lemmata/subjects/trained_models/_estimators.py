@@ -40,8 +40,12 @@ class BlackBox(AbstractModel):
     call: Callable[[np.ndarray], Any] = dataclasses.field(repr=False)
     given: Callable[[np.ndarray], Any] = dataclasses.field(repr=False, default=lambda x: x, kw_only=True)
 
+    def called(self, x: np.ndarray) -> Any:
+        """Return the result of `call` on a copy of the rows, because the user's own function may write to its input."""
+        return self.call(np.array(x))
+
     def _outputs(self, x: np.ndarray) -> np.ndarray:
-        found = self.call(x)
+        found = self.called(x)
         found = np.asarray(row_by_row(found) if isinstance(found, Mapping) else found)
         _refuse_texts(found)
         found = np.asarray(found, float).reshape(len(found), -1)
@@ -51,7 +55,7 @@ class BlackBox(AbstractModel):
         return 0
 
     def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
-        return np.shape(self.call(x))
+        return np.shape(self.called(x))
 
     def _none(self) -> np.ndarray:
         remedy = "use the checks that need no derivatives"
@@ -176,9 +180,12 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
         return dataclasses.replace(model, tells="classes")
     if f.shape[1] != 1 or len(set(targets.ravel().tolist())) != 2 or f.min() < 0 or f.max() > 1:
         return model
-    second = lambda x: np.asarray(model.call(x), float).ravel()
     tells = "classes" if len(x) > 1 and np.isin(f, (0, 1)).all() else model.tells
-    both = lambda x: np.stack([1 - second(x), second(x)], axis=1)
+
+    def both(x: np.ndarray) -> np.ndarray:
+        second = np.asarray(model.call(x), float).ravel()
+        return np.stack([1 - second, second], axis=1)
+
     return dataclasses.replace(model, call=both, tells=tells)
 
 

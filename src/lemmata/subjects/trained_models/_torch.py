@@ -42,7 +42,7 @@ class TorchModel(AbstractModel):
         params = {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
         if self.module.training:  # pass copies of the statistics that a call would change
             params |= {name: leaf.clone() for name, leaf in self.module.named_buffers()}
-        call = lambda rows: torch_call(self.module, params, (rows,))
+        call = lambda rows: torch_call(self.module, params, (rows.clone(),))  # a module may write to its input
         with _differentiable(), in_float64() if theta.dtype == torch.float64 else contextlib.nullcontext():
             return batch_of_one(call, x, torch.cat)
 

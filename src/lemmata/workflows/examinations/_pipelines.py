@@ -99,8 +99,8 @@ def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
     """
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # the order is right
-            found = pipeline[:-1].transform(rows)
+            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # columns are in order
+            found = pipeline[:-1].transform(_copy(rows))  # a step may write to its input
     except LemmataError:
         raise
     except Exception as error:  # a step of the user may raise any error
@@ -123,6 +123,12 @@ def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
             " numbers", rule="numbers, or a data frame", remedy="encode the column in the pipeline, or let the steps"
             ' give frames: model.set_output(transform="pandas"), and fit it again',
         ) from error  # fmt: skip
+
+
+def _copy(rows: Any) -> Any:
+    """Return a copy of an array, a data frame, a list or a tensor of PyTorch. Return other rows unchanged."""
+    copied = getattr(rows, "clone" if type(rows).__module__.startswith(("torch", "polars")) else "copy", None)
+    return copied() if callable(copied) else rows
 
 
 def dense(rows: Any) -> Any:

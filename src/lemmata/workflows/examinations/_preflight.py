@@ -58,7 +58,10 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
     if user is not None and checks[-1].holds:
         checks.append(
             _own_call(
-                trained, np.asarray(user(as_given(trained.model, x)), float).reshape(len(x), -1), once, max(loose, 1e-6)
+                trained,
+                np.asarray(user(as_given(trained.model, np.array(x))), float).reshape(len(x), -1),
+                once,
+                max(loose, 1e-6),
             )
         )
     if all(check.holds for check in checks):
