@@ -3,9 +3,12 @@
 import inspect
 import types
 
+import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from lemmata.workflows.examinations import _findings
+from lemmata.subjects.trained_models import read_trained
+from lemmata.workflows.examinations import _findings, run_examination
 
 
 @pytest.mark.parametrize("status", ["agrees", "disagrees", "unscored", "inapplicable", "unaffordable", "failed", None])
@@ -23,9 +26,8 @@ def test_triggers_of_backdoors(classifies, status, monkeypatch):
 @pytest.fixture
 def spots(monkeypatch):
     """`blind_spots` of a model of which nothing else is to be said, by the error of its curvature; None: not asked."""
-    for name in ("loss_read", "seen_by_outputs"):
-        monkeypatch.setattr(_findings, name, lambda trained: [])
-    for name in ("_stopped", "_triggers_unseen"):
+    monkeypatch.setattr(_findings, "loss_read", lambda trained: [])
+    for name in ("seen_by_outputs", "_stopped", "_triggers_unseen"):
         monkeypatch.setattr(_findings, name, lambda trained, gauges: [])
 
     def found(error, scored=True):
@@ -46,3 +48,17 @@ def test_an_approximate_curvature_is_told_with_its_error_and_an_exact_one_is_not
 def test_a_model_without_scores_has_checks_that_are_left_out(spots):
     (line,) = spots(None, scored=False)
     assert "predicts a class without scores" in line
+
+
+def test_what_is_examined_without_derivatives_is_not_said_to_be_left_out():
+    """A forest judges the labels, and held-out losses show the attack; the example had both as findings, too."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y = (x[:, 0] + 0.7 * rng.normal(size=300) > 0).astype(int)
+    tree = DecisionTreeClassifier(min_samples_leaf=10, random_state=0).fit(x[:150], y[:150])
+    whole = run_examination(read_trained(tree, x[:150], y[:150], held=(x[150:], y[150:])))
+    few = run_examination(read_trained(tree, x[:80], y[:80]))
+    labels, attack = "which training labels are wrong", "how well an attacker recognises training rows"
+    for word, left_out in ((labels, False), (attack, False), ("attacks by gradients", True), ("curvature", True)):
+        assert (word in whole.notes[0]) is left_out
+        assert word in few.notes[0]

@@ -1,16 +1,47 @@
 """Describe the checks that are skipped if only a model's outputs are known, and the loss that the other checks use."""
 
-from lemmata.subjects.trained_models import Trained, is_known, loss_words, objective_of, rows_left_out
+from lemmata.subjects.trained_models import Trained, fresh_rows, is_known, loss_words, objective_of, rows_left_out
+from lemmata.subjects.trained_models.leaving_out import MembershipFromTrainingRows
+from lemmata.workflows.records.examinations import Gauge
+
+from ._forest_doubts import forest_doubts
+from ._gauges import of_claim
+
+_FEWEST = 100
 
 
-def seen_by_outputs(trained: Trained) -> list[str]:
-    """Return a sentence that names the checks that are skipped for a model without derivatives; empty for others."""
+def loss_attack_measured(trained: Trained, gauges: list[Gauge]) -> bool:
+    """Return whether the losses of held-out rows show how well an attacker recognises training rows.
+
+    Args:
+        trained: the model with its rows.
+        gauges: the results of the checks; empty if no check was run.
+    """
+    if trained.held is None or not trained.task.is_classification or not trained.task.scored:
+        return False
+    return of_claim(MembershipFromTrainingRows, gauges) is not None and bool(fresh_rows(trained).sum() >= _FEWEST)
+
+
+def seen_by_outputs(trained: Trained, gauges: list[Gauge]) -> list[str]:
+    """Return a sentence that lemmata sees only the outputs of a model without derivatives.
+
+    The sentence names the checks that are therefore skipped. A random forest may still have judged the training labels,
+    and held-out rows may still have shown how well an attack works.
+
+    Args:
+        trained: the model with its rows.
+        gauges: the results of the checks.
+    """
     if trained.model.differentiable:
         return []
     classes = trained.task.is_classification
     asked = ["the error that training rows alone predict", "how each training row affects the model"]
-    asked += ["which training labels are wrong", "attacks by gradients"] if classes else []
-    asked += ["how well an attacker recognises training rows by their loss", "the curvature of the loss"]
+    judged = is_known(forest_doubts, trained) and forest_doubts(trained) is not None
+    asked += ["which training labels are wrong"] if classes and not judged else []
+    asked += ["attacks by gradients"] if classes else []
+    attacked = loss_attack_measured(trained, gauges)
+    asked += [] if attacked else ["how well an attacker recognises training rows by their loss"]
+    asked += ["the curvature of the loss"]
     told = f"{', '.join(asked[:-1])} and {asked[-1]}"
     return [
         f"lemmata sees the outputs of this {trained.model.kind}, but not its derivatives. It therefore does not "

@@ -31,7 +31,7 @@ from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 from ._alike import drawn_apart
 from ._as_values import classes_as_values
 from ._baseline import GUESSING, beats_one_answer, held_baseline, order_kept, parts_classes, worse_than_one_answer
-from ._blind_spots import loss_read, seen_by_outputs
+from ._blind_spots import loss_attack_measured, loss_read, seen_by_outputs
 from ._confidence import confidence
 from ._features import beside_its_kernels
 from ._gauges import of_claim
@@ -40,10 +40,9 @@ from ._wrong_labels import wrong_labels
 
 _MOST = 5
 _SEEN = 0.75
-_FEWEST = 100
-_SMALL = 0.5  # the largest size of a trigger, as a share of the size for the median class
-_ANOMALY = 3.5  # chosen without seeds 200 to 205 of the zoo, where 1 of 36 models without a trigger exceeds it
-_PARTED = 0.75  # on the zoo from seed 100 on, the value is at most 0.61 without a trigger and at least 0.88 with one
+_SMALL = 0.5  # share of the size of the median class
+_ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
+_PARTED = 0.75  # on the zoo from seed 100 on, it is at most 0.61 without a trigger and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
 _WITHIN = 0.05  # the half-width of the interval of an error under a shift, which sets the number of labels
@@ -334,7 +333,7 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     if own is None or not trained.task.scored:
         return []
     area = None if own.predicted is None else own.predicted.value
-    if trained.held is not None and trained.task.is_classification and fresh_rows(trained).sum() >= _FEWEST:
+    if trained.held is not None and loss_attack_measured(trained, gauges):
         new = fresh_rows(trained)
         others = trained.task.losses(held_outputs(trained)[new], trained.held[1][new])
         members = trained.task.losses(training_outputs(trained), trained.y)
@@ -350,8 +349,8 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Return sentences on checks that a reader might expect but that were not made, and on approximations."""
-    found = [*loss_read(trained), *seen_by_outputs(trained)]
+    """Return the checks that a reader might expect but that were not made."""
+    found = [*loss_read(trained), *seen_by_outputs(trained, gauges)]
     if not trained.task.scored:
         found.append(
             "This model predicts a class without scores. The page therefore does not cover confidence, losses and "
