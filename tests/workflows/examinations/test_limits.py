@@ -1,5 +1,6 @@
 """What an examination does where time, memory, an interruption or an error of its own stops it."""
 
+import dataclasses
 import math
 import re
 import time
@@ -8,12 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import lemmata
 from lemmata.errors import SettingError
+from lemmata.interfaces.report._model import model_sentences
 from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import is_known, polished_copy, read_trained
-from lemmata.workflows.examinations import _gauges, _run, gauges_of, run_examination
+from lemmata.workflows.examinations import RowNames, _gauges, _run, gauges_of, run_examination
+from lemmata.workflows.examinations._tables import add_tables
 
 from .small_models import HELD, LEFT_OUT, SPOKE, STEP, TRAIN, linear_model, statuses
 
@@ -31,7 +35,7 @@ def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
     record = run_examination(trained, time_limit=150.0)
     by_name = statuses(record)
     assert by_name[STEP] == by_name[LEFT_OUT] == "unaffordable"
-    assert record.gauge(STEP).reason == "it takes 1,520 s, and the time limit leaves less time"
+    assert record.gauge(STEP).reason == "it takes 1,520 s, but checks only get the first 75 % of the time limit"
     assert by_name["conformal_coverage"] == "unaffordable"
     assert by_name["calibration_after_temperature"] in SPOKE
     assert any(re.match("Largest stable rate.*: 1,520 s", line) for line in record.plan)
@@ -133,3 +137,24 @@ def test_a_limit_that_is_none_is_refused(linear, limit):
     if isinstance(limit, float):
         with pytest.raises(SettingError, match="--time-limit"):
             ModelOptions(time_limit=limit)
+
+
+def test_what_a_forest_cannot_have_is_not_blamed_on_the_time_limit(linear):
+    names = RowNames()
+    tree = read_trained(DecisionTreeClassifier().fit(*TRAIN), *TRAIN, held=HELD)
+    other = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
+    assert add_tables(tree, names, 0.0, {}) == ["The time limit left no time for the table of inputs."]
+    assert len(add_tables(other, names, 0.0, {})) == 3
+
+
+@pytest.mark.parametrize("price", [1e-6, 0.2])
+def test_the_time_limit_that_is_told_is_longer_than_the_one_that_was_too_short(price):
+    """The examination of a forest with a limit of 10 s was told to take 10 s."""
+    trained = read_trained(DecisionTreeClassifier().fit(*TRAIN), *TRAIN, held=HELD)
+    for seconds in (7.51, 9.0, 10.0):
+        record = run_examination(trained, time_limit=10.0, started=time.monotonic() - 10.0)
+        gauges = [dataclasses.replace(own, price=own.price and price) for own in record.gauges]
+        told = " ".join(model_sentences(dataclasses.replace(record, gauges=gauges, seconds=seconds)))
+        limit = re.search(r"A time limit of (\d+) s", told)
+        assert limit is not None
+        assert int(limit[1]) == 20

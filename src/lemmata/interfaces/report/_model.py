@@ -6,6 +6,7 @@ from typing import Any
 from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.printable import clean
 from lemmata.workflows.records.examinations import (
+    CHECKS_SHARE,
     ROWS,
     TOO_LATE,
     ExaminationRecord,
@@ -156,7 +157,7 @@ def _cut(record: ExaminationRecord) -> list[str]:
     if not prices:
         return []
     checks = "One check was" if len(prices) == 1 else f"{len(prices)} checks were"
-    longer = math.ceil((record.seconds + 1.2 * sum(prices)) / 10) * 10
+    longer = math.ceil((record.seconds + 1.2 * sum(prices)) / CHECKS_SHARE / 10) * 10
     return [f"{checks} skipped to save time. A time limit of {longer:,} s or more leaves time for all checks."]
 
 

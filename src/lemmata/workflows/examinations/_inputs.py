@@ -57,14 +57,21 @@ def input_table(
         deadline: the `time.monotonic()` after which no further input is permuted. In any case, this takes about ten
             seconds at most.
     """
-    if trained.task.is_language:
+    if not has_input_table(trained):
         return None
     rows = _few(trained, _rows(trained), ROWS)
-    if len(rows.x) < FEWEST:
-        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the preflight has already shown the warnings of the model
         return _table(trained, rows, names, deadline)
+
+
+def has_input_table(trained: Trained) -> bool:
+    """Return whether there are enough rows for a table of inputs, and rows are not documents.
+
+    Args:
+        trained: a model with its rows.
+    """
+    return not trained.task.is_language and len(_rows(trained).x) >= FEWEST
 
 
 def _table(trained: Trained, rows: _Rows, names: tuple[str, ...] | None, deadline: float | None) -> InputTable:

@@ -64,16 +64,25 @@ def posterior_rows(trained: Trained) -> PosteriorRows | None:
     Args:
         trained: a model with its rows.
     """
-    task = trained.task
-    if trained.held is None or not trained.model.differentiable or task.is_language:
-        return None
-    if task.is_classification and not task.probable:
+    if not has_posterior(trained):
         return None
     try:
         return _found(trained)
     except SettingError as error:
         none = np.zeros((0, trained.y.shape[1]))
         return PosteriorRows(PosteriorShown(str(error.args[0])), np.zeros(0, int), none, none)
+
+
+def has_posterior(trained: Trained) -> bool:
+    """Return whether a posterior has a meaning for the model, and there are held-out rows to predict.
+
+    Args:
+        trained: a model with its rows.
+    """
+    task = trained.task
+    if trained.held is None or not trained.model.differentiable or task.is_language:
+        return False
+    return not task.is_classification or task.probable
 
 
 def posterior_summary(trained: Trained) -> PosteriorShown | None:

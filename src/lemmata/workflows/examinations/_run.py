@@ -29,6 +29,7 @@ from lemmata.subjects.trained_models import (
     training_outputs,
 )
 from lemmata.workflows.records.examinations import (
+    CHECKS_SHARE,
     LEFT_OUT,
     TOO_LATE,
     Check,
@@ -54,10 +55,9 @@ from ._row_table import SPOKE, row_table, worst_rows
 from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
-_SHARE = 0.9  # the share of the time limit after which nothing new is started
-_GAUGES = 0.75  # the share of the time limit after which no check starts; tables and next steps get the rest
-_WEIGHING = 10.0  # the most seconds for the effects of training rows on held-out rows
-_LEVEL = 0.95  # the level of the intervals of errors
+_SHARE = 0.9  # share of the time limit after which nothing new is started
+_WEIGHING = 10.0  # seconds
+_LEVEL = 0.95  # level of the intervals of errors
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 
 
@@ -101,7 +101,7 @@ def run_examination(
         try:
             with one_blas_thread():
                 second = _gradient_seconds(trained)
-                _gauges(trained, found, plan, second, begun + _GAUGES * limit, progress)
+                _gauges(trained, found, plan, second, begun + CHECKS_SHARE * limit, progress)
                 _weigh_rows(trained, found, second, deadline)
                 progress("What to do next", 0, 1)
                 tables |= _next_steps(trained, found, names, second, deadline)

@@ -7,15 +7,17 @@ from typing import Any
 from lemmata.errors import line_of
 from lemmata.subjects.trained_models import Trained
 
-from ._inputs import input_table
+from ._inputs import has_input_table, input_table
 from ._layers import layer_table
 from ._output_scores import output_scores
-from ._posterior import posterior_summary
+from ._posterior import has_posterior, posterior_summary
 from ._row_names import RowNames
 
 
 def add_tables(trained: Trained, names: RowNames, deadline: float | None, found: dict[str, Any]) -> list[str]:
     """Add each table to `found` under its name in the record. Return notes on tables that could not be made.
+
+    There is no note for a table that the model cannot have, such as the layers of a forest.
 
     Args:
         trained: a model with its rows.
@@ -24,13 +26,16 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
         found: the tables, to which this function adds. If the function is interrupted, the finished tables are kept.
     """
     found["outputs"] = output_scores(trained, names.targets)
-    asked: dict[str, tuple[str, Callable[[], Any]]] = {
-        "inputs": ("the table of inputs", lambda: input_table(trained, names.columns, deadline)),
-        "posterior": ("the posterior", lambda: posterior_summary(trained)),
-        "layers": ("the table of layers", lambda: layer_table(trained, deadline)),
+    inputs, layers = lambda: input_table(trained, names.columns, deadline), lambda: layer_table(trained, deadline)
+    asked: dict[str, tuple[str, bool, Callable[[], Any]]] = {
+        "inputs": ("the table of inputs", has_input_table(trained), inputs),
+        "posterior": ("the posterior", has_posterior(trained), lambda: posterior_summary(trained)),
+        "layers": ("the table of layers", trained.model.differentiable, layers),
     }
     notes = []
-    for name, (words, question) in asked.items():
+    for name, (words, applies, question) in asked.items():
+        if not applies:
+            continue
         if deadline is not None and time.monotonic() > deadline:
             notes.append(f"The time limit left no time for {words}.")
             continue

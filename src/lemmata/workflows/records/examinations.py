@@ -9,9 +9,11 @@ from ._stored import StoredRecord
 from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
-"""The end of the name of the check that predicts the error on new rows from training rows alone."""
-TOO_LATE = "and the time limit leaves less time"
-"""The end of the reason why a check was not run for lack of time. The reason begins with the time of the check."""
+"""The check that predicts the error on new rows from training rows alone."""
+CHECKS_SHARE = 0.75
+"""The share of the time limit after which no check starts, because tables and next steps need the rest."""
+TOO_LATE = f"but checks only get the first {CHECKS_SHARE:.0%} of the time limit".replace("%", " %")
+"""The end of the sentence that says why a check was not run. The sentence begins with the time of this check."""
 ROWS = "rows.csv"
 """The name of the file of all rows, which lies next to the page."""
 SCHEMA = 2
