@@ -108,7 +108,7 @@ BAD = {
         X,
         np.arange(60) % 5,
         {},
-        r"class 3 in row 3, counted from 0.*labels=.*the 3 outputs are now read as 0, 1, 2",
+        r"class 3 in row 3, counted from 0.*labels=.* do not stand for the classes 0, 1, 2; else leave out",
     ),
     "two words": (
         X,
@@ -119,7 +119,12 @@ BAD = {
     "held of another width": (X, Y, {"held": (X[:, :3], Y)}, r"held-out rows; found shape \(3,\)"),
     "held targets short": (X, Y, {"held": (X, Y[:5])}, r"held-out targets; found shape \(5,\)"),
     "held alone": (X, Y, {"held": X}, "held; found a ndarray; rule: two arrays"),
-    "held class": (X, Y, {"held": (X, Y + 1)}, "class 3 in held-out row 2"),
+    "held class": (
+        X,
+        Y,
+        {"held": (X, Y + 1)},
+        "class 3 in held-out row 2.*leave out the held-out rows of such classes",
+    ),
     "negative decay": (X, Y, {"decay": -1.0}, "decay; found -1"),
 }
 

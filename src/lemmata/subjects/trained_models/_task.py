@@ -220,11 +220,22 @@ class Task:
         own = [known.get(label) for label in y.ravel().tolist()]
         if None in own:
             row = own.index(None)
-            shown = ", ".join(map(str, self.labels[:12]))
-            remedy = f"state other classes with labels=(...); the {len(known)} outputs are now read as {shown}"
             what, rule = f"class {y.ravel().tolist()[row]!r}", "a class of the model"
-            raise TargetError(what, row_name, row, rule=rule, remedy=remedy)
+            raise TargetError(what, row_name, row, rule=rule, remedy=self._unknown_class_remedy(row_name))
         return np.eye(len(known))[np.asarray(own, int)]
+
+    def _unknown_class_remedy(self, row_name: str) -> str:
+        """Return the remedy for rows of a class that is none of the classes of the outputs."""
+        shown = ", ".join(map(str, self.labels[:12])) + (" and others" if len(self.labels) > 12 else "")
+        if row_name == "held-out row":
+            return (
+                "leave out the held-out rows of such classes, and count them as errors of the model; or, if the "
+                f"outputs do not stand for the classes {shown}, state their classes with labels=(...)"
+            )
+        return (
+            f"state the class of each output with labels=(...) if the outputs do not stand for the classes {shown}; "
+            "else leave out the rows of such classes"
+        )
 
 
 def read_task(
