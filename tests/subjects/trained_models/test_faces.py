@@ -1,16 +1,21 @@
 """The same network behind every face: outputs and products against dense derivatives and against each other."""
 
+import collections
 import dataclasses
 import importlib
+import pathlib
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.mixture import GaussianMixture
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neighbors import LocalOutlierFactor
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -230,7 +235,16 @@ def test_tied_parameters_count_once():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: 3, "a int"),
+        (lambda: 3, "found an object of type int; .*remedy: pass the trained model itself"),
+        (lambda: collections.OrderedDict(WEIGHTS), r"found an object of type OrderedDict; .*load_state_dict"),
+        (lambda: Ridge, r"found the class Ridge; .*pass the instance: Ridge\(\)\.fit"),
+        (lambda: eqx.nn.MLP, r"found the class MLP; .*create an instance"),
+        (lambda: "net.pkl", r"found 'net\.pkl', .*load the model from its file first"),
+        (lambda: pathlib.Path("net.pkl"), r"found 'net\.pkl', .*load the model from its file first"),
+        (lambda: [own_function()], "found an object of type list; .*pass one model"),
+        (lambda: KMeans(2, n_init=1).fit(X), "found KMeans, a clusterer; rule: a classifier or a regressor"),
+        (lambda: LocalOutlierFactor(), "found LocalOutlierFactor, an outlier detector; rule"),
+        (lambda: GaussianMixture(), "found GaussianMixture, a density estimator; rule"),
         (lambda: flax_modules().Linen(H, C), r"without its variables.*module\.bind"),
         (lambda: (lambda p, x: x, {}), "at least one such array"),
         (lambda: (lambda p, x: x, {"a": jnp.arange(3)}), "floating-point"),

@@ -23,7 +23,7 @@ def found(model, y=Y, **facts):
     return classes_as_values(read_trained(model, X[:60], y[:60], held=(X[60:], y[60:]), **facts))
 
 
-@pytest.mark.parametrize("model", [MODEL.predict, KMeans(3, n_init=1, random_state=0).fit(X)])
+@pytest.mark.parametrize("model", [MODEL.predict, KMeans(3, n_init=1, random_state=0).fit(X).predict])
 @pytest.mark.parametrize("kind", [int, float])
 def test_numbers_of_classes_that_were_read_as_values_are_named(model, kind):
     (finding,) = found(model, Y.astype(kind))

@@ -103,10 +103,11 @@ def estimator_model(estimator: Any) -> AbstractModel:
     in scikit-learn.
 
     Raises:
-        SettingError: if the estimator is not fitted, has several targets, or is a pipeline. Pass the last step of a
-            pipeline instead.
+        SettingError: if the estimator is not fitted, or does not learn targets, or is a pipeline; pass the last step of
+            a pipeline instead.
     """
     name = type(estimator).__name__
+    _refuse_without_targets(estimator, name)
     if hasattr(estimator, "steps"):
         remedy = "pass pipeline[-1] with rows pipeline[:-1].transform(x)"
         raise SettingError(
@@ -151,6 +152,20 @@ def _refuse_texts(outputs: np.ndarray) -> None:
         )
         rule = "numbers: values, or one probability, score or logit for each class"
         raise DataError("outputs", found=f"texts, for example {str(outputs.flat[0])[:40]!r}", rule=rule, remedy=remedy)
+
+
+def _refuse_without_targets(estimator: Any, name: str) -> None:
+    """Raise SettingError for an estimator that does not learn targets, such as a clusterer."""
+    from sklearn.base import ClusterMixin, DensityMixin, OutlierMixin  # the user's estimator brings it
+
+    kinds = {ClusterMixin: "a clusterer", OutlierMixin: "an outlier detector", DensityMixin: "a density estimator"}
+    for kind, words in kinds.items():
+        if isinstance(estimator, kind):
+            remedy = (
+                "pass a model that was fitted to the targets. If this estimator still predicts the targets, pass a "
+                "function of a batch that returns its predictions"
+            )
+            raise SettingError("model", found=f"{name}, {words}", rule="a classifier or a regressor", remedy=remedy)
 
 
 def _of_log_loss(estimator: Any, name: str) -> bool:

@@ -1,5 +1,7 @@
 """The reader of the user's trained model: a JAX function, an estimator, or an Equinox, Flax or PyTorch module."""
 
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 import equinox as eqx
@@ -69,7 +71,22 @@ def read_model(model: Any) -> AbstractModel:
 
 
 def _refuse(model: Any) -> AbstractModel:
-    raise SettingError("model", found=f"a {type(model).__name__}", rule=_RULE)
+    found, remedy = f"an object of type {type(model).__name__}", "pass the trained model itself"
+    if isinstance(model, Mapping):
+        remedy = "load these parameters into the model, such as module.load_state_dict(...), and pass the model"
+    elif isinstance(model, type):
+        found, remedy = (
+            f"the class {model.__name__}",
+            f"create an instance, train it, and pass the instance: {model.__name__}(...)",
+        )
+        if _is_class(model, "sklearn.base"):
+            remedy = f"fit an instance, and pass the instance: {model.__name__}().fit(x, y)"
+    elif isinstance(model, str | bytes | PurePath):
+        found = f"{str(model)[:60]!r}, an object of type {type(model).__name__}"
+        remedy = "load the model from its file first, such as joblib.load(...), and pass the model"
+    elif isinstance(model, list | tuple):
+        remedy = "pass one model; if there are several, pass a function of a batch that combines their outputs"
+    raise SettingError("model", found=found, rule=_RULE, remedy=remedy)
 
 
 def _pair_model(first: Any, params: Any) -> AbstractModel:
@@ -80,7 +97,11 @@ def _pair_model(first: Any, params: Any) -> AbstractModel:
 
 
 def _is(model: Any, module: str) -> bool:
-    return any(cls.__module__ == module for cls in type(model).__mro__)
+    return _is_class(type(model), module)
+
+
+def _is_class(own: type, module: str) -> bool:
+    return any(cls.__module__ == module for cls in own.__mro__)
 
 
 def _nnx_model(module: Any) -> AbstractModel:
