@@ -1,6 +1,7 @@
 """The same network behind every face: outputs and products against dense derivatives and against each other."""
 
 import collections
+import copy
 import dataclasses
 import importlib
 import pathlib
@@ -255,6 +256,22 @@ def test_refusals(make, message):
     model = make()
     with pytest.raises(SettingError, match=message):
         read_model(model)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "mixed"])
+def test_a_torch_module_in_half_precision_is_read_as_its_copy_in_float64(kind):
+    torch = importlib.import_module("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(D, H), torch.nn.BatchNorm1d(H), torch.nn.Linear(H, C)).eval()
+    module = module.to(torch.bfloat16 if kind == "mixed" else getattr(torch, kind))
+    if kind == "mixed":
+        module[0].float()
+    before = [leaf.dtype for leaf in module.parameters()]
+    model = read_model(module)
+    assert [leaf.dtype for leaf in module.parameters()] == before
+    assert model.theta.dtype == np.float64
+    with torch.no_grad():
+        exact = copy.deepcopy(module).double()(torch.from_numpy(X)).numpy()
+    np.testing.assert_allclose(model.outputs(X), exact, rtol=1e-12)
 
 
 def test_whatever_the_users_own_function_raises_is_told():

@@ -36,7 +36,7 @@ def read_model(model: Any) -> AbstractModel:
 
     Raises:
         SettingError: if the model is none of these.
-        PrecisionError: if parameters are in half precision, or in float64 while JAX computes in float32.
+        PrecisionError: if parameters for JAX are in half precision, or in float64 while JAX computes in float32.
 
     >>> import jax.numpy as jnp
     >>> import numpy as np

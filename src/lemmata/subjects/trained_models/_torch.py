@@ -270,12 +270,15 @@ def _second_order(loss: Loss, f: Any, y: Any) -> Any:
 def torch_model(module: Any) -> TorchModel:
     """Return a model of a PyTorch module.
 
+    If parameters are in half precision, or in several precisions, the model is a copy of the module in float64. Each
+    parameter then keeps its value exactly.
+
     Args:
         module: a `torch.nn.Module` that takes a batch of rows and returns (n, C) or (n,).
 
     Raises:
         SettingError: if no parameter of the module requires a gradient, or the module is not on the CPU.
-        PrecisionError: if the module is in half precision, or in two precisions at once.
+        PrecisionError: if parameters are not real floating-point numbers of 16, 32 or 64 bits.
     """
     module = unwrapped(module)
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared parameters occur once
@@ -287,9 +290,11 @@ def torch_model(module: Any) -> TorchModel:
             "module", found="parameters on a device", rule="parameters on the CPU", remedy="call module.cpu()"
         )
     kinds = {str(leaf.dtype).removeprefix("torch.") for leaf in own.values()}
-    if len(kinds) > 1 or not kinds <= {"float32", "float64"}:
-        found, remedy = ", ".join(sorted(kinds)), "call module.float() or module.double()"
-        raise PrecisionError("parameters", found=found, rule="all in float32, or all in float64", remedy=remedy)
+    if not kinds <= {"float16", "bfloat16", "float32", "float64"}:
+        found, remedy = ", ".join(sorted(kinds)), "pass copy.deepcopy(module).double()"
+        raise PrecisionError("parameters", found=found, rule="float16, bfloat16, float32 or float64", remedy=remedy)
+    if kinds not in ({"float32"}, {"float64"}):
+        return torch_model(copy.deepcopy(module).double())
     theta = np.concatenate([leaf.detach().numpy().ravel() for leaf in own.values()])
     layers = tuple(Layer(name, tuple(leaf.shape)) for name, leaf in own.items())
     return TorchModel("PyTorch", theta, layers, module=module)
