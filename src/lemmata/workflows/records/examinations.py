@@ -10,10 +10,8 @@ from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The check that predicts the error on new rows from training rows alone."""
-CHECKS_SHARE = 0.75
-"""The share of the time limit after which no check starts, because tables and next steps need the rest."""
-TOO_LATE = f"but checks only get the first {CHECKS_SHARE:.0%} of the time limit".replace("%", " %")
-"""The end of the sentence that says why a check was not run. The sentence begins with the time of this check."""
+CHECKS_SHARE, TOO_LATE = 0.75, "but checks only get the first 75 % of the time limit"
+"""The share of the time limit after which no check starts, and the end of the reason for a check that did not start."""
 ROWS = "rows.csv"
 """The name of the file of all rows, which lies next to the page."""
 SCHEMA = 2
