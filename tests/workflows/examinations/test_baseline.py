@@ -13,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score, precision_score, r2_score, 
 import lemmata
 from lemmata.interfaces.report._model import model_sentences
 from lemmata.subjects.trained_models import read_trained
-from lemmata.workflows.examinations import ExaminationRecord, run_examination
+from lemmata.workflows.examinations import ExaminationRecord, run_examination, signs
 from lemmata.workflows.examinations._alike import _unlike, drawn_apart
 from lemmata.workflows.examinations._baseline import _by_frequencies, baseline
 
@@ -255,3 +255,13 @@ def test_the_column_that_has_changed_is_called_as_in_the_frame():
     model = LogisticRegression().fit(table[:200], y[:200])
     found = lemmata.study_model(model, table[:200], y[:200], held=(moved, y[200:])).record.findings
     assert any("column 'dose' is 2 standard" in own.text for own in found)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_weights_are_blamed_only_if_there_are_weights(weights):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    model = (lambda w, rows: rows @ w, np.zeros((2, 2))) if weights else lambda rows: np.full((len(rows), 2), 0.5)
+    (sign,) = [sign for sign in signs(read_trained(model, x, y), [], None) if sign.name == "not trained"]
+    assert ("These weights do not look trained." in sign.finding.text) == weights
+    assert ("The model may not have been fitted to these rows." in sign.finding.text) != weights

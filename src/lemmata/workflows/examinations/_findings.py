@@ -49,6 +49,7 @@ _WITHIN = 0.05  # the half-width of the interval of an error under a shift, whic
 _APART = 1.5
 _NO_PULL = 1e-6  # an implied decay with at most this pull on the weights is a rounding error compared with the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
+_UNFITTED = "The model may not have been fitted to these rows."
 _POOR = ("worse than one answer", "not trained", "guessing")
 
 
@@ -231,10 +232,8 @@ def _untrained(trained: Trained) -> list[Sign]:
     error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
     if not _as_trivial(trained, error, trained.y) or parts_classes(trained, training_outputs(trained), trained.y):
         return []
-    text = (
-        f"The model does not fit its own training rows: {_beside(trained, error, trained.y)}. These weights do not "
-        "look trained."
-    )
+    last = "These weights do not look trained." if trained.model.differentiable else _UNFITTED
+    text = f"The model does not fit its own training rows: {_beside(trained, error, trained.y)}. {last}"
     return [Sign("not trained", Finding(text, ["training rows"]))]
 
 
