@@ -61,7 +61,7 @@ def test_the_rows_have_to_reject_the_probabilities(right, named):
     assert not 0.8 < t < 1.25
     assert (g > stats.chi2.ppf(0.999, 1)) == bool(named)
     x = rng.normal(size=(500, 2))
-    y = np.concatenate([np.arange(100) % 2, np.arange(400) < 400 - right]).astype(int)
+    y = np.concatenate([np.arange(100) % 10 == 0, np.arange(400) < 400 - right]).astype(int)
     f = lambda x: np.tile([1 - expit(-np.log(9)), expit(-np.log(9))], (len(x), 1))
     signs = _confidence(read_trained(f, x[:100], y[:100], held=(x[100:], y[100:])))
     assert [own.name.split()[-1] for own in signs] == named

@@ -52,11 +52,11 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
         apart = max(right + wrong, 1.0) / n
         ends = GaugeInterval(float(gain.mean()), (2 * low - 1) * apart, (2 * high - 1) * apart, LEVEL)
         return Baseline(words, error, ends, None, *_classes(trained, f, y))
-    ends = _mean(gain)
+    ends = mean_interval(gain)
     explained = None
     if not task.is_language and error > 0:
         kept = float(own.mean()) / error
-        spread = _mean((own - kept * other) / error)
+        spread = mean_interval((own - kept * other) / error)
         explained = GaugeInterval(1 - kept, 1 - kept - (spread.upper - spread.value),
                                   min(1 - kept + spread.upper - spread.value, 1.0), LEVEL)  # fmt: skip
     return Baseline(words, error, ends, explained)
@@ -126,7 +126,8 @@ def order_kept(trained: Trained) -> float | None:
     return value if value >= _ORDERED and chance < _SURELY else None
 
 
-def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
+def mean_interval(values: Float[np.ndarray, " m"]) -> GaugeInterval:
+    """Return the mean of at least two values, with Student's interval at 95 %."""
     n, value = len(values), float(values.mean())
     width = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * float(values.std(ddof=1)) / n**0.5
     return GaugeInterval(value, value - width, value + width, LEVEL)

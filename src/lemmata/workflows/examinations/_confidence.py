@@ -7,6 +7,8 @@ from scipy.special import log_softmax, softmax
 
 from lemmata.subjects.trained_models import Trained, fresh_rows, held_outputs, temperature
 
+from ._exchanged import exchanged
+
 _HOT, _COLD = 1.25, 0.8
 _USELESS = 10.0
 _FEWEST = 100
@@ -18,11 +20,14 @@ _CHANCE = 0.001  # the probability of calling calibrated probabilities too high 
 def confidence(trained: Trained) -> tuple[str, str] | None:
     """Return "high" or "low" and a sentence; None if confidence is in order or there are too few held-out rows.
 
-    Held-out rows that are duplicates of training rows do not count, because the model is surer of training rows. Let T
-    be the temperature with the least log loss. A T other than 1 counts only if a likelihood-ratio test rejects T = 1,
-    because T may be far from 1 by chance if there are few errors.
+    Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. The
+    temperature T of least log loss counts only if a likelihood-ratio test rejects T = 1. With few errors, T may be far
+    from 1 by chance. If the model may have been fitted to the held-out rows, they do not show whether confidence is in
+    order.
     """
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
+        return None
+    if exchanged(trained) is not None:
         return None
     new = fresh_rows(trained)
     if not new.any():

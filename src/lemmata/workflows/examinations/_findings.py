@@ -33,6 +33,7 @@ from ._as_values import classes_as_values
 from ._baseline import GUESSING, beats_one_answer, held_baseline, order_kept, parts_classes, worse_than_one_answer
 from ._blind_spots import loss_attack_measured, loss_read, seen_by_outputs
 from ._confidence import confidence
+from ._exchanged import exchanged
 from ._features import beside_its_kernels
 from ._gauges import of_claim
 from ._row_names import PLACES, RowNames
@@ -184,9 +185,10 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _drawn_apart(trained: Trained, names: RowNames) -> list[Sign]:
-    """Return a sign if held-out rows differ significantly from training rows in inputs or targets."""
+    """Signs that held-out rows differ from training rows in inputs or in class frequencies, or may be exchanged."""
     text = None if trained.held is None else drawn_apart(trained, names.columns)
-    return [] if text is None else [Sign("rows drawn apart", Finding(text, [HELD_OUT]))]
+    found = {"rows drawn apart": text, "rows exchanged": exchanged(trained)}
+    return [Sign(name, Finding(text, [HELD_OUT])) for name, text in found.items() if text is not None]
 
 
 def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list[Sign]:

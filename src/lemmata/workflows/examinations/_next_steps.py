@@ -34,6 +34,7 @@ from lemmata.subjects.trained_models import (
 from lemmata.workflows.records.examinations import Action, Effect, Gauge, GaugeInterval
 
 from ._confidence import excludes, first_half
+from ._exchanged import exchanged
 from ._row_names import PLACES, RowNames
 from ._row_table import SPOKE
 from ._wrong_labels import counted, of_training_rows, stands, suspicion
@@ -204,11 +205,13 @@ def _in_words(trained: Trained, factor: float) -> str:
 def _temperature(trained: Trained) -> Iterator[Action]:
     """Yield the action to divide the logits by a temperature, if it is effective.
 
-    The temperature is fitted to half of the held-out rows and tested on the other half. A temperature below 1 raises
-    the loss of every error. Such a temperature is not used if the model makes hardly any errors on the first half,
-    because the first half then does not show this cost.
+    A number below 1 raises the loss of every error. It is not used if the model makes hardly any errors on the first
+    half, because this half then does not show that cost. No number is tried if the model may have been fitted to the
+    held-out rows.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
+        return
+    if exchanged(trained) is not None:
         return
     f, y = _held(trained)
     shares = trained.task.outputs == "probabilities"  # shares of neighbours or trees may be 0, without finite logits
