@@ -23,13 +23,15 @@ class ForestDoubts:
         doubts: the estimates for the rows that the forest has judged.
         places: the positions of these rows. Positions from the number of training rows on are held-out rows.
         y: the labels of these rows, as one-hot rows.
-        errors: for each of these rows, 1 if the forest predicts another class than the label, and otherwise 0.
+        errors: 1 if the forest names another class, else 0.
+        classes: the number of classes that the forest knows.
     """
 
     doubts: LabelDoubts
     places: Int[np.ndarray, " k"]
     y: Float[np.ndarray, "k C"]
     errors: Float[np.ndarray, " k"]
+    classes: int
 
 
 @once
@@ -66,7 +68,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
     own = y[judged][:, forest.classes_]
     errors = (votes[judged].argmax(1) != own.argmax(1)).astype(float)
     doubts = label_doubts(np.log(np.maximum(votes[judged], _LEAST)), own)
-    return ForestDoubts(doubts, places[judged], y[judged], errors)
+    return ForestDoubts(doubts, places[judged], y[judged], errors, own.shape[1])
 
 
 def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

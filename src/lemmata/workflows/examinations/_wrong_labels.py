@@ -19,11 +19,12 @@ from lemmata.subjects.trained_models import (
     label_doubts,
     once,
     rows_left_out,
+    temperature,
 )
 from lemmata.workflows.records.examinations import Finding, Gauge
 
 from ._confidence import excludes
-from ._forest_doubts import forest_doubts
+from ._forest_doubts import ForestDoubts, forest_doubts
 from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # the least gain of log likelihood; fewer than 1 in 1000 sets of right labels exceed it by chance
@@ -35,7 +36,8 @@ memorise labels then also contradict right labels.
 """
 _DOUBTED = 0.01  # the least share of wrong labels; rows between two classes give smaller shares with right labels
 _FEWEST = 100
-_OF_FOREST = 3.0, 0.03  # the two limits for forests; 33 sets of right labels, on seeds from 100 on, had at most 0.009
+_OF_FOREST = 6.0, 0.03
+"""The same two limits for a forest. Its probabilities are less exact, so classes that overlap give more evidence."""
 _FIRST = 8
 _LONG = 0.8  # a large leverage; in recurrent networks, all right labels that were doubted had a leverage above 0.9
 _NEARLY = 0.8  # the least share of suspicious rows in one class to blame this class
@@ -67,11 +69,13 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
         return Finding(text, [] if left_out is None else [left_out.name])
     if held is None or not stands(held):
         return _by_forest(trained, names)
-    shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", for example in held-out rows", names.held)
+    shown = _rows(
+        np.flatnonzero(fresh_rows(trained)), held, ". The labels are least probable in held-out rows", names.held
+    )
     blamed = _one_class(trained, held)
     text = (
-        f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}): the model is sure of another class"
-        f"{shown}. "
+        f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}). This share is fitted to the model's "
+        f"probabilities of held-out rows{shown}. "
     )
     if blamed is not None:
         text += (
@@ -158,23 +162,39 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
     if found is None or found.doubts.evidence < evidence or found.doubts.low < doubted:
         return None
     accused, n = found.doubts.wrong > 0.5, len(trained.x)
-    if trained.held is not None:  # a forest that is worse than the model on new rows cannot judge labels
-        unseen = found.places >= n
-        own = trained.task.errors(held_outputs(trained), trained.held[1])[found.places[unseen] - n]
-        more = found.errors[unseen] - own
-        if len(more) > 1 and more.mean() > more.std(ddof=1) / len(more) ** 0.5:
-            return None
+    if trained.held is not None and _model_is_better(trained, found):
+        return None
     if accused.any() and found.y[accused].mean(0).max() >= _NEARLY:
         return None  # the forest cannot judge rows of a single class
     of = "training labels" if trained.held is None else "training and held-out labels"
     text = (
-        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). For each such row, the trees "
-        "of a random forest that were trained without the row are sure of another class"
+        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). This share is fitted to "
+        "the votes of a random forest, in which each row is judged by trees that were trained without the row"
     )
     seen = found.places < n
     own = dataclasses.replace(found.doubts, wrong=np.where(seen, found.doubts.wrong, 0.0))
     text += _rows(found.places, own, ". Look at training rows", names.training)
     return Finding(f"{text}. The examined model does not show these wrong labels.", ["training rows"])
+
+
+def _model_is_better(trained: Trained, found: ForestDoubts) -> bool:
+    """Whether the model predicts held-out labels better than the forest, which then cannot judge the labels.
+
+    The forest's errors must exceed the model's errors by at most one standard error. If the model gives probabilities,
+    the forest with wrong labels must also predict the held-out labels with a smaller log loss than the model without
+    wrong labels. The logits of the model are divided by the temperature of least log loss.
+    """
+    unseen = found.places >= len(trained.x)
+    rows = found.places[unseen] - len(trained.x)
+    f, y = held_outputs(trained)[rows], held_rows(trained)[1][rows]
+    more = found.errors[unseen] - trained.task.errors(f, y)
+    if len(more) > 1 and more.mean() > more.std(ddof=1) / len(more) ** 0.5:
+        return True
+    if of_held_rows(trained) is None or not len(rows):
+        return False
+    own, share = found.doubts.own[unseen], found.doubts.share
+    of_forest = -np.log((1 - share) * own + share * (1 - own) / (found.classes - 1))
+    return float(trained.task.losses(f / temperature(f, y), y).mean()) <= float(of_forest.mean())
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
