@@ -225,7 +225,7 @@ def read_arguments(package: str) -> None:
                 if each.__module__.startswith("lemmata."):
                     _read_in_class(each)
         elif callable(value) and getattr(value, "__name__", None) == name:
-            # A pickle stores the module of a function, so the wrapped function must replace the function in this
+            # A pickled function stores its module, so the wrapped function must replace the function in this
             # module, too.
             read = reading(value)
             space[name] = vars(sys.modules[module])[name] = shows_signature(read) if inspect.isfunction(read) else read

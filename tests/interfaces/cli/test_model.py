@@ -168,7 +168,7 @@ PROGRAMS = {
     "this is no program": "found: SyntaxError: invalid syntax",
     "\0": "null bytes",
     "import no_such_module_anywhere": "No module named 'no_such_module_anywhere'",
-    "def build(): pass": "found: a NoneType",
+    "def build(): pass": "found: an object of type NoneType",
     "def build(a): pass": "missing 1 required positional argument: 'a'",
     PROGRAM + "\nlabels = 5": "rule: the class of each output, in order",
     PROGRAM + "\ndecay = 'a'": "rule: a number",

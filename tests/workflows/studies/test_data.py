@@ -12,8 +12,8 @@ from lemmata.bundled import SETS
 from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.workflows.studies import _data, load_dataset
 from lemmata.workflows.studies._calendar import WEEKDAYS
+from lemmata.workflows.studies._named_columns import one_name
 from lemmata.workflows.studies._overview import describe
-from lemmata.workflows.studies._roles import _one_name
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -204,8 +204,8 @@ def test_rows_are_capped_as_asked_or_by_the_cells(tmp_path, monkeypatch):
 
 def test_an_array_is_not_the_name_of_a_column():
     with pytest.raises(SettingError, match="--group is not the name of a column; found type list"):
-        _one_name("group", ["a"])
-    assert _one_name("target", 4) == "4"
+        one_name("group", ["a"])
+    assert one_name("target", 4) == "4"
 
 
 @pytest.mark.parametrize("free", [2**33, 2**22])

@@ -11,7 +11,7 @@ from lemmata.errors import DataError, SettingError, shortened
 
 from ._calendar import calendar, wall_clock
 from ._encoder import Calendars, Categories
-from ._hints import not_numbers, numeric_hint, odd_numbers, wrong_cells
+from ._hints import merged, not_numbers, numeric_hint, odd_numbers, wrong_cells
 from ._numbers import stripped
 
 MOST_CATEGORIES = 20
@@ -145,7 +145,7 @@ def raw_inputs(
         if column.n_unique() == 1:
             constant.append(column.name)
             continue
-        if column.dtype == pl.String and _are_numbers(column):
+        if column.dtype == pl.String and column.name not in declared and _are_numbers(column):
             column = plain_column(column)
         if column.dtype == pl.String:
             column, own = _text(column, notes, refused, column.name in declared)
@@ -229,6 +229,8 @@ def _text(
         if hint or 2 * distinct > column.len() - column.null_count():
             rows = column.len() - column.null_count()
             example = f", such as {shortened(column.drop_nulls()[0])!r}"
+            if not hint and merged(column):
+                hint = f"it looks like merged cells, so fill the column down{example}"
             refused[name] = f"{distinct} distinct texts in {rows} rows{f' ({hint})' if hint else example}"
             return column, None
         other = POOLED[OTHER in frequent[name].to_list()]

@@ -48,6 +48,9 @@ def numeric_hint(column: pl.Series) -> str:
         if both := unclear(column):
             return f"{both}; write dates as YYYY-MM-DD"
         return f"write dates as YYYY-MM-DD (such as {shortened(dates[0])!r})"
+    lengths = [text for text in odd if _DURATION.fullmatch(text)]
+    if lengths and len(lengths) * share > len(odd) / 2:
+        return f"write durations as HH:MM:SS (such as {shortened(lengths[0])!r})"
     return wrong_cells(column)
 
 
