@@ -63,7 +63,7 @@ def test_shingles_are_sets_of_five_tokens():
 
 
 def test_documents_of_other_lengths_are_refused():
-    with pytest.raises(ShapeError, match="one T"):
+    with pytest.raises(ShapeError, match="the same T"):
         find_document_copies(np.zeros((2, 5), int), np.zeros((2, 6), int))
 
 

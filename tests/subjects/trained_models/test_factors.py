@@ -138,5 +138,5 @@ def test_a_span_that_carries_too_little_is_refused(monkeypatch):
     model = read_model((lambda w, rows: rows @ w, np.zeros((100, 2))))
     monkeypatch.setattr("lemmata.subjects.trained_models._leave_one_out.EXACT", 20)
     spanning(monkeypatch, most=10)
-    with pytest.raises(MemoryPlanError, match="within 10 rows"):
+    with pytest.raises(MemoryPlanError, match="on 10 rows"):
         leave_one_out(model, x, y, read_task(model, x, y), 1e-3)

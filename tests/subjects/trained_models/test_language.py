@@ -234,7 +234,7 @@ def test_an_examination_of_a_language_model(examined):
     assert all(check.holds for check in record.preflight)
     assert "each token is predicted only from earlier tokens" in [check.name for check in record.preflight]
     assert record.held_error.value == pytest.approx(naive_losses(model, held).mean() / (T - 1), rel=1e-9)
-    assert "nats a token" in examined[0].answer
+    assert "nats per token" in examined[0].answer
     own = record.gauge("limit_on_document_losses")
     assert own.status == "agrees"
     others = [

@@ -74,7 +74,7 @@ Wild.__mro__[0].__module__ = "sklearn.base"
         (fails, "ValueError: no such solver"),
         (leaves, "SystemExit: gone"),
         (asks_for_more, "TypeError"),
-        (lambda x, y, seed: None, "a NoneType"),
+        (lambda x, y, seed: None, "an object of type NoneType"),
         (lambda x, y, seed: (linear, jnp.ones((2, 4))), "4 outputs"),
         (lambda x, y, seed: (linear, jnp.ones((5, 3))), "shape"),
         (lambda x, y, seed: (linear, jnp.full((2, 3), jnp.nan)), "not finite"),
