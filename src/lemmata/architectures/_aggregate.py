@@ -129,7 +129,11 @@ class Aggregate(AbstractLayer):
         return self.apply(params, filled(x, mask)), mask
 
     def push(self, state: State) -> State:
-        """Sum the moments over pairs of nodes. The variances are sums over pairs of nodes of one point."""
+        """Return the moments of the weighted sums at the nodes. Here each point x or y is a graph.
+
+        The covariance of a sum at a node of x and a sum at a node of y is a weighted sum of covariances over pairs of a
+        node of x and a node of y. The variance of a sum at a node of x is such a sum over pairs of nodes of x.
+        """
         state = at_filled(state)
         grid = state.grid
         self._check_nodes((*grid.sites, state.fan_in))

@@ -50,7 +50,7 @@ class NetworkEntries(eqx.Module):
         return value(state)
 
     def diagonal(self, x: Array) -> Array:
-        """Return the kernel of every point with itself, by the recursion."""
+        """Return the kernel of every point with itself, by the recursion over the layers of the network."""
         if x.ndim == 2:
             return getattr(through_parts(self.network, _diagonal_state(x)), self.face)
         read = reading(self.network, x)
@@ -64,24 +64,24 @@ class NetworkEntries(eqx.Module):
         return _on_positions(build(one.values, other.values, self.network.needs_pairs(False)), one, other)
 
     def pair(self, x: Array, y: Array) -> Array:
-        """Return the kernel of two single points, by the recursion."""
+        """Return the kernel of two single points, by the recursion over the layers of the network."""
         if x.ndim == 1:
             return self.exact(pair_state(x, y))
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
     def faster_push(self, state: State) -> Callable[[State], Array] | None:
-        """Return a function that costs less than the recursion, or None if there is no such function."""
+        """Return a function that costs less than the recursion over layers, or None if there is no such function."""
         series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def table(self, x: Array, y: Array) -> NormTable | None:
-        """Return a table that replaces the recursion at points with these norms, or None if there is no such table."""
+        """Return a table that replaces the recursion over layers at points with the norms of x and y, or else None."""
         if x.ndim > 2 or is_bent(self.network, x.shape[1]):
             return None
         return norm_table(self.network, self.face, x, y)
 
     def exact(self, state: State) -> Array:
-        """Return the kernel of all pairs of the state, by the recursion."""
+        """Return the kernel of all pairs of the state, by the recursion over the layers of the network."""
         pushed = self.network.push(state)
         if pushed.grid.sites:
             raise SettingError(

@@ -18,18 +18,19 @@ from ._window import Padding, Size, Window
 class TransposedWindow(Window):
     """The window of a transposed convolution. The window slides in steps of 1 over a grid of spread-out positions.
 
-    On a line of n positions, position i is moved to s i, where s is the stride, with zeros in between. With the
-    dilation e, place o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the
-    window's extent. The offset a is E - 1 under `"VALID"`. Otherwise, a is the smaller of E - 1 and (E + s - 2) / 2,
-    rounded up.
+    Consider one axis of the grid as a line of n old positions, and let s be the stride along this axis. Old position i
+    is moved to s i, with zeros in between. With the dilation e, place o of the window at the new position p shows the
+    value at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The offset a is E - 1 under `"VALID"`.
+    Otherwise, a is the smaller of E - 1 and (E + s - 2) / 2, rounded up.
 
     Args:
         size: the window's size along each axis of the grid.
         strides: the distance between neighbouring positions after spreading; 1 by default.
         dilation: the distance between neighbouring places of the window; 1 by default.
-        padding: `"SAME"` surrounds the line by zeros and gives n s positions p. `"CIRCULAR"` joins the ends of the
-            line and also gives n s positions. `"VALID"` surrounds the line by zeros and gives all n s + max(E - s, 0)
-            positions that an old position reaches.
+        padding: the rule at the two ends of the line. `"SAME"` surrounds the line by zeros, so that a line of n old
+            positions gives n s new positions p. `"CIRCULAR"` joins the two ends of the line, which also gives n s new
+            positions. `"VALID"` surrounds the line by zeros and gives all n s + max(E - s, 0) new positions that an old
+            position reaches.
 
     Raises:
         SettingError: for the same reasons as `Window`.

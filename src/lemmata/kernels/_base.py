@@ -107,22 +107,25 @@ class Sum(AbstractKernel):
     right: AbstractKernel
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
-        """The sum of the two kernels at (x, y)."""
+        """The sum of the kernels `left` and `right` at (x, y)."""
         return self.left(x, y) + self.right(x, y)
 
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
-        """The sum of the two cross matrices."""
+        """The sum of the matrices that `cross` of `left` and of `right` returns."""
         return self.left.cross(x, y) + self.right.cross(x, y)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The number of rows in the smaller tile of both kernels; None if a kernel has no tiles."""
+        """The smaller of the numbers of rows in a tile of `left` and of `right`; None if either kernel has no tiles."""
         left, right = self.left.tile_rows(shape), self.right.tile_rows(shape)
         return None if left is None or right is None else min(left, right)
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The sum of the two cross matrices, if both kernels have a form in NumPy."""
+        """The sum of the matrices that `numpy_cross` of `left` and of `right` returns.
+
+        The result is None if either of the two kernels returns None.
+        """
         left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
         return None if left is None or right is None else np.add(left, right, out=left)
 
@@ -138,22 +141,25 @@ class Product(AbstractKernel):
     right: AbstractKernel
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
-        """The product of the two kernels at (x, y)."""
+        """The product of the kernels `left` and `right` at (x, y)."""
         return self.left(x, y) * self.right(x, y)
 
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
-        """The entrywise product of the two cross matrices."""
+        """The entrywise product of the matrices that `cross` of `left` and of `right` returns."""
         return self.left.cross(x, y) * self.right.cross(x, y)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The number of rows in the smaller tile of both kernels; None if a kernel has no tiles."""
+        """The smaller of the numbers of rows in a tile of `left` and of `right`; None if either kernel has no tiles."""
         left, right = self.left.tile_rows(shape), self.right.tile_rows(shape)
         return None if left is None or right is None else min(left, right)
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The entrywise product of the two cross matrices, if both kernels have a form in NumPy."""
+        """The entrywise product of the matrices that `numpy_cross` of `left` and of `right` returns.
+
+        The result is None if either of the two kernels returns None.
+        """
         left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
         return None if left is None or right is None else np.multiply(left, right, out=left)
 
@@ -190,7 +196,7 @@ class Scale(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The factor times the cross matrix, if the kernel has a form in NumPy."""
+        """The factor times `numpy_cross` of the kernel, or None if the factor is traced or this matrix is None."""
         factor, found = known(self.factor), self.kernel.numpy_cross(x, y)
         return None if factor is None or found is None else np.multiply(found, factor, out=found)
 
@@ -224,7 +230,7 @@ class Power(AbstractKernel):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The entrywise power of the cross matrix, if the kernel has a form in NumPy."""
+        """The entrywise power of `numpy_cross` of the kernel, or None if this matrix is None."""
         found = self.kernel.numpy_cross(x, y)
         return None if found is None else np.power(found, self.exponent, out=found)
 

@@ -44,8 +44,8 @@ def tile_name(i: int, j: int) -> str:
     """The name of the file that marks a tile as finished. The name contains the tile row and the tile column.
 
     Args:
-        i: tile row.
-        j: tile column.
+        i: the row of the tile in the grid of tiles.
+        j: the column of the tile in the grid of tiles.
     """
     return f"{i}.{j}"
 
@@ -54,10 +54,10 @@ def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[path
     """The files of a tile and, if the matrix is symmetric, of the transposed tile.
 
     Args:
-        plan: the plan of the matrix.
-        folder: the folder of the array.
-        i: tile row.
-        j: tile column.
+        plan: the plan of the Gram matrix, with its shape and the size of its tiles.
+        folder: the folder of the zarr array that stores the Gram matrix.
+        i: the row of the tile in the grid of tiles.
+        j: the column of the tile in the grid of tiles.
     """
     places = [(i, j), (j, i)] if plan.symmetric and i < j else [(i, j)]
     return [folder / "c" / str(row) / str(column) for row, column in places]
@@ -69,11 +69,11 @@ def write_tile(
     """Write a tile and its transpose, and then its marker.
 
     Args:
-        stored: the zarr array.
-        plan: the plan of the matrix.
-        folder: the folder of the array.
-        i: tile row.
-        j: tile column.
+        stored: the zarr array that stores the Gram matrix.
+        plan: the plan of the Gram matrix, with its shape and the size of its tiles.
+        folder: the folder of the zarr array that stores the Gram matrix.
+        i: the row of the tile in the grid of tiles.
+        j: the column of the tile in the grid of tiles.
         values: the tile.
 
     Raises:
@@ -99,7 +99,7 @@ def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Arr
     """Write the points to the folder from which workers read them, unless the folder already has these points.
 
     Args:
-        folder: the folder of the array.
+        folder: the folder of the zarr array that stores the Gram matrix.
         x: points.
         y: other points, or None.
 
@@ -113,15 +113,15 @@ def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Arr
 
 
 def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: bool, i: int, j: int, call: str) -> None:
-    """Compute one tile from the points in the folder, and write it. This function runs on a worker.
+    """Compute one tile of a Gram matrix from the points in the folder, and write the tile. Workers call this function.
 
     Args:
-        folder: the folder of the array.
-        plan: the plan of the matrix.
-        kernel: the kernel.
+        folder: the folder of the zarr array that stores the Gram matrix.
+        plan: the plan of the Gram matrix, with its shape and the size of its tiles.
+        kernel: the kernel of the Gram matrix.
         float64: whether the caller's JAX computes in float64.
-        i: tile row.
-        j: tile column.
+        i: the row of the tile in the grid of tiles.
+        j: the column of the tile in the grid of tiles.
         call: an identifier of the call that needs the tile.
     """
     import zarr

@@ -158,9 +158,11 @@ class EmpiricalKernel(eqx.Module):
         *,
         outputs: Outputs = "all",
     ) -> Inexact[Array, ""]:
-        """The relative change in Frobenius norm from Theta to Theta', the kernel at other parameters.
+        """Return the relative change of the kernel matrix if the kernel's parameters are replaced by other parameters.
 
-        The change is ||Theta' - Theta||_F / ||Theta||_F, for example for parameters after training.
+        Let Theta be the matrix that `gram` returns at the kernel's own parameters, and let Theta' be the matrix at the
+        parameters `params`, for example after training. The relative change is ||Theta' - Theta||_F / ||Theta||_F,
+        where ||.||_F is the Frobenius norm.
 
         The other parameters must form the same tree and give outputs of the same shape.
         """
@@ -179,11 +181,14 @@ class EmpiricalKernel(eqx.Module):
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 
     def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
-        """Plan the memory of a result with one row or one entry for each point or pair of points.
+        """Plan the memory of a result that has entries for each point, or for each pair of points.
+
+        For each point or pair, the result has one entry for each output or pair of outputs that `outputs` selects.
 
         Args:
-            what: the result.
-            points: x, or x and y.
+            what: the name of the result.
+            points: the tuple (x,) for a result with entries for each point x_i. The tuple (x, y) for a result with
+                entries for each pair (x_i, y_j).
             outputs: as for `gram`.
             copies: the number of arrays of this size that are in memory at once.
         """

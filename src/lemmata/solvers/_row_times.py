@@ -19,10 +19,13 @@ _APART = 1e-5
 def row_time_coefficients(
     K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
 ) -> Float[Array, "n *k"]:
-    """Return the coefficients c of the flow df/dt = -K Xi' (f - y) from 0, in which row i trains for the time times_i.
+    """Return the coefficients of kernel gradient flow in which row i trains for the time times_i.
 
-    Xi' is the diagonal matrix of the rows' weights, and Xi is the diagonal matrix of the times, so Xi_ii = times_i >=
-    0. If the weights are constant, the time of a row is the time of the flow multiplied by the row's weight. Then
+    The flow starts from f = 0 and is df/dt = -K Xi' (f - y). Here f are the outputs at the training points, y their
+    targets, and K the kernel matrix of the training points. Xi' is the diagonal matrix that holds the weight of each
+    row in the loss. Xi is the diagonal matrix of the rows' training times, so Xi_ii = times_i >= 0. If the weights are
+    constant, the training time of a row is the duration of the flow multiplied by the row's weight. At the end of the
+    flow, the coefficients c satisfy
 
         f = K c = (I - exp(-K Xi)) y,    elsewhere f(x) = K(x, X) c,    c = D phi(D K D) D y,
 

@@ -107,7 +107,7 @@ class Equal(Relation):
         return same_shape(predicted, measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The numbers of the component with the largest |measured / predicted|."""
+        """The prediction and the measurement of the component with the largest |measured / predicted|."""
         return most_different(sample)
 
     @property
@@ -236,7 +236,10 @@ class EqualInMean(Relation):
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The numbers of the component with the largest |measured / predicted|, averaged over replicates."""
+        """The prediction and the measurement of the component with the largest |measured / predicted|.
+
+        The measurement is averaged over replicates.
+        """
         if self.replicates > 1:
             sample = dataclasses.replace(sample, measured=sample.measured.mean(axis=1))
         return most_different(sample)

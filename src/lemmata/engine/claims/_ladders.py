@@ -312,11 +312,11 @@ class Limit(AbstractLadder):
 class Order(AbstractLadder):
     """The statement that the mean measurement rises (predicted > 0) or falls (predicted < 0) from size to size.
 
-    A step within rounding counts as no step. The statement is about each problem. If a step is reversed in some
-    sequences, support needs evidence that fewer than half of the sequences reverse it. The statement is refuted if the
-    mean of a step is shown to have the other sign. It is also refuted if the interval of this mean has the other sign,
-    and more than half of the sequences are shown to reverse the step. With `over="problems"`, the statement is only
-    about the mean over the population.
+    The values of one problem at all sizes form a sequence. A step within rounding counts as no step. If some sequences
+    reverse a step, support also needs a confidence limit below 1/2 for the share of sequences that reverse it. With
+    `over="problems"`, the statement is only about means, so this limit is not needed. A step refutes the statement if
+    its mean is shown to have the other sign, or if the interval of its mean has the other sign and more than half of
+    all sequences are shown to reverse the step.
     """
 
     over: str = "measurements"

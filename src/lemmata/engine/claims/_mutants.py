@@ -35,10 +35,12 @@ class Way:
 
     Args:
         name: the change.
-        unit: the unit of the amount: "factor" (the amount is its logarithm), "exponent", or "share" of the way to the
-            control.
-        go: a function that moves predictions by an amount. The arguments are the predictions, the control's
-            predictions (both with one column for each component), and the amount.
+        unit: the unit of the amount by which the prediction is changed. It is "factor" (the amount is the logarithm of
+            the factor), "exponent" (the amount is added to the exponent), or "share" (the amount is the share of the
+            way from the prediction to the control's prediction).
+        go: a function that changes predictions by an amount. Its arguments are the predictions of the statement, the
+            predictions of the control (a statement known to be false), and the amount. Both arrays of predictions have
+            one row for each trial, and one column for each component (entry) of the prediction.
         sizes: the amounts that are tried, by their names.
     """
 

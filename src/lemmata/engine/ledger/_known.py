@@ -78,11 +78,11 @@ def known_of(
 
     Args:
         ledger: an open ledger.
-        run: the number of the run that begins, which determines versions and device.
+        run: the number of the run that begins. A valid verdict has the versions and the device of this run.
         claims: the claims.
         seed: as in `verify`.
         budget: as in `verify`.
-        level: as in `verify`; None for any.
+        level: as in `verify`; None means that verdicts of any level are valid.
         corners: as in `verify`.
         fresh: whether to use, for each claim, the first seed from `seed` on that has no verdict in the ledger yet.
     """

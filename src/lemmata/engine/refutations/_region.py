@@ -85,10 +85,10 @@ def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: f
 def beside(
     space: Space, setting: dict[str, Any], moved: list[str], count: int, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
-    """Settings that differ from a given setting only in the real numbers that `moved` names.
+    """Return `count` settings that differ from a given setting only in some of its real numbers.
 
-    A new number is near the given number, or anywhere in the region. If the rules forbid a new setting, the given
-    setting takes its place.
+    The list `moved` contains the names of these numbers. A new number is near the given number, or anywhere in the
+    region. If the rules of the space forbid a new setting, the given setting takes its place.
     """
     found = []
     for _ in range(count if moved else 0):

@@ -85,7 +85,7 @@ def _told(own: list[dict[str, Any]]) -> str:
 
 
 def _figure(own: list[dict[str, Any]], said: str) -> str:
-    """Draw a bar for each section that shows its claims by verdict."""
+    """Draw a chart with one bar for each section. The bar shows how many claims of the section have each verdict."""
     places = [place.rpartition(".")[2].replace("_", " ") for place in dict.fromkeys(row["place"] for row in own)]
     counter = collections.Counter((row["place"].rpartition(".")[2].replace("_", " "), row["status"]) for row in own)
     rows = [{"section": place, "verdict": status, "claims": count} for (place, status), count in counter.items()]

@@ -82,7 +82,10 @@ class NarrowHeads(Population[AttentionKernel]):
         return space.where("p is at least 2d", lambda s: s["p"] >= 2 * s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionKernel:
-        """Draw normal weights, and p tokens with p coordinates."""
+        """Draw query weights, key weights and tokens, all with independent normal entries.
+
+        Let p be the dimension of the tokens. There are p tokens, so the matrix of tokens is square.
+        """
         d, p = setting["d"], setting["p"]
         query, key_weight, tokens = draws(key, (d, p), (d, p), (p, p))
         return AttentionKernel(*_weights(query, key_weight), tokens)

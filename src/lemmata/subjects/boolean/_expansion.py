@@ -25,7 +25,10 @@ _SHOWN_RATE, _SHOWN_ERROR = 0.1, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class LowDegreePlan:
-    """The degree and the number of rows with which low-degree learning reaches an error.
+    """The degree and the number of training rows with which low-degree learning reaches a given expected error.
+
+    Let f be a function of d binary inputs. Low-degree learning estimates the Fourier coefficients of f up to a degree,
+    and takes all other coefficients as 0.
 
     Args:
         error: the expected squared error that is to be reached.

@@ -198,7 +198,14 @@ def pac_bayes_bound(
 
 
 def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
-    """Draw the prior's rows at random, and raise a DataError if a class is missing in these rows."""
+    """Return the indices of the rows that are set aside to fit the prior, drawn at random.
+
+    The array is empty for the prior "free".
+
+    Raises:
+        DataError: if a class is missing in these rows.
+        SettingError: if `prior` is invalid, or if its share of the rows is no row or all rows.
+    """
     if isinstance(prior, str) and prior not in ("half", "free"):
         raise SettingError(
             "prior", found=repr(prior), rule="'half', 'free', or a share of the rows above 0 and below 1"

@@ -9,8 +9,10 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class TunedNetwork(eqx.Module):
-    """A network f(x) = a' tanh(W'x), rows x_i, and the derivatives chi_i of a loss with respect to the outputs f(x_i).
-    In `params`, W is "first" and a is "second".
+    """A network f(x) = a' tanh(W'x) of an input x, rows x_i, and the derivatives chi_i of a loss at these rows.
+
+    W is the matrix of hidden weights and a the vector of output weights, and ' is the transpose. In `params`, W is
+    "first" and a is "second". The number chi_i is the derivative of the loss with respect to the output f(x_i).
     """
 
     params: dict[str, Array]
@@ -22,8 +24,10 @@ class TunedNetwork(eqx.Module):
         return jax.vmap(lambda point: output(params, point))(self.x)
 
     def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
-        """Return the gradients of f. With t = tanh(W'x), these are x (a (1 - t²))' with respect to W, and t with
-        respect to a.
+        """Return the gradients of f(x) = a' tanh(W'x) at each row x, with respect to W and with respect to a.
+
+        Let t = tanh(W'x), entry by entry. The gradient with respect to W is x (a (1 - t²))', where a (1 - t²) is a
+        product entry by entry. The gradient with respect to a is t. Here ' is the transpose.
         """
         t = jnp.tanh(self.x @ self.params["first"])
         return self.x[:, :, None] * (self.params["second"][:, 0] * (1 - t**2))[:, None, :], t

@@ -57,9 +57,9 @@ def low_rank_adapters(
     the parameters.
 
     At the start, D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0. So the function is
-    still f. Let G be the gradient with respect to a matrix. At the start, the gradient with respect to D is 0, and the
-    gradient with respect to U is D'G. So the kernel of the factors is sum <D'G, D'G'> over matrices. The mean of this
-    kernel over D is the kernel of all matrices.
+    still f. Let G and G' be the gradients of f at two points with respect to a matrix. At the start, the gradient with
+    respect to D is 0, and the gradient with respect to U is D'G. So the kernel of the factors is the sum of <D'G, D'G'>
+    over matrices. The mean of this kernel over D is the kernel of all matrices.
 
     Args:
         f: f(params, x) of one point.
@@ -99,11 +99,12 @@ def low_rank_adapters(
 
 
 def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
-    """Return the least k at which 4 N² exp(-(e² - e³) k / 4) is at most the given probability.
+    """Return the dimension k of a random subspace in which the kernel of N rows changes by at most a given error.
 
-    Take the kernel of N rows with gradients g, and the kernel of these rows in a random subspace of dimension k. With
-    probability at least 1 minus `probability`, all entries of the two kernels differ by at most e max |g|² (Johnson and
-    Lindenstrauss).
+    Take the kernel <g_i, g_j> of N rows with gradients g_i, and the kernel of these rows in a random subspace of
+    dimension k. Let e be the allowed error. With probability at least 1 - 4 N² exp(-(e² - e³) k / 4), all entries of
+    the two kernels differ by at most e max |g_i|² (Johnson and Lindenstrauss). The result is the least k at which 4 N²
+    exp(-(e² - e³) k / 4) is at most `probability`.
 
     Args:
         rows: N, the number of rows.

@@ -45,14 +45,20 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 
 
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return, for each set, True if the search did not prove that non-negative l1 decoding recovers all positive codes
-    on the set.
+    """Return, for each set of active directions, True if the search did not prove that l1 decoding recovers the set.
 
-    The proof is a vector y with <u, y> = 1 for active directions u and <u, y> < 1 for all others. If y exists, every
-    other non-negative code with the same weighted sum of directions has a larger sum of entries. If the active
-    directions are independent, y exists whenever all positive codes on the set are recovered uniquely. The search looks
-    for the shortest y. In each step, it exchanges a block of the inequalities that hold with equality. It stops when
-    all other inequalities hold and the multipliers are positive.
+    A code has one number for each direction. It is positive on a set if its numbers are positive for the directions in
+    the set, and 0 for all others. The sum of directions, weighted by the numbers of the code, is known. Non-negative l1
+    decoding returns the non-negative code with this weighted sum whose numbers have the smallest sum. The search tries
+    to prove that this decoding recovers every code that is positive on the set.
+
+    The proof is a vector y with <u, y> = 1 for active directions u, and <u, y> < 1 for all others. If such a y exists,
+    every other non-negative code with the same weighted sum of directions has a larger sum of numbers. Conversely,
+    suppose that the active directions are linearly independent and that the decoding recovers every code that is
+    positive on the set. Then such a y exists. The search looks for the shortest y, and requires <u, y> to be slightly
+    below 1 for inactive u. In each step, some of these inequalities hold with equality, and a block of them is
+    exchanged for others. The search stops when all other inequalities hold and the Lagrange multipliers of the
+    equalities are positive.
 
     Args:
         unit: directions of length 1.

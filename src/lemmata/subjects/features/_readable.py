@@ -74,15 +74,17 @@ class Readability:
         read: a description of the directions that were read from the decoder.
         directions: the number of directions.
         dimensions: the dimension of the space.
-        span: the dimension of the span of the directions, which the lower bounds and predictions use.
+        span: the dimension of the span of the directions. The lower bounds and the predictions use this dimension.
         active: the number of active features that the caller passed.
         coherence: the largest absolute inner product of two directions.
-        pair: these two directions.
-        welch: a lower bound on the coherence of any equally many directions in this dimension.
-        usual: the approximate median coherence of equally many random directions.
-        closest: the largest inner product (not its absolute value), and its two directions.
-        rankin: a lower bound on the largest inner product of any equally many directions in this dimension.
-        spread: the mean square of inner products, times the dimension. It is about 1 for random directions.
+        pair: the indices of the two directions with this inner product.
+        welch: a lower bound on the coherence, valid for every set of as many directions in a space of dimension `span`.
+        usual: the approximate median of the coherence of as many random directions in a space of dimension `span`.
+        closest: the largest inner product of two directions (not its absolute value), and the indices of these
+            directions.
+        rankin: a lower bound on this largest inner product, valid for every set of as many directions in a space of
+            dimension `span`.
+        spread: the mean square of the inner products, times `span`. It is about 1 for random directions.
         repeated: for each direction that equals an earlier direction, the index of the first such direction and the
             index of the repetition.
         linear: the readout that takes a feature as active if its inner product with the sum is above 1/2.
@@ -264,7 +266,10 @@ def _readout(
     tried: dict[int, tuple[float, tuple[float, float]]] = {}
 
     def share(k: int) -> float:
-        """Return the share of failures with k active features. Stop early if the first sets already exclude k."""
+        """Return the share of random sets of k active features for which the readout fails.
+
+        Stop early if the sets tried so far already show that the probability of failure is above the allowed share.
+        """
         if k in tried:
             return tried[k][0]
         own, done = np.zeros(0, bool), 0

@@ -137,14 +137,19 @@ def deviation(number: int, examples: int, delta: float) -> float:
 def least_penalty(
     misfit: Float[Array, ""] | float, correlation: Float[Array, ""] | float, cost: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """Return 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf. At this penalty or more, coefficients are short.
+    """Return a penalty of the Lasso that is large enough to keep its coefficients short.
 
-    This is condition (87) of li2025incontext, with the constants of (84).
+    Let f be the target function, phi the features, z the noise, and rho* fixed coefficients. Means are over the
+    examples. The penalty is 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf. With this penalty or a larger penalty
+    lambda, all coefficients rho whose Lasso objective is at most epsilon_opt above the objective at rho* satisfy
+    |rho|_1 <= 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda. This is condition (87) of li2025incontext, with the constants of
+    (84).
 
     Args:
-        misfit: mean (f - phi rho*)² over the examples, or epsilon_dis².
+        misfit: mean (f - phi rho*)² over the examples, or its upper bound epsilon_dis², where epsilon_dis is the
+            largest |f - phi rho*|.
         correlation: |mean z phi|_inf, or an upper bound on it.
-        cost: C_F, the Barron parameter.
+        cost: C_F, the Barron parameter of the class of f.
     """
     return 4 * jnp.asarray(misfit) / cost + 16 * jnp.asarray(correlation)
 

@@ -33,7 +33,7 @@ class RandomHeads(Population[HeadOutputs]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadOutputs:
-        """Draw normal tokens, normal weights of queries, keys and values, and a uniform radius."""
+        """Draw normal tokens, normal weights of queries, keys and values, and a radius between 1/2 and 2."""
         token_key, weight_key, radius_key = jax.random.split(key, 3)
         p = setting["p"]
         tokens = jax.random.normal(token_key, (setting["n"], setting["tokens"], p))
@@ -51,13 +51,16 @@ class RandomHeads(Population[HeadOutputs]):
 
 
 class Recurrence(eqx.Module):
-    """The recurrence x(t) = a x(t-1) + b u(t) of several complex states, and its readouts Re <c, x(T)> with |c| <= B.
+    """The linear recurrence x(t) = a x(t-1) + b u(t) of several complex states x, and its readouts.
+
+    Here u(t) is the input at time t, a number. Each state has its own number a, which is called its pole, and its own
+    input weight b. A readout is Re <c, x(T)> at the last time T, with weights c of norm |c| <= B.
 
     Args:
         speeds: (1 - |a|) times the memory, at least 1, for each state.
-        angles: the angles of the poles a.
+        angles: the angles of the poles a in the complex plane.
         inputs: the input weights b.
-        radius: B.
+        radius: B, the bound on the norm of the readout's weights.
         n: the number of sequences of white inputs.
         memory: 1/(1 - |a|) for speed 1, the slowest possible state. Claims with several sizes use other memories
             instead.
@@ -110,7 +113,11 @@ class StableRecurrences(Population[Recurrence]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Recurrence:
-        """Draw speeds from 1 to 2, angles from 0 to pi, normal input weights and a uniform radius."""
+        """Draw the recurrence at random, with the symbols of `Recurrence`.
+
+        For each state, the speed is uniform between 1 and 2, the angle of the pole a is uniform between 0 and pi, and
+        the input weight b is normal. The radius B of the readouts is uniform between 1/2 and 2.
+        """
         speed_key, angle_key, input_key, radius_key = jax.random.split(key, 4)
         number = setting["states"]
         speeds = jax.random.uniform(speed_key, (number,), minval=1.0, maxval=2.0)

@@ -192,8 +192,9 @@ def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, s
 
 
 def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
-    """Return the wider of Student's and Hall's confidence limits at each end. Student's limits are too low for skewed
-    rows, and Hall's limits miss low values.
+    """Return the wider of Student's and Hall's confidence limits of the mean over rows, at each end.
+
+    Student's limits are too low for skewed numbers of bits, and Hall's limits miss low values.
 
     At low noise, the error of a row comes mostly from a few draws of noise. Therefore errors have heavy tails unless
     each row has many draws.
@@ -234,8 +235,17 @@ def _on_grid(rows: np.ndarray, step: float) -> None:
 
 
 def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Condition, ...]:
-    """Return conditions on the rows and on the number of levels. The last coefficients of the integrand's Legendre
-    expansion show whether more levels of noise would change the integral.
+    """Return conditions on the rows and on the number of levels of noise.
+
+    The code length contains an integral over the logarithm of the noise. The integral is computed by Gauss's rule,
+    whose nodes are the levels of noise. The last four coefficients of the integrand's expansion in Legendre
+    polynomials, up to a factor, are computed from the terms of this rule. If these coefficients are not small, more
+    levels of noise would change the integral.
+
+    Args:
+        parts: the terms of the rule, which are the bits for each entry that each level adds.
+        nodes: the nodes of the rule, in [-1, 1].
+        half: half of the length of the confidence interval of the code length.
     """
     count = len(nodes)
     basis = np.polynomial.legendre.legvander(nodes, count - 1)[:, -4:]

@@ -127,12 +127,13 @@ def interpolants(
     Args:
         x: inputs, (n, p), with linearly independent rows and n < p.
         y: targets, (n,).
-        alphas: the starts alpha of the diagonal network and of the square network.
+        alphas: values alpha of the weights at the start. In the diagonal network w = u² - v², the weights are u and v.
+            In the square network w = u², the weights are u.
         held: the inputs and targets of held-out rows, for the error.
 
     Raises:
         ShapeError, DataError: for rows of different shapes, for dependent rows, for targets that are all 0, or if there
-            are not fewer rows than columns. SettingError: for a start that is not positive.
+            are not fewer rows than columns. SettingError: for an alpha that is not positive.
 
     Example:
         >>> import numpy as np
@@ -249,7 +250,7 @@ def _scaled(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _diagonal(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
     """Return the limit 2 alpha² sinh(X'nu) of the diagonal network, where nu solves the dual problem.
 
-    The dual problem is solved first for a large start, and then for smaller starts down to alpha.
+    The dual problem is solved first for a large alpha, and then for smaller numbers down to the given alpha.
     """
     nu, least = np.zeros(len(rows)), np.linalg.lstsq(rows, targets, rcond=None)[0]
     first = max(np.sqrt(np.abs(least).max()), alpha)

@@ -143,9 +143,11 @@ class CubicTeacher(eqx.Module):
     def linear_part(self, interaction: float) -> float:
         """Return the coefficient b of a network in which no unit has the teacher's direction v.
 
-        This b is the solution of 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)) with k = 4/(pi (1 + 2g)) and the weight
-        variance g. To leading order in 1/d, the weights of units are then normal with variance 1/(d (1/g - k u b²))
-        along v, and c is epsilon.
+        The symbols are those of `CubicTeacher`: b and c are the coefficients of the part of the teacher that is not
+        learned, ratio = d/(N s), and epsilon is the cubic coefficient of the teacher. Let g be the weight variance and
+        k = 4/(pi (1 + 2g)). Then b is the solution of the equation 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)). To
+        leading order in 1/d, the component of a unit's weights along v is then normal with variance 1/(d (1/g - k u
+        b²)), and c is epsilon.
 
         Args:
             interaction: the interaction u.
@@ -216,7 +218,8 @@ def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, 
 def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     """Return the first interaction u at which units with the teacher's direction are as likely as units without.
 
-    Before the transition, every unit is without the direction, c is epsilon, and b is `CubicTeacher.linear_part`.
+    The symbols b, c, epsilon and u are those of `CubicTeacher`. Before the transition, every unit is without the
+    direction, c is epsilon, and b is `CubicTeacher.linear_part`.
 
     Args:
         teacher: the model.

@@ -114,9 +114,11 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
 
     The fit exists and is unique exactly if chains of wins lead from every item to every other item. The function checks
     this condition first. In such a chain, a tie counts as a win in both directions. With ties, some cycle of items must
-    also have more wins than ties, for example two items that have beaten each other. The intervals use the Laplacian L
-    of the graph of comparisons with weights m_ij p_ij p_ji. Here m_ij is the number of comparisons of items i and j,
-    and p_ij is the probability that i beats j. For many comparisons, the covariance of the rewards is the
+    also have more wins than ties, for example two items that have beaten each other.
+
+    The intervals use the covariance of the fitted rewards. Let m_ij be the number of comparisons of items i and j, and
+    let p_ij be the probability that i beats j. Let L be the Laplacian of the graph whose nodes are the items and whose
+    edge between i and j has the weight m_ij p_ij p_ji. For many comparisons, the covariance of the rewards is the
     pseudo-inverse of L. The result also has the Borda scores, which have the same order as the rewards if all pairs are
     compared equally often. The p-value in the result tests whether any rewards explain the comparisons.
 

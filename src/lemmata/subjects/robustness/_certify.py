@@ -108,12 +108,15 @@ def certify(
 
     A margin is the output of the class minus the output of another class. The methods are intervals ("interval"), CROWN
     ("crown"), optimised slopes ("alpha"), the triangle linear programme ("lp"), and the mixed-integer programme
-    ("exact"). Each method is at least as tight as the methods before it. The last method is exact if it ends in time.
-    The first two methods start from bounds of the hidden units by CROWN. The other methods start from tighter bounds:
-    slopes are optimised separately for each hidden unit that may be active or inactive. If the matrices between these
-    units are more than four times as large as the network, the bounds by CROWN are kept. The bounds on margins are
-    lowered by the possible rounding error of float64. The bounds of the two programmes are also lowered by 2e-7 (1 +
-    |bound|), twice the tolerance of the solver HiGHS.
+    ("exact"). Each method is at least as tight as the methods before it. The method "exact" is exact if it ends in
+    time.
+
+    All methods start from bounds on the inputs of the hidden units. For "interval" and "crown", these bounds are
+    computed by CROWN. For "alpha", "lp" and "exact", the bounds are tighter: slopes are optimised separately for each
+    hidden unit that may be active or inactive. If the matrices between these units are more than four times as large as
+    the network, the bounds by CROWN are kept. The bounds on margins are lowered by the possible rounding error of
+    float64. The bounds of "lp" and "exact" are also lowered by 2e-7 (1 + |bound|), twice the tolerance of the solver
+    HiGHS.
 
     Args:
         network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial` with its params; a
@@ -122,7 +125,7 @@ def certify(
         x: one input, with the shape that the network takes.
         radius: the radius of the ball, above 0. For "linf", the radius may also be an array of the shape of x, with a
             number of at least 0 for each coordinate. Coordinates of radius 0 do not change.
-        norm: "linf" or "l2"; the two programmes only allow "linf".
+        norm: "linf" or "l2"; the methods "lp" and "exact" only allow "linf".
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, or the variables of a linen module.
         label: the class whose margins are bounded; by default, the network's class at x.

@@ -37,8 +37,10 @@ class PlanarRule(eqx.Module):
         return jnp.select([self.kind == 0, self.kind == 1], [half_plane, self._disc(points)], (1 + waves) / 2)
 
     def _disc(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
-        """Return the probability of the disc of radius R. The integral over one coordinate, R sin t, is a quadrature;
-        the integral over the other coordinate has a closed form.
+        """Return the probability that a point with noise lies in the disc. Let R = `size` be the radius of the disc.
+
+        The probability is an integral over two coordinates. The integral over one coordinate, R sin t, is computed by a
+        quadrature over t. The integral over the other coordinate has a closed form.
         """
         angles, weights = pieces(jnp.array([-jnp.pi / 2, jnp.pi / 2]), panels=12)
         across, along = self.size * jnp.cos(angles), self.size * jnp.sin(angles)
@@ -63,7 +65,11 @@ class PlanarRules(Population[PlanarRule]):
     settings = Space(sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PlanarRule:
-        """Draw a size of 0.3 to 6 times the noise, and an input at which the answer is 1."""
+        """Draw the kind of the rule, its size, and an input at which the rule answers 1.
+
+        The size of the rule is 0.3 to 6 times the standard deviation of the noise, in a part of this range that depends
+        on the kind.
+        """
         kind_key, size_key, place_key, turn_key = jax.random.split(key, 4)
         sigma, share = jnp.asarray(setting["sigma"]), jax.random.uniform(size_key)
         kind = jnp.maximum(jax.random.randint(kind_key, (), 0, 4) - 1, 0)

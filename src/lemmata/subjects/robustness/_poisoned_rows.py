@@ -48,13 +48,16 @@ SHIFTED_ROWS = Drawn(
 
 
 class Parts(eqx.Module):
-    """Two parts of a class. Covariances are at most sigma² I, and the squared distance of the means is 6 sigma²/eps.
+    """The distribution of the rows of one class, which consists of two parts, for example clean and poisoned rows.
+
+    The covariance of each part is at most sigma² I. The squared distance of the two means is 6 sigma²/eps.
 
     Args:
-        eps: the fraction of the second part.
+        eps: the fraction of the rows that belong to the second part.
         sigma: the bound on the standard deviation in every direction.
-        atoms: whether each part is concentrated on two points along the line through the means. The second point has
-            the fraction `stray` of the part. It lies beyond the midpoint of the means, on the side of the other part.
+        atoms: whether, in each part, the coordinate along the line through the means has only two values. The second
+            value has the fraction `stray` of the part. It lies beyond the midpoint of the means, on the side of the
+            other part. If `atoms` is false, each part is normal.
         n, d: the number of rows and the dimension of a sample.
     """
 
@@ -71,15 +74,18 @@ class Parts(eqx.Module):
 
     @property
     def stray(self) -> float:
-        """The fraction of a part at the point beyond the midpoint. If it were about 5 % larger, the point would be the
-        midpoint.
+        """The fraction of a part that lies beyond the midpoint of the means, if `atoms` is true.
+
+        If this fraction were about 5 % larger, these rows would lie at the midpoint.
         """
         return 0.95 * self.eps / (1.5 + self.eps)
 
 
 class SeparatedParts(Population[Parts]):
-    """Pairs of parts. In half of the pairs, the parts are normal. In the others, each part is concentrated on two
-    points.
+    """Random classes whose rows form two parts, as described in `Parts`.
+
+    In half of the classes, the rows of each part have a normal distribution (Gaussian). In the other classes, the
+    coordinate along the line through the two means has only two values in each part.
     """
 
     settings = Space(

@@ -55,7 +55,10 @@ class Initialised(eqx.Module):
 
     @property
     def network(self) -> SoftmaxNetwork:
-        """The softmax network with the width and the number of outputs of `sign`."""
+        """The softmax network, without its parameters.
+
+        The shape of `sign` is (outputs, width), and determines the number of outputs and the width of the network.
+        """
         return SoftmaxNetwork(width=self.sign.shape[1], outputs=len(self.sign))
 
     def params(self, weight: Float[Array, "d m"] | None = None) -> dict[str, Array]:

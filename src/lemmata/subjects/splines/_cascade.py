@@ -175,14 +175,17 @@ def initial_cascade(
 ) -> Cascade:
     """Return an untrained cascade on hyperoctahedra. Its output is 0, because the values of the last package are 0.
 
-    If a package maps R^p to R^p, its values are the points of its constellation. Then the package is nearly the
-    identity. Otherwise, the values are uniform on (-1, 1), divided by the square root of the number of splines. These
-    values lie in the unit ball, as do the points of the next constellation.
+    A package consists of splines that take given values at the same points. These points are called its constellation.
+    Here the constellation consists of 0 and the points e_i and -e_i on the axes. If a package maps R^p to R^p, its
+    value at each point of the constellation is this point itself. Splines that leave these points unchanged are nearly
+    the identity. Otherwise, the values are uniform on (-1, 1), divided by the square root of the number of splines.
+    These values lie in the unit ball, as do the points of the next constellation.
 
     Args:
         key: the random key of the uniform values.
         widths: the dimensions p_0, ..., p_L, at least one. The last package maps R^p_L to R.
-        covariance: the covariance k; None means b = 5, c = 400.
+        covariance: the covariance k of the splines. None means `SplineCovariance()`, with slope b = 5 and level c =
+            400.
         outputs: the number of cascades that are computed together and share the distances of the first package. None
             means one cascade without this axis.
 

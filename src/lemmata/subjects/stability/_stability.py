@@ -102,8 +102,9 @@ def stability(
     of one distribution. The held-out rows are the new rows. If `held` is None, 1/10 of the rows (at least 4) is held
     out, and the gap is the gap of fits to the other rows.
 
-    The gap is an expectation over samples. The held-out gap belongs to this one fit. The conditions compare the two
-    gaps.
+    The estimated gap is an expectation over samples. The held-out gap is the gap of the single fit to the given
+    training rows: its mean loss at the held-out rows, minus its mean loss at the training rows. One of the conditions
+    of the result compares the two gaps.
 
     The interval is a studentised bootstrap over the rows. The variance is estimated by the method of Efron and Stein.
     It is half of the sum, over the rows, of the squared change of the estimate when the row is replaced. Intervals of

@@ -27,7 +27,9 @@ class LeftOutRows:
         rows: the indices of the rows.
         losses: the loss of each row in the model without this row.
         seen: the loss of each row in the model with this row.
-        residual: the largest |A d - g| / |g| at the end of conjugate gradients, for the system A d = g of each row.
+        residual: the largest |A d - g| / |g| over these rows at the end of conjugate gradients. For each row, A is the
+            Gauss-Newton matrix of the objective without the row, g is the gradient of the row's loss, and the solution
+            d of A d = g is the change of the parameters.
     """
 
     rows: Int[np.ndarray, " k"]
@@ -39,13 +41,17 @@ class LeftOutRows:
 def leave_rows_out(
     objective: Objective, rows: Int[np.ndarray, " k"], steps: int = STEPS, tolerance: float = 1e-2
 ) -> LeftOutRows:
-    """Return the loss of each given row in the model without this row, one Newton step from a stationary point.
+    """Return, for each given row, the loss of this row in a model that has not seen the row.
+
+    The model that has not seen a row is approximated. Its parameters are obtained from the parameters of the given
+    model by one step of Newton's method on the objective without the row. The Hessian of this objective is replaced by
+    its Gauss-Newton matrix. The given model must be at a stationary point of the objective of all rows.
 
     Args:
-        objective: the training objective at a stationary point.
+        objective: the training objective of all rows, with the model at a stationary point.
         rows: the indices of training rows.
-        steps: the largest number of conjugate gradient steps for each row; each step costs a product with the Hessian
-            of all rows.
+        steps: the largest number of conjugate gradient steps for each row; each step costs a product with the
+            Gauss-Newton matrix of all other rows.
         tolerance: the tolerance of the residual, relative to the gradient.
 
     >>> from lemmata.subjects.trained_models import read_model, read_task
@@ -74,7 +80,10 @@ def _loss(objective: Objective, own: slice, d: np.ndarray) -> float:
 
 
 def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance: float) -> tuple[np.ndarray, float]:
-    """Return d and the residual of conjugate gradients for A d = g, where A is the curvature without a row."""
+    """Solve A d = g by conjugate gradients. Return d and the residual |A d - g| / |g|.
+
+    A is the Gauss-Newton matrix of the objective without the row `own`, and g is the gradient of this row's loss.
+    """
     loss, model = objective.task.loss, objective.model
     others, targets = (np.delete(part, own, axis=0) for part in (objective.x, objective.y))
     ridge = np.asarray(len(objective.x) * objective.decay, g.dtype)

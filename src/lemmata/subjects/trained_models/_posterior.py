@@ -32,9 +32,10 @@ class PosteriorSpread:
     """The posterior covariance of outputs at new rows.
 
     Args:
-        spread: J(x) H^-1 J(x)' for each row x.
-        dimension: the effective dimension tr M H^-1, where M is the curvature without the decay.
-        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. This is 0 at a stationary point.
+        spread: the matrix J(x) H^-1 J(x)' for each new row x. The module docstring defines J(x) and H.
+        dimension: the effective dimension tr M H^-1, where M is the curvature H without the term of the decay.
+        movement: |J H^-1 g| / |f|. Here J is the Jacobian of the outputs f at all training rows, and g is the gradient
+            of the objective times the number of rows. This is 0 at a stationary point.
         whole: whether the posterior is over all parameters, and not only over the readout.
     """
 
@@ -141,7 +142,10 @@ def _by_parameters(
 ) -> _Found:
     """Compute the spread, the dimension and the movement with the P x P matrix H = L L'.
 
-    The spread is |L^-1 J(x)'|², and the dimension is P - ridge tr H^-1.
+    Let P be the number of parameters, n the number of rows and ridge = n `decay`. Let H be the Gauss-Newton curvature
+    of the module docstring, with the Cholesky factor L, and let J(x) be the Jacobian of the outputs at a row x. For
+    each row x of `others`, the spread is the matrix J(x) H^-1 J(x)' = A'A with A = L^-1 J(x)'. The effective dimension
+    is P - ridge tr H^-1. The movement is defined in `PosteriorSpread`.
     """
     size, prior, ridge = len(model.theta), prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)
@@ -169,8 +173,10 @@ def _by_outputs(
 ) -> _Found:  # fmt: skip
     """Compute the spread, the dimension and the movement with a matrix of size n C.
 
-    Let K = J J', let R be the square root of Lambda, and let A = R K R + ridge = L L'. Then H^-1 = (1 - J' R A^-1 R J)
-    / ridge.
+    Let C be the number of outputs, n the number of training rows and ridge = n `decay`. Let J be the Jacobian of all n
+    C outputs, and K = J J'. Let R be the square root of the block-diagonal matrix of all Lambda_i of the module
+    docstring, and let A = R K R + ridge = L L' with the Cholesky factor L. Then the inverse of the Gauss-Newton
+    curvature H is H^-1 = (1 - J' R A^-1 R J) / ridge.
     """
     prior, ridge = prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)

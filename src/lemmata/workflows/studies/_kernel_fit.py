@@ -43,14 +43,15 @@ def kernel_fit(
 ) -> KernelFit:
     """Fit ridge regression with an unpenalised intercept in the space of a kernel.
 
-    The mean of the training rows is subtracted from targets and features. With H = I - 11'/n, the centred Gram matrix
-    is H K H, with eigenvectors u_k and eigenvalues lambda_k. The eigenvectors, except the constant one, give the
-    prediction f. Without row i, the prediction for row i differs from the target y_i by
+    The mean of the training rows is subtracted from targets and features. Let K be the Gram matrix of the n training
+    rows, 1 the vector of ones, and H = I - 11'/n. The centred Gram matrix is H K H, with eigenvectors u_k and
+    eigenvalues lambda_k. The eigenvectors, except the constant one, give the predictions f_i for the rows. Let the
+    leverage h_ii be the derivative of f_i with respect to the target y_i of the same row. This leverage includes the
+    intercept. The prediction for row i by the fit to all other rows differs from y_i by r_i, and
 
-        (y - f)_i / (1 - h_ii),   1 - h_ii = sum_k u_ik² ridge / (lambda_k + ridge) - 1/n,
+        r_i = (y_i - f_i) / (1 - h_ii),   1 - h_ii = sum_k u_ik² ridge / (lambda_k + ridge) - 1/n.
 
-    where the sum is over all n eigenvectors, and the constant eigenvector has lambda = 0. The leverage h_ii includes
-    the intercept.
+    Here u_ik is entry i of u_k. The sum is over all n eigenvectors, and the constant eigenvector has lambda = 0.
 
     Args:
         matrix: the Gram matrix K of the training rows.

@@ -25,7 +25,10 @@ def rare_texts(inputs: Inputs) -> list[Finding]:
 
 
 def free_texts(inputs: Inputs) -> list[Finding]:
-    """Return findings about text columns that only the user's own model can use."""
+    """Return findings about text columns whose texts hardly repeat.
+
+    The study's own models do not use such a column. Only a model of the user can use it.
+    """
     text = (
         "{} is text that hardly repeats. The study's own models do not use this column; only a model of --model does."
     )
