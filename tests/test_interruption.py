@@ -147,13 +147,15 @@ def test_before_and_after_a_command_a_signal_ends_it_without_a_traceback(name, m
 
 
 def test_a_copy_of_the_process_that_a_users_code_leaves_behind_ends_at_the_next_safe_place():
-    with listening():
-        child = os.fork()
-        if child == 0:
-            try:
-                heed()
-            finally:
-                os._exit(7)  # it went on
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        heed()
-    heed()
+    program = (
+        "import os\n"
+        "from lemmata.interruption import heed, listening\n"
+        "with listening():\n"
+        "    child = os.fork()\n"
+        "    heed()\n"
+        "    print('went on', flush=True)\n"
+        "    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
+        "heed()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "went on\n"
