@@ -71,7 +71,7 @@ def next_steps(
         seconds: the longest expected time of a descent that is tried. After this time, no further decay is tried.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
-    found, tried = list(_temperature(trained)), []
+    found, tried = list(_temperature(trained, left_out)), []
     speaks = left_out is not None and left_out.status in SPOKE and not trained.task.is_language
     if speaks and objective_of(trained).decay > 0 and changed_by_polishing(trained) <= _SAME:
         price = lambda steps: steps * step_passes(trained) * second
@@ -202,16 +202,18 @@ def _in_words(trained: Trained, factor: float) -> str:
     return f"{decay:.3g} in mean loss + (decay/2) |theta|²"
 
 
-def _temperature(trained: Trained) -> Iterator[Action]:
+def _temperature(trained: Trained, left_out: Gauge | None) -> Iterator[Action]:
     """Yield the action to divide the logits by a temperature, if it is effective.
 
     A number below 1 raises the loss of every error. It is not used if the model makes hardly any errors on the first
     half, because this half then does not show that cost. No number is tried if the model may have been fitted to the
-    held-out rows.
+    held-out rows, unless wrong training labels explain its training error.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
-    if exchanged(trained) is not None:
+    doubts = of_training_rows(trained, left_out)
+    mislabelled = doubts is not None and stands(doubts) and bool((doubts.wrong > 0.5).any())
+    if not mislabelled and exchanged(trained) is not None:
         return
     f, y = _held(trained)
     shares = trained.task.outputs == "probabilities"  # shares of neighbours or trees may be 0, without finite logits
