@@ -19,6 +19,7 @@ from ._given import refusing_in_one_line as refusing_in_one_line
 from ._given import single_of as single_of
 from ._memory import MemoryPlan as MemoryPlan
 from ._memory import available_bytes as available_bytes
+from ._memory import release_freed as release_freed
 from ._randomness import key_from as key_from
 from ._reading import read_arguments as read_arguments
 from ._result_plan import ResultPlan as ResultPlan

@@ -3,6 +3,7 @@
 The plan counts the bytes. Depending on this number, the computation is split into blocks, subsampled or refused.
 """
 
+import ctypes
 import dataclasses
 import os
 import pathlib
@@ -18,6 +19,19 @@ def available_bytes() -> int:
     The free memory of the machine includes caches that the system can release, but not swap.
     """
     return int(min(_machine_bytes(), *(limit.left for limit in limits()), float("inf")))
+
+
+def release_freed() -> None:
+    """Return freed memory to the system, if the C library can do this.
+
+    glibc keeps freed blocks for later arrays, in one pool for each thread. Without this call, the pools of two threads
+    held up to 0.15 GiB after large matrices were freed. Other C libraries are left as they are.
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, TypeError, AttributeError):  # another C library, or another system
+        return
+    trim(0)
 
 
 def _machine_bytes() -> int:

@@ -69,14 +69,18 @@ def main() -> None:
     """Run the command line. This is the entry point `lemmata`.
 
     Python's garbage collector runs after 50,000 new objects instead of 700. Each collection scans all code that was
-    read to compute digests. With the default, the digests of all claims took three times as long.
+    read to compute digests. With the default, the digests of all claims took three times as long. At the end, the
+    collector leaves all objects alone, because the system frees them faster: a study ended 0.6 s later otherwise.
     """
     gc.set_threshold(50_000, 20, 20)
     open_streams()
     forget_odd_sizes()
     forget_current_folder()
     solve_in_turn()
-    guarded(_run, sys.argv[1:])
+    try:
+        guarded(_run, sys.argv[1:])
+    finally:
+        gc.freeze()
 
 
 def _run() -> None:

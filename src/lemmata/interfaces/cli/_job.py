@@ -80,6 +80,7 @@ class Job:
         """
         import time
 
+        from lemmata.interfaces.report import start_converter
         from lemmata.printable import clean
 
         from ._app import at_end
@@ -91,6 +92,7 @@ class Job:
         started, file = time.monotonic(), self.record.file
         keep_inputs(_inputs(told, data), self._outputs(directory))
         with StageProgress(err) as progress:
+            start_converter()
             begin(progress)
             from lemmata.results import writing
             from lemmata.workers import workers

@@ -36,6 +36,7 @@ from ._theme import plotted as plotted
 from ._theme import themed as themed
 from ._theme import ticks as ticks
 from ._vega import VEGA as VEGA
+from ._vega import start_converter as start_converter
 from ._verified import write_verified as write_verified
 from ._views import typeset as typeset
 from ._views import warnings as warnings

@@ -1,10 +1,12 @@
 """Provide Vega as a script that pages include, and as a converter to SVG, which needs a large address space."""
 
+import contextlib
 import functools
 import json
 import lzma
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ print(vl_convert.vegalite_to_svg(sys.stdin.read(), vl_version=wanted if wanted i
 """
 VEGA_LITE = "6.4"
 """The version of Vega-Lite in which charts are written."""
+_EMPTY = {"data": {"values": []}, "mark": "point"}
 _PATIENCE = 120.0  # seconds for one picture
 
 
@@ -45,6 +48,20 @@ def svg_text(spec: dict[str, Any]) -> str | None:
     return _drawn_apart(json.dumps(spec)) if _draws_apart() else None
 
 
+def start_converter() -> None:
+    """Start the converter on a thread, so that the first picture does not wait for this.
+
+    The start takes some 0.4 s. The thread uses another core while a command imports its modules.
+    """
+    if not _is_limited():
+        threading.Thread(target=_draw_nothing, name="vega").start()
+
+
+def _draw_nothing() -> None:
+    with contextlib.suppress(ImportError, ValueError):  # the first picture will tell the user
+        svg_text(_EMPTY)
+
+
 def _drawn_apart(spec: str) -> str | None:
     command = [sys.executable, "-I", "-c", _CONVERTER, VEGA_LITE]
     try:
@@ -56,7 +73,7 @@ def _drawn_apart(spec: str) -> str | None:
 
 @functools.cache
 def _draws_apart() -> bool:
-    return _drawn_apart('{"data": {"values": []}, "mark": "point"}') is not None
+    return _drawn_apart(json.dumps(_EMPTY)) is not None
 
 
 def _is_limited() -> bool:

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from lemmata.core import one_blas_thread, require_float64
+from lemmata.core import one_blas_thread, release_freed, require_float64
 from lemmata.errors import DataError
 from lemmata.interruption import heeded
 from lemmata.options import StudyOptions
@@ -213,6 +213,7 @@ class _Job:
                 self.theory[model.name] = theory(measured, self.few)
             self.spectra[model.name] = spectral(measured, self.few)
             measured = dataclasses.replace(measured, modes=None)  # the eigenvectors are as large as the Gram matrix
+            release_freed()
         self.shares[model.name] = 1.0
         unit = self.question.unit
         losses = measured.losses[unit.name]
@@ -226,10 +227,8 @@ class _Job:
             if is_last_value(found.measured.model) and any(other.name == "last" for other in self.models):
                 self.note(
                     "season",
-                    (
-                        "The model 'last season' was left out: none of the tried seasons predicts the target better "
-                        "than the last value."
-                    ),
+                    "The model 'last season' was left out: none of the tried seasons predicts the target better than "
+                    "the last value.",
                 )
                 return
             self.candidates.append(found)
