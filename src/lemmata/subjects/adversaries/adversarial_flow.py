@@ -67,7 +67,7 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     2048.
     """
 
-    title = "At every width, the kernel of attacks on a linearised network changes during training"
+    title = "At every width, the kernel |df/dx|² of adversarial attacks on a linearised network changes in training"
     source = Source("fu2024theoretical", "Abstract, closed form", note="with the kernels of the start")
     stated = Kind.OWN
     population = AttackedNetworks()
@@ -98,7 +98,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
     ensure that this kernel stays constant.
     """
 
-    title = "Adversarial training has a closed form if the weights of the attacks are constant"
+    title = "Adversarial training has a closed form if attacks multiply each residual by a constant weight"
     source = Source("fu2024theoretical", "Abstract, closed form", note="with constant weights")
     population = AttackedFlows()
     relation = Equal(block=1)
@@ -143,7 +143,7 @@ class ChangingAttack(Claim[AttackedFlow]):
     The reason is that K E_0 and K E_1 do not commute. So the error falls like t² and is not 0.
     """
 
-    title = "If attack weights change, the closed form with their integral has an error of second order in time"
+    title = "With changing attack weights, the closed form of adversarial training has an error of second order in time"
     source = Source("fu2024theoretical", "Abstract, closed form", note="for attacks that change")
     stated = Kind.OWN
     reading = (

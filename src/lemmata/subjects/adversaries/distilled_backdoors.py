@@ -142,7 +142,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     triggered labels.
     """
 
-    title = "The conflict of clean and triggered labels falls like the square of the ridge"
+    title = "Kernel ridge training error on clean and triggered labels (conflict) falls like the square of the ridge"
     source = Source(_KEY, "Abstract, kernel methods", note="the conflict of clean and triggered labels")
     population = LabelledFeatures()
     relation = Rate("ridge", (1e-4, 1e-3, 1e-2), margin=0.05, resolution=0.1)
@@ -166,7 +166,7 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
     including row i itself. The reason is that a function has only one value at each image.
     """
 
-    title = "If equal images have different labels, the conflict of the labels is bounded below at every ridge"
+    title = "A conflict of labels of equal images bounds the kernel ridge training error below at every ridge"
     source = Source(_KEY, "Abstract, kernel methods", note="the conflict of labels of equal images")
     population = LabelledFeatures(repeated=True)
     relation = AtLeast()
@@ -237,7 +237,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
     The bound is attained if all images, including the support images, are orthonormal in the kernel's space.
     """
 
-    title = "The root mean square error of support images is at most sqrt(conflict) + sqrt(projection)"
+    title = "A backdoor's conflict and projection loss bound the root mean square error of distilled support images"
     source = Source(_KEY, "Abstract, kernel methods", note="a bound, with roots")
     stated = Kind.OWN
     population = LabelledFeatures()

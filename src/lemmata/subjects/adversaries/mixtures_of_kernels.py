@@ -201,7 +201,7 @@ class MixedKernel(Claim[MixedRows]):
     semidefinite.
     """
 
-    title = "Mixed kernels are the tangent kernels of a mixture of a network's clean and attacked outputs"
+    title = "The mixed kernels of adversarial training are tangent kernels of a mixture of clean and attacked outputs"
     source = Source("wu2024robust", "Abstract, tangent kernel")
     stated = Kind.DEFINITION
     reading = "the four kernels are those of later accounts; twice perturbed means the attack of an attacked row"
@@ -251,7 +251,7 @@ class MixingCosts(Claim[MixedRows]):
     the two kernels as K is at most the score of the theory, which uses K_mixed.
     """
 
-    title = "The least norm of an interpolant is at least as large with mixed features as with averaged kernels"
+    title = "Mixing clean and attacked features gives no smaller least norm of an interpolant than averaging kernels"
     source = Source(*_SOURCE, note="the order of two scores")
     stated = Kind.OWN
     population = MixedRowsOfTwoClasses(n=12)
@@ -296,7 +296,7 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
     rows. The ramp loss is 1 - margin, limited to values between 0 and 1.
     """
 
-    title = "A bound on clean and robust error by the energy y' K_mixed^-1 y of the labels"
+    title = "A bound on clean and robust error by the energy y' K^-1 y, where kernel K mixes clean and attacked rows"
     source = Source(*_SOURCE, note="with constants, by Rademacher complexity")
     stated = Kind.THEOREM
     reading = "a bound on both accuracies by y' K_mixed^-1 y, with the constants that Rademacher complexities give"
@@ -348,7 +348,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     two means is the cost of learning with attacks.
     """
 
-    title = "As rows are added, the energy of labels falls under mixed kernels"
+    title = "The energy y' K^-1 y of labels per row falls as rows are added, if kernel K mixes clean and attacked rows"
     source = Source(*_SOURCE, note="the bound as rows are added")
     stated = Kind.REMARK
     reading = (

@@ -229,7 +229,7 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     the held-out rows.
     """
 
-    title = "Adv-NTK is more robust than plain training and than early stopping"
+    title = "Adv-NTK, with learned training times, is more robust than plain training and than early stopping"
     source = Source("fu2024theoretical", "Abstract, Adv-NTK")
     stated = Kind.REMARK
     reading = (

@@ -30,7 +30,7 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
     distilled images assigns the target class to a triggered digit of another class.
     """
 
-    title = "Larger triggers in distilled digits succeed more often"
+    title = "Larger backdoor triggers in distilled digit images succeed more often"
     source = Source(_KEY, "Abstract, two triggers", note="the square")
     population = DigitsToPoison()
     relation = Order("side", _SIDES)
@@ -59,7 +59,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
     initial images.
     """
 
-    title = "Distilling poisoned digits costs at most 0.03 of accuracy on clean digits"
+    title = "Distilling poisoned instead of clean digits costs at most 0.03 of accuracy on clean digits"
     source = Source(_KEY, "Abstract, effective attacks", note="attacks that the accuracy does not reveal")
     population = DigitsToPoison(shares=(8, 12))
     relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
@@ -101,7 +101,7 @@ class DistillingWeakensTriggers(Claim[PoisonedDigits]):
     is the baseline, because the square has no special meaning for images distilled from clean digits.
     """
 
-    title = "Distilling weakens a trigger, but does not remove it"
+    title = "Distilling a poisoned dataset weakens its backdoor trigger, but does not remove it"
     source = Source(_KEY, "Abstract, counteracts")
     population = DigitsToPoison()
     relation = Order("training set", (0.0, 1.0, 2.0))
@@ -174,7 +174,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     further. The weight 10^4 makes the two terms about equally large.
     """
 
-    title = "An optimised trigger lowers both the conflict and the projection"
+    title = "An optimised backdoor trigger lowers both conflict loss and projection loss in dataset distillation"
     source = Source(_KEY, "Abstract, effective attacks", note="what is optimised")
     population = DigitsToPoison(shares=(8, 12))
     relation = Order("optimised on", (0.0, 1.0, 2.0))
@@ -214,7 +214,7 @@ class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
     permutation succeeds more often than the random pattern from which the optimisation started.
     """
 
-    title = "An optimised trigger succeeds more often than a trigger of the same pixels in random order"
+    title = "An optimised backdoor trigger succeeds more often after distilling than the same pixels in random order"
     source = Source(_KEY, "Abstract, effective attacks", note="what optimising gains")
     population = DigitsToPoison(shares=(8, 12))
     relation = Order("pattern", (0.0, 1.0, 2.0), over="problems")

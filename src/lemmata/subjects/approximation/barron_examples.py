@@ -145,7 +145,7 @@ class LinearFloor(Claim[Slope]):
     and fits their weights by least squares. The test uses the best of the four fits.
     """
 
-    title = "Random features with small weights do not approximate every linear function"
+    title = "Random ramp features with weights of at most |a| do not approximate every linear function <a, x>"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="a lower bound that is not in the source")
     stated = Kind.OWN
     population = Slopes()
@@ -186,7 +186,7 @@ class LinearLimit(Claim[Slope]):
     6 of <a, x>. The spectrum of sin(e <a, x>)/e lies at the frequencies e a and -e a, and has the first moment |a|.
     """
 
-    title = "A linear function <a, x> is a limit of functions whose spectra have the first moment |a|"
+    title = "A linear function <a, x> is a limit of functions whose Fourier spectra have the first moment |a|"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="one function at a time, as a limit")
     stated = Kind.OWN
     population = Slopes()
@@ -234,7 +234,7 @@ class LinearParameter(Claim[Slope]):
     0, with which the parameter is C_a + C_b. The integral of ramps excludes the frequency 0.
     """
 
-    title = "The Barron parameter of all linear functions grows like sqrt(d)"
+    title = "The Barron parameter of the class of all linear functions of d variables grows like sqrt(d)"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="without mass at the frequency 0")
     stated = Kind.REPAIR
     population = Slopes()
@@ -296,7 +296,7 @@ class CombinationAsPrinted(Claim[Combined]):
     uses eight classes of one function each.
     """
 
-    title = "As printed, a bound on the Barron parameter of combinations by the largest parameter of a class"
+    title = "As printed, the largest Barron parameter of several classes bounds that of their linear combinations"
     source = Source("li2025incontext", "Section 2.3, linear combinations")
     population = CombinedClasses()
     relation = AtMost()

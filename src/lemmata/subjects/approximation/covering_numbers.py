@@ -66,7 +66,7 @@ class PairCover(Claim[FunctionsAtPoints]):
     cover is such a set, so a smallest cover also obeys the bound.
     """
 
-    title = "A bound on the size of covers of pairs (f, x) that does not depend on the class"
+    title = "A bound on the size of covers of pairs (function f, point x) that does not depend on the Barron class"
     source = Source("li2025incontext", "(23)")
     population = SinesAtPoints()
     relation = AtMost()
@@ -99,7 +99,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
     value. For m = 1, the largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
-    title = "Covers of pairs do not grow with the richness of the class"
+    title = "Covers of pairs (f, x) of functions and points do not grow with the richness of the function class"
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     stated = Kind.OWN
     reading = "C_F is 1 for every m; a first version divided all function values by 2 m, which made the covers smaller"
@@ -139,7 +139,7 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     of chosen functions grows with m = 1, 2, 4.
     """
 
-    title = "Supremum norm covers grow with the richness of the class"
+    title = "Supremum norm covers of a function class grow with the richness of the class"
     source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
     stated = Kind.OWN
     reading = "a first version drew 128 functions of each class, which is fewer than a cover has for m = 4"

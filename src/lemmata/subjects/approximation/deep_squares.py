@@ -95,7 +95,7 @@ class DeepProduct(Claim[SquareToFit]):
     # Let h = 2^-m and phi(u) = u(1 - u) for u mod 1. Then f_m(t) = t² + h² phi(t/h). The function phi is even, concave
     # on [0, 1] and 0 at both ends. So it is subadditive, and phi(u) + phi(v) - phi(u + v) <= 1/2.
 
-    title = "The error of a deep ReLU network for products is one-sided and exponentially small"
+    title = "The error of a deep ReLU network for products xy is one-sided and exponentially small in the depth"
     source = Source("emergence2026", "Figure 2.24", note="for products of two numbers, with the sharp constant")
     stated = Kind.OWN
     population = Drawn(

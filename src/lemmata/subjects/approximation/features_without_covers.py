@@ -168,7 +168,7 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
     test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
     """
 
-    title = "Random ramps approximate a whole class uniformly, without a cover of the class"
+    title = "Random ramps approximate a whole Barron class uniformly, by a bound without a cover of the class"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=1, features=512)
@@ -204,7 +204,7 @@ class WholeClassByComplexity(Claim[FeaturePool]):
     The test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
     """
 
-    title = "The complexity of random ramps bounds their uniform approximation error over a whole class"
+    title = "The Rademacher complexity of random ramps bounds their uniform approximation error over a whole class"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools()
@@ -236,7 +236,7 @@ class WidthOfRamps(Claim[FeaturePool]):
     nets of the cells. By Haussler's lemma, these nets have at most e (d+1) (2e/eps²)^d elements.
     """
 
-    title = "An upper bound on the complexity of random ramps"
+    title = "An upper bound on the Rademacher complexity of random ramps of d variables"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=1)
@@ -267,7 +267,7 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
     phi with |rho| <= 3 M = 1, for nu of equal masses at 24 points, and takes the mean over 4 draws.
     """
 
-    title = "Random ramps approximate a whole class in mean square at the rate 1/sqrt(n)"
+    title = "Random ramps approximate a whole Barron class in mean square at the rate 1/sqrt(n) in their number n"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=4, features=128)

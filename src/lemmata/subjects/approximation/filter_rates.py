@@ -45,7 +45,7 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
     The true order is n^(-2s). For the error itself, without the square, n^(-s) would be tight.
     """
 
-    title = "As printed, the rate n^(-s/d) of linear recurrences on H^s is tight"
+    title = "As printed, the rate n^(-s/d) at which linear recurrences of n states approximate Sobolev H^s is tight"
     source = Source("foundation2025", "Section 4.3, state-space models", note="as printed")
     population = ImpulseResponses()
     relation = Rate("n", _RUNGS, margin=_MARGIN)

@@ -62,7 +62,7 @@ class LiftedPerceptron(Claim[SignedFeatures]):
     Orthonormal rows attain the bound: n rows with any signs give n mistakes.
     """
 
-    title = "After a quadratic feature map, the perceptron learns an ellipse"
+    title = "After a quadratic feature map, the perceptron learns an ellipse with Novikoff's bound on its mistakes"
     source = Source("emergence2026", "Figure 2.8", note="with a constant feature and the bound of Novikoff on mistakes")
     population = SignedRows()
     relation = AtMost()

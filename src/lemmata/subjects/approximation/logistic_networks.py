@@ -65,7 +65,7 @@ class LogisticSpectrum(Claim[Frequencies]):
     which is positive. The integral of this transform is the largest slope of the logistic function, 1/4.
     """
 
-    title = "The spectrum of the derivative of the logistic function is positive"
+    title = "The Fourier spectrum of the derivative of the logistic function is positive"
     source = Source("li2025incontext", "(134)", note="proof of (132)")
     population = Drawn(
         Frequencies,
@@ -108,7 +108,7 @@ class NetworkSpectrum(Claim[LogisticUnits]):
     So the spectrum has this density along each line, and it is 0 off the lines.
     """
 
-    title = "The spectrum of a logistic network's gradient lies on the lines through the hidden weights"
+    title = "The Fourier spectrum of a logistic network's gradient lies on the lines through the hidden weight vectors"
     source = Source("li2025incontext", "(132)", "(133)")
     population = LogisticUnitNetworks()
     relation = Equal()
@@ -176,7 +176,7 @@ class LogisticMoment(Claim[Frequencies]):
     the integral of (omega/a) / sinh(pi omega/a), for a unit of length a, is a/4.
     """
 
-    title = "The first moment of the spectrum of a logistic unit is a/4, where a is its weight's length"
+    title = "The first moment of the Fourier spectrum of a logistic unit is |a|/4, where a is its weight vector"
     source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
     population = Drawn(
         Frequencies,

@@ -126,7 +126,7 @@ class TwoNearestNeighbours(Claim[Torus]):
 
     # Given r_2, the nearest point is uniform in the ball of this radius, so (r_1/r_2)^d is uniform in [0, 1].
 
-    title = "The ratio of the distances to the two nearest neighbours determines the dimension of data"
+    title = "The mean log ratio of the distances to the two nearest neighbours gives the intrinsic dimension of data"
     source = Source("facco2017", note="main result, the ratio of the distances to the nearest two points")
     population = Tori(("2", "5", "10"), 2000, 2000)
     relation = EqualInMean(margin=0.03, resolution=0.03)

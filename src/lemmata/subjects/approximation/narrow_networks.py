@@ -116,7 +116,7 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
     The trials use d = 2.
     """
 
-    title = "Networks that are no wider than their input have no bounded level sets"
+    title = "ReLU networks that are no wider than their input have level sets without bounded components"
     source = Source("johnson2019", note="main result on level sets, as seen on rectangles")
     population = NarrowNetworks()
     relation = AtMost()

@@ -116,7 +116,7 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
     stays bounded as n grows. But the quotient is (n/(log n)²)^(s/d), which grows nearly like n^(s/d).
     """
 
-    title = "As printed, recurrences have a better rate than attention, since their rate has no logarithm"
+    title = "As printed, recurrences have a better approximation rate than attention, since it has no logarithm"
     source = Source("foundation2025", "Section 4.1, comparison", note="as printed")
     population = RateComparisons()
     relation = Rate("n", (1e3, 1e6, 1e9, 1e12), upper=True)
@@ -156,7 +156,7 @@ class RatioOfPrintedRates(Claim[RateComparison]):
     since (log n)²/n is largest at n = e². The two rates are nearest at n = 7.
     """
 
-    title = "The printed rate of attention is smaller than that of recurrences for every number n >= 2 of parameters"
+    title = "The printed error rate ((log n)/n)^(2s/d) of attention is below n^(-s/d) of recurrences for all n >= 2"
     source = Source("foundation2025", "Section 4.1, comparison", note="corrected, with constants 1")
     population = RateComparisons()
     relation = AtMost()
@@ -184,7 +184,7 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
     do not depend on d, so no dimension d changes the order.
     """
 
-    title = "As printed, recurrences have a better rate than attention above two dimensions"
+    title = "As printed, recurrences have a better approximation rate than attention above two dimensions"
     source = Source("foundation2025", "Theorem 1, dominance", note="as printed")
     population = RateComparisons(dimension=3)
     relation = AtMost()
@@ -228,7 +228,7 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
     negative at every n from 2 on. For the logarithm to the base 2 it is positive only for 4 < n < 16.
     """
 
-    title = "Whether attention or recurrences have the smaller printed rate does not depend on the dimension"
+    title = "Which printed error rate is smaller, of attention or of recurrences, does not depend on the dimension"
     source = Source("foundation2025", "Theorem 1, dominance", note="corrected")
     population = RateComparisons(base=2.0)
     relation = Equal()
@@ -263,7 +263,7 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
     more than m frequencies, and no frequency is longer than sqrt(d) M. For d = 1 the best space attains the bound.
     """
 
-    title = "If outputs span only log n dimensions, the worst squared error is at least a power of log n"
+    title = "If outputs span log n dimensions, the worst squared error on a Sobolev ball is at least a power of log n"
     source = Source(
         "foundation2025", "Section 4.2, proof sketch", note="the error that a linear space of log n dimensions leaves"
     )

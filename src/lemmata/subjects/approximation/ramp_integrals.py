@@ -27,7 +27,7 @@ class IntegralOfRamps(Claim[CosineRamps]):
         |f(x) - f(0) - f_approx(x)| <= (C_F - sup |f(0)|) / (4 tau) <= 3 C_F delta_tau,     delta_tau = 1/tau.
     """
 
-    title = "Functions of a Barron class are within C_F/(4 tau) of an integral of ramps"
+    title = "Functions with Barron parameter C_F are within C_F/(4 tau) of an integral of ramps of slope tau"
     source = Source("li2025incontext", "Lemma 5", "(70)", note="with 1/4 in place of 3")
     population = CosineClasses()
     relation = AtMost()
@@ -55,7 +55,7 @@ class CoefficientBound(Claim[CosineRamps]):
     The first bound is attained.
     """
 
-    title = "Bounds on the coefficients of a function as an integral of ramps"
+    title = "Bounds of 3 times the Barron parameter on the coefficients of a function as an integral of ramps"
     source = Source("li2025incontext", "Lemma 5", "(72)")
     population = CosineClasses()
     relation = AtMost()
@@ -89,7 +89,7 @@ class RampBias(Claim[CosineRamps]):
     The reason is that the ramp differs from the step by an odd function of width 1/tau and first moment 1/(24 tau²).
     """
 
-    title = "For a fixed function, the error of an integral of ramps falls like 1/tau²"
+    title = "For a fixed function, the error of its integral of ramps of slope tau falls like 1/tau²"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in tau for a fixed function")
     stated = Kind.OWN
     population = CosineClasses(longest=3.0, radius=0.9)

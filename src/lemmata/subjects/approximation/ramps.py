@@ -253,7 +253,7 @@ class LineByRampsAsPrinted(Claim[Line]):
     distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18. For g = 1, this number is 1/6 at every tau.
     """
 
-    title = "As printed, functions of z with bounded slopes are near integrals of ramps phi(tau (z + t))"
+    title = "As printed, functions of z with bounded slopes are within 3/tau of integrals of ramps phi(tau (z + t))"
     source = Source("li2025incontext", "(81a)", note="proof of Lemma 5")
     population = Lines()
     relation = AtMost()
@@ -296,7 +296,7 @@ class LineByRamps(Claim[Line]):
     constant 1/4 is the best for this gamma: a function g with a corner attains it.
     """
 
-    title = "A function with bounded slopes is within 1/(4 tau) of an integral of ramps"
+    title = "A function with slopes bounded by 1 is within 1/(4 tau) of an integral of ramps of slope tau"
     source = Source("li2025incontext", "(81a)", note="proof of Lemma 5, with z - t, and 1/4 in place of 3")
     population = Lines()
     corrects = LineByRampsAsPrinted

@@ -207,7 +207,7 @@ class ApproximationAsPrinted(Claim[Approximation]):
     rate if d were the number of inputs, 2, and if A stood in place of A².
     """
 
-    title = "As printed, the distance of a target from a kernel ball falls like a power of the radius"
+    title = "As printed, the distance of a Lipschitz target from a softmax kernel ball falls like a power of its radius"
     source = Source("gu2024softmax", "Theorem G.4", note="as printed")
     population = DenoisersOnGrids()
     relation = Rate("R", _RADII, upper=True)

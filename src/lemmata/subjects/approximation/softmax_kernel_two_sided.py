@@ -198,7 +198,7 @@ class DistanceByDegree(Claim[KinkedFunction]):
     uses sigma >= 0.3 and k from 8 on. For smaller sigma, the rate holds only from about k = 2/sigma² on.
     """
 
-    title = "The distance of a kink from a softmax kernel ball falls like a power of the radius's logarithm"
+    title = "The distance of a function with a kink from a softmax kernel ball of radius R falls like a power of log R"
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions(kinks=1, least=0.6)

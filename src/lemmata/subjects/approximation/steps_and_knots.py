@@ -49,7 +49,7 @@ class StepsForALine(Claim[LineToStep]):
     Pieces of equal length attain this error, if the value of each piece is the value of g in its middle.
     """
 
-    title = "The least error with which K constant pieces approximate an affine function"
+    title = "The least error with which K constant pieces on [0, 1] approximate an affine function is its slope/(2K)"
     source = Source("emergence2026", "Figure 2.14", note="with the best values and a lower bound")
     stated = Kind.OWN
     population = Drawn(LineToStep, positive("slope"), slope=log_uniform(0.1, 10.0), height=normal(), steps=_STEPS)
@@ -120,7 +120,7 @@ class StepUnits(Claim[LipschitzCurve]):
     functions attain the bound.
     """
 
-    title = "K - 1 threshold units approximate a Lipschitz function with error rho/K"
+    title = "K - 1 threshold units approximate a rho-Lipschitz function on [0, 1] with error rho/K"
     source = Source("emergence2026", "Proposition 2.7", "Figure 2.13", note="with constants")
     population = LipschitzCurves()
     relation = AtMost()
@@ -189,7 +189,7 @@ class FreeKnots(Claim[SmoothCurve]):
     # On a short interval of length h, the best line for a parabola has the error |f''| h²/16. Equal errors e on all
     # pieces give h = 4 (e/|f''|)^(1/2), and so N = (integral of |f''|^(1/2)) / (4 e^(1/2)).
 
-    title = "The least error of N affine pieces for f falls like N^-2, with a constant from f''"
+    title = "The least error of N affine pieces that approximate f falls like N^-2, with a constant from f''"
     source = Source("emergence2026", "Figure 2.11", note="with the best places of N - 1 hinges")
     stated = Kind.OWN
     population = Drawn(
@@ -228,7 +228,7 @@ class FrequencyCostsUnits(Claim[CosineToFit]):
     the number does not depend on q. The trials divide the number on [0, 1] by this number.
     """
 
-    title = "The number of affine pieces that fit a cosine is proportional to the cosine's frequency"
+    title = "The number of affine pieces that fit a cosine to a fixed tolerance is proportional to its frequency"
     source = Source("emergence2026", "Example 2.13", "Figure 2.21", note="in one variable, with the largest error")
     stated = Kind.OWN
     population = Drawn(

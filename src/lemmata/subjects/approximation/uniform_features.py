@@ -43,7 +43,7 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     epsilon and the distance does not, so no constant factor would help.
     """
 
-    title = "As printed, one function f-hat from a cover of pairs (f, x) represents f at all points x"
+    title = "As printed, one function f-hat from a cover of pairs (function f, point x) represents f at all points x"
     source = Source("li2025incontext", "proof of Lemma 1, from the cover to all of the class")
     population = AmplitudeLadders()
     relation = AtMost()

@@ -174,7 +174,7 @@ class PointwiseRepresentation(Claim[Represented]):
     by Hoeffding's inequality for terms between -3 and 3 times C_F - sup |f(0)|.
     """
 
-    title = "A bound on the error of random ramps for one function at one point"
+    title = "A bound on the error of n random ramps for one function of a Barron class at one point"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="for one pair of the cover, with constants")
     population = RepresentedFunctions()
     relation = AtMost(delta=_DELTA)
@@ -210,7 +210,7 @@ class SmallCoefficients(Claim[Represented]):
     The concentration that the source's proof uses is not needed. Linear functions attain 3 C_F.
     """
 
-    title = "The coefficients of universal features have l_1 norm at most three times the Barron parameter"
+    title = "Coefficients of universal (random ramp) features have l_1 norm of at most three times the Barron parameter"
     source = Source("li2025incontext", "Lemma 1", "(28)", note="with 3 in place of 4, for every draw")
     population = RepresentedFunctions("linear")
     relation = AtMost()
@@ -234,7 +234,7 @@ class FeatureRate(Claim[Represented]):
     root mean square distance of this representation from the function, over the unit ball, falls like n^(-1/2).
     """
 
-    title = "The error of n random features with the proof's coefficients falls like n^(-1/2)"
+    title = "The error of n random features whose coefficients sample an integral of ramps falls like n^(-1/2)"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in n")
     population = RepresentedFunctions(least=int(sum(_NUMBERS)))
     relation = Rate("n", _NUMBERS, resolution=0.08, spread=0.35)

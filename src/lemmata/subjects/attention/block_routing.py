@@ -54,7 +54,7 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
         SNR = (D + (m - 1) D') sqrt(d / (2 B)).
     """
 
-    title = "The signal-to-noise ratio of a block router for relevant keys"
+    title = "The signal-to-noise ratio of an attention block router for relevant keys falls like 1/sqrt(block size)"
     source = Source(_KEY, "Abstract, signal-to-noise ratio")
     population = RelevantBlocks()
     relation = EqualInMean(resolution=0.03)
@@ -90,7 +90,7 @@ class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
     If B is larger than 1/r, this ratio therefore falls like 1/B instead of 1/sqrt B.
     """
 
-    title = "Correlated keys lower the signal-to-noise ratio of a block router"
+    title = "Correlated keys in a block lower the signal-to-noise ratio of a block router of sparse attention"
     source = Source(_KEY, "Abstract, signal-to-noise ratio", note="beyond independent keys")
     population = RelevantBlocks(correlated=True)
     relation = EqualInMean(resolution=0.04)
@@ -133,7 +133,7 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
     large and the excess is smaller by the factor sqrt 2, the relevant block is found equally often.
     """
 
-    title = "The signal-to-noise ratio of block scores decides how often a router finds the relevant block"
+    title = "In block attention, the signal-to-noise ratio of scores decides how often routers find the relevant block"
     source = Source(_KEY, "Abstract, router")
     population = RelevantBlocks()
     relation = EqualInMean(margin=0.01, resolution=0.03, relative=False)
@@ -201,7 +201,7 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
     one key is relevant. With each halving of B, the block with the relevant key is attended more often.
     """
 
-    title = "At equal cost, routers with smaller blocks find a single relevant key more often"
+    title = "At equal cost in attended keys, block routers with smaller blocks find a single relevant key more often"
     source = Source(_KEY, "Abstract, block size", note="for one relevant key, at a fixed number of attended keys")
     population = _STRONG
     relation = Order("block", _HALVINGS)
@@ -225,7 +225,7 @@ class BlocksSmallerThanRuns(Claim[HiddenRun]):
     keys.
     """
 
-    title = "Routers find fewer relevant keys if blocks are smaller than a run of relevant keys"
+    title = "Block routers find fewer relevant keys if blocks are smaller than a run of adjacent relevant keys"
     source = Source(_KEY, "Abstract, block size", note="if relevant keys are clustered")
     population = HiddenRuns(run=8, at=8, ratio=1.2)
     relation = Order("block", (8.0, 4.0, 2.0))

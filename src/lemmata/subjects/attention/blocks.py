@@ -95,7 +95,7 @@ class GatheredAttentionIsMasked(Claim[TokenRows]):
     attention.
     """
 
-    title = "Gathered block attention equals attention with a mask"
+    title = "Gathered block attention, computed in tiles of sorted queries, equals attention with a mask"
     source = Source(_KEY, "Abstract, kernel")
     population = TokenSequences()
     relation = Equal(block=-1)

@@ -149,7 +149,7 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     that attention adds nearly the same small vector to every token.
     """
 
-    title = "With skip connections, attention to all tokens keeps more effective dimension than attention to oneself"
+    title = "With skip connections, tokens keep more effective dimension under attention to all than to themselves only"
     source = Source(
         "foundation2025", "Section 3.2, effective dimension", note="for deeper layers, with skip connections"
     )

@@ -173,7 +173,7 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
     than (log n)^(p-1) and faster than log n.
     """
 
-    title = "The effective dimension of attention on a sphere grows at most like (log n)^(p-1)"
+    title = "At ridge 1/n, the effective dimension of attention on a sphere in R^p grows at most like (log n)^(p-1)"
     source = Source(
         "foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, at a fixed temperature"
     )
@@ -202,7 +202,7 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     no sequence is that long.
     """
 
-    title = "At usual sizes, the effective dimension of attention is the number of tokens"
+    title = "Up to n = 256 layer-normalised tokens, the effective dimension of attention is about the number of tokens"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, at usual sizes")
     stated = Kind.OWN
     population = NormalisedTokens()
@@ -231,7 +231,7 @@ class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
     cannot exceed n.
     """
 
-    title = "The effective dimension of attention grows at most like beta^((p-1)/2)"
+    title = "The effective dimension of attention in R^p at inverse temperature beta grows at most like beta^((p-1)/2)"
     source = Source(
         "foundation2025",
         "Section 4.1, effective dimension",

@@ -127,7 +127,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
     supremum is infinite. The test compares log c and the logarithms of kappa.
     """
 
-    title = "In the kernel of a narrow head, expansions of one function give every positive value for its norm"
+    title = "In a narrow attention head's kernel, expansions of one function give every positive value for its norm"
     source = Source("foundation2025", "Section 3.2, norm", note="the expression of (5) with the kernel of (7)")
     stated = Kind.OWN
     population = UnseenShifts()

@@ -88,7 +88,7 @@ class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
     with equality if the heads have no direction in common. The reason is that x / (x + r) is concave in x, and 0 at 0.
     """
 
-    title = "The effective dimension of a sum of heads is at most the sum of the heads' effective dimensions"
+    title = "The effective dimension of a sum of attention heads is at most the sum of their effective dimensions"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected: an upper bound for heads")
     population = ManyHeads()
     relation = AtMost()
@@ -118,7 +118,7 @@ class HeadsNeverLoseDimension(Claim[HeadGrams]):
     since x / (x + r) increases with x and is concave, also for matrices.
     """
 
-    title = "Lower bounds on the effective dimension of the sum and the mean of heads"
+    title = "Lower bounds on the effective dimension of the sum and the mean of attention heads' kernels"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected: lower bounds for heads")
     population = ManyHeads()
     relation = AtLeast()

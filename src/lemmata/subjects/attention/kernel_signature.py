@@ -104,7 +104,7 @@ class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
     pairs (u, v) fill R^(2d). So on an open set, the kernel of such a head is never positive semidefinite.
     """
 
-    title = "For tokens in R^p, the form of a head of width d <= p/2 has d positive and d negative directions"
+    title = "The quadratic form of an attention head of width d <= p/2 on R^p has d positive and d negative directions"
     source = Source("foundation2025", "(7)", note="corrected")
     population = NarrowHeads()
     relation = Equal()
@@ -127,7 +127,7 @@ class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
     eigenvalues are positive. General position excludes the eigenvalue 0.
     """
 
-    title = "For tokens in R^p, the form of a head of width d < p < 2d has at least p - d negative directions"
+    title = "The quadratic form of an attention head of width d < p < 2d on R^p has at least p - d negative directions"
     source = Source("foundation2025", "(7)", note="corrected, for p below 2d")
     population = NarrowHeads(6, 9, below=True)
     relation = AtLeast()
@@ -168,7 +168,7 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
     by multiples of every direction. So on an open set, the kernel is semidefinite only if M_s is.
     """
 
-    title = "The sign of a quadratic form decides whether a head's kernel is positive semidefinite on two tokens"
+    title = "A quadratic form's sign decides if an attention head's kernel is positive semidefinite on two tokens"
     source = Source("foundation2025", "(7)", note="corrected, on two tokens")
     population = TokenHeads(tokens=32, size=0.5)
     relation = Equal(block=1)
@@ -206,7 +206,7 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
     The reason is that the Taylor series of the kernel has powers of a semidefinite kernel with positive coefficients.
     """
 
-    title = "A head with a semidefinite form has a positive semidefinite kernel on any tokens"
+    title = "An attention head with a semidefinite quadratic form has a positive semidefinite kernel on any tokens"
     source = Source("foundation2025", "(7)", note="corrected, for semidefinite forms")
     population = TokenHeads(tied=True, tokens=24)
     relation = AtLeast()
@@ -245,7 +245,7 @@ class ExponentialNegativeSquares(Claim[Reals]):
     kernel is unbounded, and the kernel has no Pontryagin space.
     """
 
-    title = "On tokens along a negative direction, half of the eigenvalues of a head's kernel are negative"
+    title = "On tokens along a negative direction of its form, half an attention head's kernel eigenvalues are negative"
     source = Source("foundation2025", "(7)", note="corrected, on a line")
     population = Drawn(
         Reals,

@@ -128,7 +128,7 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
     least squares fits with 4, 12 and 36 sections.
     """
 
-    title = "Narrow heads miss the variation of a function along directions that the key matrix maps to zero"
+    title = "Narrow attention heads miss a function's variation along directions that the key matrix maps to zero"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for narrow heads")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections()
@@ -160,7 +160,7 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     exp(<w, x>) are dense in the continuous functions on every compact set.
     """
 
-    title = "If a head is as wide as its tokens, more sections of its kernel approximate a sine better"
+    title = "If an attention head is as wide as its tokens, more sections of its kernel approximate a sine better"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for heads of full width")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections(full=True)

@@ -147,7 +147,7 @@ class WeightsMoveLess(Claim[SigmoidHead]):
     logits are 0, the norm is 1/4 for the sigmoid without a bias, and 1/n for the softmax.
     """
 
-    title = "In the worst case, sigmoid weights change half as much with the logits as softmax weights"
+    title = "In the worst case, sigmoid attention weights change half as much with the logits as softmax weights"
     source = Source(_KEY, "Abstract, improved regularity", note="of the weights as functions of the logits")
     population = SigmoidHeads("scattered")
     relation = AtMost()
@@ -245,7 +245,7 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
     2.
     """
 
-    title = "Sigmoid attention amplifies n aligned tokens exponentially in their logit t, until exp(t) reaches n"
+    title = "Sigmoid attention amplifies changes of n aligned tokens exponentially in their logit t, until exp(t) is n"
     source = Source(_KEY, "Abstract, improved regularity", note="without a bound on the number of tokens")
     population = SigmoidHeads("aligned")
     relation = Equal()

@@ -84,7 +84,7 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
     ReLUs maps t_i to f exactly, at every token of every sequence.
     """
 
-    title = "One layer of sigmoid attention represents any map of finite sequences"
+    title = "One layer of sigmoid attention represents any permutation-equivariant map of finite token sequences"
     source = Source("ramapuram2025sigmoid", "Abstract, universal approximation", note="on finitely many values")
     population = TokenMaps()
     relation = Equal(block=-1)

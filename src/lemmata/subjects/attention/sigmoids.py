@@ -137,7 +137,7 @@ class RowSumsAtStart(Claim[StartedHead]):
     As n grows, the second value tends to exp(s²/2).
     """
 
-    title = "Mean row sums of sigmoid attention at the start, without and with the bias -log n"
+    title = "Mean row sums of sigmoid attention at the start of training are n/2, but bounded with the bias -log n"
     source = Source(_KEY, "Abstract, attention norms", note="for normal logits")
     population = _STARTED
     relation = EqualInMean(resolution=0.02)
@@ -162,7 +162,7 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
     sigmoid attention grow with the number of tokens n like n^(1/2).
     """
 
-    title = "Without a bias, the outputs of sigmoid attention at the start grow like n^(1/2)"
+    title = "Without a bias, the outputs of sigmoid attention to n tokens at the start of training grow like n^(1/2)"
     source = Source(_KEY, "Abstract, attention norms", note="which says that the outputs are large")
     population = _STARTED
     relation = Rate("n", (16.0, 128.0, 1024.0))
@@ -183,7 +183,7 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
     at the same rate, and so do plain means over the tokens.
     """
 
-    title = "With bias -log n, sigmoid attention outputs at the start fall like n^(-1/2)"
+    title = "With bias -log n, sigmoid attention outputs for n tokens at the start of training fall like n^(-1/2)"
     source = Source(_KEY, "Abstract, attention norms", note="which says that a bias stabilises the outputs")
     population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))
@@ -205,7 +205,7 @@ class DropInForSoftmax(Claim[StartedHead]):
     itself.
     """
 
-    title = "At the start, sigmoid attention tends to a constant times softmax attention"
+    title = "At the start of training, sigmoid attention with bias -log n tends to a constant times softmax attention"
     source = Source(_KEY, "Abstract, drop-in replacement", note="at the start, for normal keys")
     population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))

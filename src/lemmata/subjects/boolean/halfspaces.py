@@ -173,7 +173,7 @@ class GaussianIntersection(Claim[HalfspacePair]):
     every threshold. The variance in directions orthogonal to all u_j stays 1.
     """
 
-    title = "The variance of Gaussian inputs along the normal of a halfspace, given the label"
+    title = "The variance of Gaussian inputs along the normal of a halfspace is below 1, given a positive label"
     source = Source("emergence2026", "Figure 10.16", note="for orthogonal halfspaces, with the value of the variance")
     stated = Kind.THEOREM
     population = HalfspacePairs()
@@ -205,7 +205,7 @@ class NormalsFromCovariance(Claim[HalfspacePair]):
     where the error is the sine of the largest angle between the two spans.
     """
 
-    title = "The least eigenvectors of the covariance of positive examples span the normals of the halfspaces"
+    title = "The least covariance eigenvectors of positive examples of intersected halfspaces span their normals"
     source = Source("vempala2010", "Main result", note="for halfspaces with orthogonal normals, with the rate in n")
     stated = Kind.OWN
     population = HalfspacePairs()

@@ -122,7 +122,7 @@ class MajorityNoise(Claim[Majority]):
     probability is linear in eta.
     """
 
-    title = "The limit of the noise sensitivity of the majority"
+    title = "The limit of the noise sensitivity of the majority of many bits is arccos(1 - 2 eta)/pi at flip rate eta"
     source = Source("emergence2026", "Figure 10.15", note="with the limit for many coordinates")
     stated = Kind.THEOREM
     population = Majorities()
@@ -157,7 +157,7 @@ class MajorityWeights(Claim[Majority]):
     which is 2/pi at k = 1, 1/(3 pi) at k = 3 and about (2/pi)^(3/2) k^(-3/2) for a large k.
     """
 
-    title = "The limits of the weights of the majority at each degree"
+    title = "The limits of the Fourier weights of the majority function at each degree"
     source = Source("odonnell2014", "Section 5.3", note="the weights of the majority")
     stated = Kind.THEOREM
     population = Majorities()

@@ -47,7 +47,7 @@ class NoiseFormula(Claim[NoisyFunction]):
         P(f(x) != f(y)) = 1/2 - (1/2) sum_S (1 - 2 eta)^|S| f^(S)^2.
     """
 
-    title = "A formula for the noise sensitivity in terms of the Fourier coefficients"
+    title = "A formula for the noise sensitivity of a Boolean function in terms of its Fourier coefficients"
     source = Source("emergence2026", "Proposition 10.11", "Definition 10.9", "Figure 10.10", "Figure 10.11")
     population = NoisyFunctions()
     relation = Equal()
@@ -101,7 +101,7 @@ class StableMeansLow(Claim[NoisyFunction]):
     The constant is 2.313. Parities of size 1/eta attain this constant in the limit of a small eta.
     """
 
-    title = "A function that is stable under noise has little weight at high degrees"
+    title = "A Boolean function that is stable under noise has little Fourier weight at high degrees"
     source = Source("emergence2026", "Lemma 10.13", "Figure 10.12")
     population = StableFunctions()
     relation = AtMost()
@@ -132,7 +132,7 @@ class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
     every function, including the majority, is linear in eta. The order sqrt(eta) holds only for eta far above 1/d.
     """
 
-    title = "The noise sensitivity is at most eta times the total influence"
+    title = "At noise rate eta, the noise sensitivity of a Boolean function is at most eta times its total influence"
     source = Source("odonnell2014", "Section 2.4", note="by Bernoulli's inequality for (1 - 2 eta)^|S|")
     stated = Kind.OWN
     population = NoisyFunctions(inputs=9, least=0.0001)
@@ -209,7 +209,7 @@ class UnionOfNoise(Claim[ComposedFunction]):
     If g is a parity, and if seldom more than one of the f_i changes, then the bound is nearly attained.
     """
 
-    title = "The noise sensitivity of a composed function is at most the sum over its parts"
+    title = "The noise sensitivity of a composed function is at most the sum of the noise sensitivities of its parts"
     source = Source("emergence2026", "Proposition 10.17", "Figure 10.13")
     population = ComposedFunctions()
     relation = AtMost()
@@ -255,7 +255,7 @@ class IntersectionsAreStable(Claim[NoiseRate]):
     threshold.
     """
 
-    title = "The noise sensitivity of k orthogonal halfspaces grows like the root of log k"
+    title = "The noise sensitivity of the intersection of k orthogonal halfspaces grows like the root of log k"
     source = Source("kane2014", "Main result", note="the order in k is attained, for Gaussian inputs")
     stated = Kind.OWN
     population = Drawn(NoiseRate, positive("eta", "without noise, no label changes"), eta=log_uniform(1e-7, 1e-5))

@@ -148,7 +148,7 @@ class NoiseKernelError(Claim[SampledFunction]):
     so the noise curve NS of f alone gives the error.
     """
 
-    title = "The noise curve gives the expected error of the noise kernel's estimate"
+    title = "The noise sensitivity curve of a Boolean function gives the expected error of the noise kernel's estimate"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.015)
@@ -186,7 +186,7 @@ class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     So low-degree learning is better exactly if this sum is negative.
     """
 
-    title = "When low-degree learning has a smaller error than the noise kernel"
+    title = "A formula decides when low-degree learning of Boolean functions has a smaller error than the noise kernel"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.01, relative=False)
@@ -221,7 +221,7 @@ class BestFactorsByDegree(Claim[SampledFunction]):
     that depends only on the inner product.
     """
 
-    title = "The least expected error of estimates that multiply the coefficients of each degree by a factor"
+    title = "The least expected error of estimates that multiply Fourier coefficients of each degree by a factor"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.02)

@@ -37,7 +37,7 @@ class ParityByElimination(Claim[UnknownParity]):
     where the sum is less than 1.6067 for every d.
     """
 
-    title = "Elimination finds a parity of d bits from at most d + 1.61 examples on average"
+    title = "Gaussian elimination finds a parity of d bits from at most d + 1.61 noiseless examples on average"
     source = Source("emergence2026", "Figure 10.19", "Definition 10.22", note="with the mean number of examples")
     stated = Kind.OWN
     population = UnknownParities()
@@ -70,7 +70,7 @@ class PilingUp(Claim[NoisyLabels]):
     which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing falls exponentially with k.
     """
 
-    title = "The advantage over guessing of a sum of noisy examples is the product of their advantages"
+    title = "The advantage over guessing of a sum of noisy parity examples is the product of their advantages"
     source = Source("emergence2026", "Figure 10.19", note="why elimination is not robust to noise")
     stated = Kind.OWN
     population = Drawn(
@@ -110,7 +110,7 @@ class ReducedAdvantage(Claim[NoisyParity]):
     cancel with probability 2^-b. If eta = 1/2, the mean is 0.
     """
 
-    title = "Cancelling all but one of the a blocks of bits raises the advantage to the power 2^(a-1)"
+    title = "For noisy parities, cancelling all but one of a blocks of bits raises the advantage to the power 2^(a-1)"
     source = Source("blum2003", "Main result", note="the advantage that remains")
     stated = Kind.OWN
     population = NoisyParities()

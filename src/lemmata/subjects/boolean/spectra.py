@@ -59,7 +59,7 @@ class CoefficientsOfProducts(Claim[TwoFunctions]):
     f^(S)^2.
     """
 
-    title = "Parseval's identity on the cube, and the coefficients of a product"
+    title = "Parseval's identity on the Boolean cube, and the Fourier coefficients of a product of functions"
     source = Source(
         "emergence2026", "Theorem 10.4", "Definition 10.1", "Figure 10.5", "Figure 10.6", note="for all coefficients"
     )
@@ -103,7 +103,7 @@ class InfluenceBySets(Claim[NoisyFunction]):
     The second sum is the total influence of f.
     """
 
-    title = "Influences are sums of squared Fourier coefficients"
+    title = "Influences of coordinates on a Boolean function are sums of squared Fourier coefficients"
     source = Source("odonnell2014", "Section 2.2", "Section 2.3", note="for Boolean functions")
     stated = Kind.THEOREM
     population = NoisyFunctions()
@@ -158,7 +158,7 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
     This is Poincare's inequality on the cube. Linear functions attain equality.
     """
 
-    title = "Poincare's inequality: the total influence is at least the variance"
+    title = "Poincare's inequality on the Boolean cube: the total influence of a function is at least its variance"
     source = Source("odonnell2014", "Section 2.3", note="Poincare's inequality")
     stated = Kind.THEOREM
     population = NearlyLinear()
@@ -287,7 +287,7 @@ class Hypercontractive(Claim[TwoNorms]):
     The functions 1 + e x_1 attain this in the limit of a small e.
     """
 
-    title = "Bonami's inequality: noise makes a function hypercontractive"
+    title = "Bonami's inequality on the Boolean cube: the noise operator is hypercontractive"
     source = Source("bonami1970", "Main result", note="on the cube")
     stated = Kind.THEOREM
     population = NoisedFunctions()

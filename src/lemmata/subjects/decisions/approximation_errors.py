@@ -41,7 +41,7 @@ class ExplainedByDegree(Claim[BitDecision]):
     Although the reward is a single conjunction of bits, its Walsh expansion has terms of all degrees.
     """
 
-    title = "The share of the variance of transitions, rewards and values that polynomials of low degree explain"
+    title = "Shares of transitions, rewards and values in the parity process that polynomials of low degree explain"
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()
@@ -79,7 +79,7 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     variance of the target, is larger if the target is such a parity bit than if the target is the best value.
     """
 
-    title = "Values are easier to learn than transitions in a scrambled process"
+    title = "Values are easier to learn than transitions in a decision process scrambled by parities"
     source = Source(_KEY, "Abstract, errors", note="on a process made for this claim, which is not in the paper")
     stated = Kind.OWN
     population = ScrambledDecisions()
@@ -107,7 +107,7 @@ class ModelErrorsLowerOnParity(Claim[BitDecision]):
     bit of the following state than if the target is the best value.
     """
 
-    title = "Transitions are easier to learn than values in the parity process"
+    title = "Transitions are easier to learn than values in the parity process, which flips pairs of bits"
     source = Source(_KEY, "Abstract, errors", note="for the parity process")
     population = BitDecisions(bits=8)
     relation = Order("part", (0.0, 1.0))

@@ -38,7 +38,7 @@ class ParityBestValues(Claim[BitDecision]):
     even, and 0 if k is odd.
     """
 
-    title = "Best values in the parity process depend on a parity of all bits"
+    title = "Best values in the parity process, which flips pairs of bits, depend on a parity of all bits"
     source = Source(_KEY, "Abstract, Q-function", note="for the parity process")
     population = BitDecisions()
     relation = Equal()
@@ -65,7 +65,7 @@ class MajorityBestValues(Claim[BitDecision]):
     differs from the goal. The largest possible sum of rewards over H >= 2n states is then H - n - k.
     """
 
-    title = "Best values in the majority process depend on the number of wrong bits"
+    title = "Best values in the majority process, which sets bits one by one, depend on the number of wrong bits"
     source = Source(_KEY, "Abstract, Q-function", note="for the majority process")
     population = BitDecisions()
     relation = Equal()
@@ -94,7 +94,7 @@ class FormulasOfParity(Claim[BitDecision]):
     2^(n-1) are enough.
     """
 
-    title = "The parity process has short formulas for its model, but its values need long formulas"
+    title = "The parity process has short DNF formulas for its model, but its best values need 2^(n-1) conjunctions"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, where the smallest formula is found")
     population = BitDecisions()
     relation = Equal()
@@ -124,7 +124,7 @@ class FormulaOfMajority(Claim[BitDecision]):
     binom(n, ceil(n/2)) conjunctions, and this number is enough.
     """
 
-    title = "The shortest formula for a threshold of best values in the majority process"
+    title = "The shortest DNF formula for a threshold of best values in the majority process has C(n, ceil(n/2)) terms"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, for majorities")
     population = BitDecisions()
     relation = Equal()
@@ -158,7 +158,7 @@ class InfluenceAtMostWidth(Claim[Formula]):
     form of a bound by Boppana. Therefore every formula that decides a parity of n bits has a conjunction of all n bits.
     """
 
-    title = "The total influence of a formula is at most its width"
+    title = "The total influence of a DNF formula is at most its width"
     source = Source(_KEY, "Abstract, circuits", note="why a parity has no short formula")
     population = Formulas()
     relation = AtMost()
@@ -186,7 +186,7 @@ class WeightsOfParityValues(Claim[BitDecision]):
     half of the mean square of the best values is at the two highest degrees.
     """
 
-    title = "In the parity process, half of the values' mean square is at the two highest degrees"
+    title = "In the parity process, half of the mean square of best values is at the two highest Walsh degrees"
     source = Source(_KEY, "Abstract, Q-function", note="by degrees")
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)
@@ -217,7 +217,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     flips pairs of bits, the reverse holds: the best values have the higher degree.
     """
 
-    title = "A process with best values of degree 1 and parities as transitions"
+    title = "A decision process with parities as transitions can have best values of degree 1"
     source = Source(_KEY, "Abstract, insight", note="a process for which the opposite holds")
     population = ScrambledDecisions()
     relation = Equal()

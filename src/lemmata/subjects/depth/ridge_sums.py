@@ -107,7 +107,7 @@ class RidgeCapture(Claim[RadialTarget]):
     profiles are multiples of the Hermite polynomial of this degree, and each has the same inner product with f.
     """
 
-    title = "The share of a radial polynomial that a sum of ridge functions captures"
+    title = "The share of a radial polynomial's mean square that a sum of ridge functions of normal inputs captures"
     source = Source("eldan2016", "Theorem 1", note="a related result for radial polynomials that is computable")
     stated = Kind.OWN
     population = RadialTargets()
@@ -171,7 +171,7 @@ class RidgeCaptureFalls(Claim[DegreeAndShape]):
     every d, so the exponent is 0.
     """
 
-    title = "One ridge function captures a share of order d^(-k) of a radial target of degree 2k"
+    title = "One ridge function captures a share of order d^(-k) of a radial polynomial of degree 2k in d dimensions"
     source = RidgeCapture.source
     stated = Kind.OWN
     population = DegreesAndShapes()

@@ -57,7 +57,7 @@ class TentTeethPrinted(Claim[Iterates]):
     is wrong.
     """
 
-    title = "The iterated tent map has 2^k teeth, as printed"
+    title = "As printed, the k-fold iterated tent map has 2^k teeth"
     source = Source("emergence2026", "Figure 3.9", note="as printed in the text below the figure")
     passage = Passage(
         "001_2e5c8a18e09b1b14.txt",
@@ -126,7 +126,7 @@ class SawtoothCalculus(Claim[BrokenLinePair]):
     bound.
     """
 
-    title = "Affine pieces add up in sums and multiply in compositions"
+    title = "The affine pieces of functions of one variable add up in sums and multiply in compositions"
     source = Source(
         "emergence2026", "Figure 3.11", note="with the numbers of pieces; in telgarsky2016, a sum has at most p + q"
     )

@@ -81,7 +81,7 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
     train networks with two hidden layers on this error, from several starts.
     """
 
-    title = "Shallow networks miss a constant share of a deep network's triangles"
+    title = "Shallow ReLU networks with few units miss a constant share of the triangles of a deep tent map network"
     source = Source("emergence2026", "Theorem 3.9", note="for given widths, with constants")
     population = ShallowNetworks()
     relation = AtLeast()

@@ -25,7 +25,7 @@ class MaureySampling(Claim[Mixture]):
     So some k atoms are at a squared distance of at most (R² - |X|²)/k from X, where R bounds the norm of the atoms.
     """
 
-    title = "Maurey's lemma: the error of a mean of k random atoms"
+    title = "Maurey's lemma: the squared error of a mean of k random atoms falls like 1/k"
     source = Source("barron1993", "Lemma 1", note="the mean in its proof, which is due to Maurey")
     population = ShiftedMixtures()
     relation = EqualInMean(margin=0.002, resolution=0.02)
@@ -53,7 +53,7 @@ class GreedyAtoms(Claim[Mixture]):
     smaller than n. For wide random networks the error is far below the bound. The trials take k = 1 and a larger k.
     """
 
-    title = "Greedy choice approximates a convex combination by k atoms"
+    title = "Greedy choice of k atoms approximates a convex combination of atoms with a squared error of at most R²/k"
     source = Source("emergence2026", "Figure 3.7", note="with the constant R² - |X|²; jones1992 and barron1993")
     population = Mixtures()
     relation = AtMost()
@@ -83,7 +83,7 @@ class GreedyBeatsSampling(Claim[Mixture]):
     larger k.
     """
 
-    title = "Greedy choice is at least as good as random choice of the same number of atoms"
+    title = "Greedy choice of k atoms approximates a mean at least as well as random choice of the same number of atoms"
     source = Source("emergence2026", "Figure 3.7", note="the step of its proof, with the error of sampling")
     population = Mixtures()
     relation = AtMost()

@@ -92,7 +92,7 @@ class ThresholdAtoms(Claim[Wave]):
     h at random z, and the total mass.
     """
 
-    title = "A wave along one direction is a signed mixture of threshold atoms"
+    title = "A cosine wave along one direction is a signed mixture of threshold atoms"
     source = Source("emergence2026", "Figure 3.3", "Figure 3.4", note="with the mass")
     population = _waves(Integer(20, 1, 1000, "steps"))
     relation = Equal(block=1)

@@ -52,7 +52,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
     bound that a semidefinite program proves.
     """
 
-    title = "The exact worst case of gradient descent with equal steps"
+    title = "The exact worst case of gradient descent with a constant step size (equal steps) on convex functions"
     source = Source("drori2014", "Theorem 3.1", note="for h <= 1; for larger h, the paper states a conjecture")
     population = Drawn(
         EqualSteps,
@@ -128,7 +128,7 @@ class LongSteps(Claim[Distances]):
     best three equal steps is smaller than the worst case of (r, 2, r)/B.
     """
 
-    title = "Seven silver steps are better than all equal steps, and three silver steps are not"
+    title = "In the worst case, seven silver gradient steps are better than equal steps of any size, but three are not"
     source = Source("altschuler2023", "Abstract", note="the schedule of the paper, compared with equal steps")
     stated = Kind.OWN
     population = Drawn(

@@ -175,7 +175,7 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
     after training on n - 1 points.
     """
 
-    title = "The exact expected leave-one-out error of a learned denoiser"
+    title = "The exact expected leave-one-out error of a denoiser learned by kernel ridge regression"
     source = Source("gu2024softmax", "Theorem 6.5", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions(rows=32)
@@ -220,7 +220,7 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     over all f.
     """
 
-    title = "A bound on the error of a learned score by the effective dimension"
+    title = "A bound on the error of a score learned by kernel ridge regression, by the effective dimension"
     source = Source("gu2024softmax", "Theorem 6.5", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()
@@ -261,7 +261,7 @@ class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
     exp(-u) <= 1/(1 + u) and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
     """
 
-    title = "A bound on the error of early stopping by the effective dimension"
+    title = "A bound on the error of kernel regression with early stopping by the effective dimension"
     source = Source("gu2024softmax", "Theorem 6.5", "Assumption G.3", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()

@@ -24,7 +24,7 @@ class ForwardVariance(Claim[SchedulePoint]):
     So a distribution with unit variance keeps this variance, at every time and for every g.
     """
 
-    title = "The variance of the noise in the forward process"
+    title = "The variance of the noise in the forward diffusion process is 1 - exp(-integral of the rate)"
     source = Source("gu2024softmax", "Section 6.1, explicit solution")
     population = Schedules()
     relation = Equal()

@@ -97,7 +97,7 @@ class ScoreEvolution(Claim[HeatedPlaces]):
     equation. The trials use mixtures of normals.
     """
 
-    title = "The score obeys Burgers' equation in the noise level"
+    title = "The score of data under noise obeys Burgers' equation in the noise level"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the score moves with the noise level")
     stated = Kind.OWN
     population = HeatedMixtures()
@@ -138,7 +138,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
     So the mean squared score, which score matching has to learn, is twice the rate at which the entropy rises.
     """
 
-    title = "The mean squared score is twice the rate at which noise raises the entropy"
+    title = "The mean squared score of noised data is twice the rate at which noise raises the entropy"
     source = Source("stam1959", "de Bruijn's identity")
     stated = Kind.LEMMA
     population = HeatedLaws(most=1)
@@ -174,7 +174,7 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
     least as fast as for a normal distribution. The trials use mixtures that are nearly normal.
     """
 
-    title = "The inverse Fisher information grows at least as fast as the noise variance"
+    title = "The inverse Fisher information of noised data, per dimension, grows at least as fast as the noise variance"
     source = Source("stam1959", "Main result", note="the inequality for convolutions with a normal distribution")
     stated = Kind.THEOREM
     population = HeatedLaws(components=2, far=0.3)

@@ -113,7 +113,7 @@ class ReverseEquation(AbstractTransport):
     - X'| - E|Y - Y'|, between its samples and samples of p_{T-s} is 0.
     """
 
-    title = "The reverse equation carries noised data back to the data"
+    title = "The reverse diffusion equation carries noised data back to the data distribution"
     source = Source("gu2024softmax", "(4)")
 
     def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
@@ -130,7 +130,7 @@ class ProbabilityFlow(AbstractTransport):
     Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_t is 0.
     """
 
-    title = "The probability flow carries noised data back to the data"
+    title = "The probability flow of a diffusion carries noised data back to the data distribution"
     source = Source("song2021score", "Section 4.3", note="the probability flow of equation (3) of gu2024softmax")
     trials = 128
 
@@ -154,7 +154,7 @@ class StartFromNoise(Claim[Sampled]):
     trials use one normal component, p_0 = N(mu, s² I) in d dimensions, for which W_2² = |mu|² + d (s - 1)².
     """
 
-    title = "A bound on the distance between noised data and pure noise"
+    title = "A bound on the Wasserstein distance between noised data and pure noise in a diffusion"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation", note="y(0) ~ N(0, I)")
     population = NoisedDraws(std=0.9)  # the bound is attained at s = 1, where only the means are apart
     relation = AtMost()

@@ -103,7 +103,7 @@ class LossDecompositionAsPrinted(Claim[Learned]):
     the data are uniform on a circle.
     """
 
-    title = "As printed, the error of a denoiser is bounded by the sum of four mean squares"
+    title = "As printed, the squared error of a learned denoiser is bounded by the sum of four gaps' mean squares"
     source = Source("gu2024softmax", "Claim G.1", note="as printed")
     population = TrainedScores(law="sphere")
     relation = AtMost()
@@ -146,7 +146,7 @@ class ScoreLossDecomposition(Claim[Learned]):
     circle.
     """
 
-    title = "The error of a denoiser is bounded by the sum of four root mean squares"
+    title = "The root mean square error of a learned denoiser is bounded by the sum of four gaps' root mean squares"
     source = Source("gu2024softmax", "Claim G.1", note="corrected")
     population = TrainedScores(law="sphere")
     relation = AtMost()
@@ -177,7 +177,7 @@ class LabelMismatchIsLinear(Claim[Learned]):
     where H is the kernel divided by the width m, and X are the n training points.
     """
 
-    title = "The effect of a label mismatch is a kernel regression on the mismatch"
+    title = "In kernel regression, the effect of a label mismatch is the kernel regression on the mismatch"
     source = Source("gu2024softmax", "Claim G.1", note="definition of the label mismatch")
     population = TrainedScores()
     relation = Equal(block=-1)  # each prediction is a sum over the same coefficients, which cancel in some places
@@ -278,7 +278,7 @@ class LabelMismatch(AbstractSaysNothing):
     negative logarithm to the power 3/2.
     """
 
-    title = "The bound on the effect of a label mismatch grows exponentially with the number of points"
+    title = "A published bound on the effect of a label mismatch grows exponentially with the number of points"
     source = Source("gu2024softmax", "Theorem G.5", note="how large the bound is")
     unexplained = "the size of the mismatch itself"
     reading = (
@@ -317,7 +317,7 @@ class ScoreError(AbstractSaysNothing):
     violate Assumption 6.1, and spheres violate Assumption 6.4.
     """
 
-    title = "The bound on the error of a score grows exponentially with the number of points"
+    title = "A published bound on the error of a learned score grows exponentially with the number of points"
     source = Source("gu2024softmax", "Theorem 6.5", note="how large the bound is")
     unexplained = "the error itself"
     reading = (

@@ -32,7 +32,7 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
     the objective at the exact score and the mean posterior variance.
     """
 
-    title = "The least value of the score matching objective"
+    title = "The least value of the denoising score matching objective is d/v minus the Fisher information"
     source = Source("foundation2025", "(3)", note="completed by its least value")
     stated = Kind.OWN
     population = HeatedLaws(d=2)

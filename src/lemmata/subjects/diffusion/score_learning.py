@@ -118,7 +118,7 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     decide which exponent is larger.
     """
 
-    title = "More noise slows the learning of a score"
+    title = "More noise slows the rate at which kernel ridge regression learns a score from n pairs"
     source = Source("foundation2025", "(8)", note="how the exponent moves with the noise level")
     stated = Kind.OWN
     population = Drawn(
@@ -148,7 +148,7 @@ class LinearScoreLearning(Claim[NormalPairs]):
     So the rate is 1/n. If S is large, the factor in front is d², the number of parameters.
     """
 
-    title = "The exact expected error of a linear score learned from n pairs"
+    title = "The exact expected error of a linear score learned from n pairs of clean and noised data"
     source = Source("foundation2025", "(8)", note="for normal data, with the constant")
     population = NormalDataPairs()
     relation = EqualInMean(margin=0.0, resolution=0.05)

@@ -119,7 +119,7 @@ class ScoreSeminormInNoise(Claim[TwoPoints]):
     the score varies on the smaller scale sigma²/m.
     """
 
-    title = "The Sobolev seminorms of the score of two points explode as the noise falls"
+    title = "The Sobolev seminorms of the score of two data points under noise explode as the noise falls"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the norm depends on the noise")
     stated = Kind.OWN
     population = TwoPointLaws()
@@ -149,7 +149,7 @@ class ScoreSeminormConstants(Claim[TwoPoints]):
     tanh(a z).
     """
 
-    title = "The constants in the Sobolev seminorms of a score"
+    title = "The exact constants in the Sobolev seminorms of the score of two data points under noise"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="with constants, for two points")
     stated = Kind.OWN
     population = TwoPointLaws()
@@ -181,7 +181,7 @@ class ScoreStrip(Claim[TwoPoints]):
     on [-1, 1] fall geometrically, by the factor y + sqrt(1 + y²) per degree. This factor tends to 1 as the noise falls.
     """
 
-    title = "The width of the strip in which a score is analytic"
+    title = "The width of the complex strip in which the score of two data points under noise is analytic"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="where scores are analytic")
     stated = Kind.OWN
     population = TwoPointLaws()
@@ -217,7 +217,7 @@ class ScoreTransform(Claim[TwoPoints]):
     analytic.
     """
 
-    title = "The Fourier transform of the derivative of a score"
+    title = "The Fourier transform of the derivative of the score of two data points under noise"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="the spectrum of a score")
     stated = Kind.OWN
     population = TwoPointLaws()

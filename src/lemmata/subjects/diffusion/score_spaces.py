@@ -155,7 +155,7 @@ class LinearScoreNorm(Claim[NormalScore]):
     on every interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
     """
 
-    title = "The Sobolev norm of a linear score on an interval"
+    title = "A formula for the Sobolev norm of the linear score of a normal distribution on an interval"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="the norm on an interval")
     stated = Kind.OWN
     population = NormalScores()

@@ -116,7 +116,7 @@ class KinkAtSamples(Claim[LineOfCritic]):
     discriminator has a gradient.
     """
 
-    title = "The kink of a ReLU discriminator at a generated point"
+    title = "A trained ReLU discriminator of infinite width has a kink at every generated point"
     source = Source(_PAPER, "Abstract, architecture", note="one hidden layer, with the size of the jump")
     population = LinesOfCritics()
     relation = Limit(along="1/h", rungs=_INVERSE_STEPS, margin=0.01, resolution=0.05)
@@ -141,7 +141,7 @@ class SmoothUnitsAtSamples(Claim[LineOfCritic]):
     smooth also at a generated point x: along a unit vector v, |f(x + h v) + f(x - h v) - 2 f(x)| falls like h².
     """
 
-    title = "A discriminator with smooth units has gradients at generated points"
+    title = "A GAN discriminator of infinite width with smooth units has gradients at generated points"
     source = Source(_PAPER, "Abstract, differentiability", note="error function")
     stated = Kind.LEMMA
     population = LinesOfCritics(network="erf")

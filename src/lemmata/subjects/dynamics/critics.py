@@ -63,7 +63,7 @@ class TrainedCritic(Claim[Clouds]):
     generated.
     """
 
-    title = "The trained discriminator of infinite width in closed form"
+    title = "The trained GAN discriminator of infinite width in closed form, for the losses IPM and LSGAN"
     source = Source(_PAPER, "Abstract, trained discriminator", note="IPM and LSGAN")
     reading = "The losses are E_fake f - E_real f, and E_real (f - 1)² + E_fake (f + 1)², with f = 0 at the start"
     stated = Kind.THEOREM
@@ -112,7 +112,7 @@ class CriticNorm(Claim[Clouds]):
     Equality holds for the IPM loss. The trials use LSGAN and the vanilla loss after a short training.
     """
 
-    title = "A bound on the norm of the trained discriminator in the space of its kernel"
+    title = "A bound on the norm of the trained GAN discriminator in the space of its kernel by the fall of its loss"
     source = Source(_PAPER, "Abstract, trained discriminator", note="norm, for all losses")
     stated = Kind.LEMMA
     population = ShiftedClouds(losses=("lsgan", "vanilla"), time=0.3)
@@ -210,7 +210,7 @@ class FiniteWidthCritic(Claim[Clouds]):
     is attained.
     """
 
-    title = "Discriminators of finite width N differ from their limit by N^(-1/2)"
+    title = "GAN discriminators of finite width N differ from their infinite-width limit by order N^(-1/2)"
     source = Source(_PAPER, "Abstract, infinite width", note="with a rate in the width")
     stated = Kind.LEMMA
     population = ShiftedClouds(loss="ipm", losses=("ipm",), time=1.0)

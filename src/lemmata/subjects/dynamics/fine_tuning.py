@@ -72,7 +72,7 @@ class PromptsLinearise(Claim[FewShotTask]):
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
 
-    title = "Relative to the movement of the outputs, fine-tuning is more linear with a prompt"
+    title = "Relative to the movement of the outputs, fine-tuning is more linear with a prompt than with a new head"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the first condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -106,7 +106,7 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
 
-    title = "Relative to the movement of the outputs, fine-tuning with a prompt changes the kernel less"
+    title = "Relative to output movement, fine-tuning with a prompt changes the kernel less than with a new head"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the second condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -135,7 +135,7 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     is decisive.
     """
 
-    title = "With unrelated label words in a prompt, fine-tuning is less linear"
+    title = "With unrelated label words in a prompt, fine-tuning is less linear than with words seen in pre-training"
     source = Source(
         "malladi2023kernel", "Abstract, conditions", note="the condition that pre-training has nearly solved the task"
     )
@@ -203,7 +203,7 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
     numbers a and b are the best in hindsight.
     """
 
-    title = "With a prompt, the tangent kernel predicts the outputs after fine-tuning"
+    title = "With a prompt, the tangent kernel at the start predicts the outputs after fine-tuning on unseen texts"
     source = Source("malladi2023kernel", "Abstract, tangent kernel", note="outputs, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -236,7 +236,7 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
     methods agree within one percentage point, on average over tasks. The outputs before training are less accurate.
     """
 
-    title = "With a prompt, the tangent kernel is as accurate as fine-tuning"
+    title = "With a prompt, descent with the initial tangent kernel is as accurate as fine-tuning on unseen texts"
     source = Source("malladi2023kernel", "Abstract, tangent kernel", note="accuracy, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks("film")
@@ -273,7 +273,7 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     accuracy of the outputs before fine-tuning.
     """
 
-    title = "On few rows, the tangent kernel of a prompt need not overfit"
+    title = "Fitted on few rows, the tangent kernel of a prompt need not overfit and is better than word counts"
     source = Source("malladi2023kernel", "Abstract, overfitting")
     stated = Kind.REMARK
     population = FewShotTasks()

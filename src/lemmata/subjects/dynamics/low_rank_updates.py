@@ -29,7 +29,7 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
     probability is at most 1/10.
     """
 
-    title = "A random subspace preserves the kernel of gradient descent"
+    title = "Projecting the gradients onto a random subspace nearly preserves the kernel of gradient descent"
     source = Source("malladi2023kernel", "Abstract, subspaces", note="with constants")
     population = UnevenGradients()
     relation = AtMost(delta=_DELTA)

@@ -33,7 +33,7 @@ class IpmIsDiscrepancyFlow(Claim[Clouds]):
     So points that climb the critic descend on MMD².
     """
 
-    title = "Points that climb an IPM critic descend on the maximum mean discrepancy"
+    title = "Generated points that climb a trained IPM critic descend on the maximum mean discrepancy from the data"
     source = Source(_PAPER, "Abstract, convergence", note="IPM: the direction")
     stated = Kind.THEOREM
     population = ShiftedClouds(loss="ipm", losses=("ipm",))
@@ -65,7 +65,7 @@ class SmallStepsDescend(Claim[Clouds]):
     the gradient of MMD² with respect to all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.
     """
 
-    title = "Small steps of the generator lower the maximum mean discrepancy"
+    title = "Small steps of the generator up an IPM critic lower the maximum mean discrepancy from the data"
     source = Source(_PAPER, "Abstract, convergence", note="RBF kernel, with an explicit step")
     stated = Kind.OWN
     population = ShiftedClouds(loss="ipm", losses=("ipm",))

@@ -47,7 +47,7 @@ class StepwiseModes(Claim[SmallStart]):
     from tau_1/2 to 1.2 tau_d.
     """
 
-    title = "From an aligned start, each mode of the embedding grows as a logistic curve"
+    title = "From an aligned start, each mode of a linear self-supervised embedding grows as a logistic curve"
     source = Source(_PAPER, "Abstract, small start", note="linear model, |C - I|², aligned start of size 0.001")
     reading = "Barlow Twins without normalisation, where all entries of the cross-correlation have the weight 1"
     stated = Kind.THEOREM
@@ -95,7 +95,7 @@ class AnySmallStart(Claim[SmallStart]):
     relative distance between the measured step times and this formula vanishes as s -> 0.
     """
 
-    title = "The times of the learning steps of an embedding from a small random start"
+    title = "The times of the learning steps of a linear self-supervised embedding from a small random start"
     source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
     stated = Kind.THEOREM
     population = SmallStarts()
@@ -124,7 +124,7 @@ class StepsApart(Claim[SmallStart]):
     separate if two modes are equal.
     """
 
-    title = "Learning steps separate as a power of the scale of the start"
+    title = "The learning steps of a linear embedding separate as a power of the scale of the random start"
     source = Source(_PAPER, "Abstract, one at a time", note="with the ratio of the modes as exponent")
     population = SmallStarts(spectra=("apart", "paired"))
     relation = Rate("1/s", (1e5, 1e6, 1e7, 1e8), margin=0.05, resolution=0.1)
@@ -149,7 +149,7 @@ class TerminalSolution(Claim[SmallStart]):
     reason is that mode d + 1 grows until mode d is learned, and then keeps its size.
     """
 
-    title = "The trained linear embedding in closed form, up to a power of the scale of the start"
+    title = "The trained linear self-supervised embedding in closed form, up to a power of the scale of the start"
     source = Source(_PAPER, "Abstract, final representations", note="linear model, with a rate in the scale")
     stated = Kind.THEOREM
     population = SmallStarts()

@@ -74,7 +74,7 @@ class WideNetworkSteps(Claim[ViewPairs]):
     its usual size.
     """
 
-    title = "A wide network learns the dimensions of its embedding at times that follow from its kernel"
+    title = "A wide self-supervised network learns its embedding's dimensions at times that follow from its kernel"
     source = Source(_PAPER, "Abstract, linearised model", note="step times, in the limit of the width")
     reading = "The readout is so small that the tangent kernel is that of the last hidden layer"
     stated = Kind.THEOREM
@@ -99,7 +99,7 @@ class SmallNetworksStep(Claim[ViewPairs]):
     later eigenvalues are below 1/4.
     """
 
-    title = "A small network learns one dimension of its embedding at a time"
+    title = "A small self-supervised network learns one dimension of its embedding at a time"
     source = Source(_PAPER, "Abstract, deep networks", note="two hidden layers, without normalisation")
     reading = "the paper trains ResNets with three losses; here, a small network has one of them, without normalisation"
     stated = Kind.REMARK

@@ -123,7 +123,7 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
     and source at the label y.
     """
 
-    title = "The conditional discrepancy satisfies the triangle inequality"
+    title = "The conditional discrepancy of means and covariances between domains satisfies the triangle inequality"
     source = Source(_KEY, "Abstract, metric", note="the triangle inequality")
     population = ConditionalPairs(between=True)
     relation = AtMost()
@@ -161,7 +161,7 @@ class SpreadIsSeen(Claim[NormalConditionals]):
     that the conditional means cannot detect.
     """
 
-    title = "The covariance term of the discrepancy detects a change of spread"
+    title = "The covariance term of the conditional discrepancy detects a change of spread that the means do not show"
     source = Source(_KEY, "Abstract, discrepancy", note="what its covariance term adds")
     population = SpreadPairs()
     # too large by about (R_s + R_t)/(2 n), which is 9/600 of 2.9 at the last size
@@ -204,7 +204,7 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
     If b is not 0, this distance is above 0, although z given y has the same distribution in source and target.
     """
 
-    title = "With a ridge, a shift of the labels alone makes the discrepancy positive"
+    title = "With a ridge, a shift of the labels alone makes the conditional discrepancy of two domains positive"
     source = Source(_KEY, "Abstract, metric", note="with the term that the ridge adds")
     population = ShiftedLabels()
     relation = Equal()

@@ -31,7 +31,7 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
     probabilities of the labels.
     """
 
-    title = "The conditional discrepancy bounds the change of the risk under a shift"
+    title = "The conditional discrepancy of source and target bounds the change of the risk under a shift"
     source = Source(_KEY, "Abstract, sufficiency", note="for labels of the same distribution in both domains")
     population = DomainPairs("conditionals")
     relation = AtMost()

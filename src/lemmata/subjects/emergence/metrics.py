@@ -61,7 +61,7 @@ class ExactMatchWidth(Claim[LongTask]):
     for every L and c. So the accuracy on longer tasks jumps later, but not more sharply.
     """
 
-    title = "Exact match of longer answers jumps later, but not more sharply"
+    title = "With model scale, exact match of longer answers jumps later, but not more sharply"
     source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="with constants")
     population = Drawn(
         LongTask,
@@ -216,7 +216,7 @@ class AveragesDoNotSharpen(Claim[Slices]):
     accuracy on a slice may fall in between, as long as r_k is positive.
     """
 
-    title = "The average over slices that all improve is at most as sharp as the sharpest slice"
+    title = "The rise of the average over benchmark slices that all improve is at most as sharp as the sharpest slice's"
     source = Source(
         "emergence2026", "Figure 22.4", note="for averages of slices; that averages can hide jumps is not disputed"
     )
@@ -267,7 +267,7 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
     rho.
     """
 
-    title = "A slice that becomes worse makes the average sharper than the slice that improves"
+    title = "A benchmark slice that becomes worse makes the average sharper than the slice that improves with scale"
     source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(
@@ -319,7 +319,7 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
     s².
     """
 
-    title = "The spread of the slices' thresholds widens the rise of the average"
+    title = "The spread of benchmark slices' thresholds in model scale widens the rise of their average accuracy"
     source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(SpreadSlices, positive("spread"), spread=uniform(0.3, 2.5))

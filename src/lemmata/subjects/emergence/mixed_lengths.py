@@ -42,7 +42,7 @@ class MixedLengthsWiden(Claim[MixedTask]):
     which is 1.42 times as wide.
     """
 
-    title = "Answers of mixed length widen the jump of exact match"
+    title = "Answers of mixed length widen the jump of exact match with model scale"
     source = Source("emergence2026", "Figure 22.3", note="for answers of different lengths")
     stated = Kind.OWN
     population = Drawn(MixedTask, positive("k"), positive("alpha"), k=log_uniform(0.7, 5.0), alpha=uniform(0.3, 1.5))

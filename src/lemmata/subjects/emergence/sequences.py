@@ -146,7 +146,7 @@ class MeanRowEntropy(Claim[Alphabet]):
     Derivation: an entry has the Beta(1, S - 1) distribution, for which E x log x = (psi(2) - psi(S + 1))/S.
     """
 
-    title = "The expected entropy of a random row of a transition matrix"
+    title = "The expected entropy of a uniformly random row of an S x S transition matrix is 1/2 + ... + 1/S nats"
     source = Source("edelman2024", "main result", note="for their chains; the mean is derived here")
     stated = Kind.OWN
     population = Alphabets()
@@ -187,7 +187,7 @@ class BigramRegret(Claim[Chain]):
     nats, up to a bounded amount. So each of the S (S - 1) free probabilities costs (log T)/2.
     """
 
-    title = "Learning a Markov chain over S symbols from T symbols costs S(S - 1)/2 log T nats"
+    title = "Learning a Markov chain over S symbols from T symbols costs S(S - 1)/2 log T nats of excess loss"
     source = Source("krichevsky1981", "main result", note="for each row of a chain, as an increment per log T")
     stated = Kind.STEP
     population = Chains()

@@ -66,7 +66,7 @@ class CriticalMagnetisation(Claim[Magnet]):
     Independent signs, and these signs at higher temperatures, have E |m| ~ N^(-1/2).
     """
 
-    title = "At the critical point, the mean of N coupled signs is of the order N^(-1/4)"
+    title = "At the critical point of the Curie-Weiss model, the mean of N coupled signs is of the order N^(-1/4)"
     source = Source("ellis1985", "Chapter V", note="the Curie-Weiss model at its critical temperature")
     stated = Kind.STEP
     population = MAGNETS
@@ -94,7 +94,7 @@ class CriticalWidth(Claim[Magnet]):
     a factor. With m = N^(-1/4) x, this density depends on N and T only by sqrt(N) b, and so does the cumulant.
     """
 
-    title = "A continuous transition of N coupled signs has a width of the order N^(-1/2)"
+    title = "The continuous phase transition of N coupled signs (Curie-Weiss) has a width of the order N^(-1/2)"
     source = Source("ellis1985", "Chapter V", note="the Curie-Weiss model; the width is derived here")
     stated = Kind.OWN
     population = MAGNETS
@@ -119,7 +119,7 @@ class FieldJump(Claim[Magnet]):
         1/N.
     """
 
-    title = "Below the critical temperature, the jump of N coupled signs has a width of the order 1/N"
+    title = "Below the critical temperature, the jump of N coupled signs in a field has a width of the order 1/N"
     source = Source("emergence2026", "Figure 22.8", note="for coupled signs in a field")
     population = MAGNETS
     relation = Rate("N", _SPINS, margin=0.02, resolution=0.02)
@@ -156,7 +156,7 @@ class TwoStatesWidth(Claim[TwoStates]):
     The width is proportional to 1/N, and the place x_0 of the rise does not depend on N.
     """
 
-    title = "A switch between two states has a width proportional to 1/N"
+    title = "A switch between two states of a system of size N has a width proportional to 1/N"
     source = Source("emergence2026", "Figure 22.8", note="for two states, with constants")
     population = Drawn(TwoStates, positive("slope"), slope=log_uniform(0.3, 3.0), place=uniform(-1.0, 1.0))
     relation = Rate("N", (16.0, 64.0, 256.0), margin=0.02, resolution=0.02)
@@ -216,7 +216,7 @@ class SaddleToSaddle(Claim[Mode]):
     waiting time: it reaches s/2 at the time log(2 (1 - u_0/s)), which is bounded.
     """
 
-    title = "A small start delays the learning of a mode, but does not make its rise wider"
+    title = "A small start delays the learning of a mode of a two-layer linear network, but does not widen its rise"
     source = Source("saxe2014", "main result", note="the solution for one mode from a balanced start")
     stated = Kind.STEP
     population = Drawn(

@@ -209,7 +209,7 @@ class Redundancy(AbstractSites):
     consist of it alone.
     """
 
-    title = "The effects of single sites show necessary or sufficient sites, and do not sum to the joint effect"
+    title = "Effects of patching single sites show necessary or sufficient sites, and do not sum to the joint effect"
     source = Source("emergence2026", "Remark 18.5", "Figure 18.4", note="for behaviours that sets of sites cause")
     stated = Kind.OWN
     control = Control("the effects of single sites sum to the joint effect", lambda effect, problem: jnp.ones(2))
@@ -241,7 +241,7 @@ class ShapleyValues(AbstractSites):
     linear.
     """
 
-    title = "The Shapley values of the sites of a circuit"
+    title = "A formula for the Shapley values of the sites of a circuit with several sufficient sets of sites"
     source = Source("shapley1953", note="for a union of unanimity games, by inclusion and exclusion")
     stated = Kind.OWN
     control = Control(

@@ -110,7 +110,7 @@ class WhySparse(Claim[TurnedDictionary]):
     times |cos t| + |sin t|.
     """
 
-    title = "The growth of the l_1 norm of the codes if the dictionary is rotated"
+    title = "The growth of the l_1 norm of sparse codes if the dictionary of two features is rotated"
     source = Source("emergence2026", "Figure 18.9", note="section 18.4.2, with the growth")
     stated = Kind.OWN
     population = Drawn(

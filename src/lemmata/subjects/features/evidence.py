@@ -45,7 +45,7 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     distribution, so its logarithm has the mean -c. The formula is the AUC at which the logarithm has this value.
     """
 
-    title = "The mean of the largest AUC among unrelated features"
+    title = "The mean of the largest AUC among m features that are unrelated to the concept"
     source = Source(
         "emergence2026", "Figure 18.14", "Figure 18.15", note="the size of the effect of a search for labels"
     )

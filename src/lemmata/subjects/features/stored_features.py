@@ -72,7 +72,7 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
     So features that are active more often push the model away from superposition.
     """
 
-    title = "The number of stored features falls with the frequency of the features"
+    title = "The number of features stored in superposition falls with the frequency of the features"
     source = Source("elhage2022superposition", note="the feature count |W|² against the frequency")
     relation = Order("p", (0.02, 0.1, 0.4))
     control = Control("the number rises", lambda sign, problem: -sign)
@@ -90,7 +90,7 @@ class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     4.
     """
 
-    title = "The number of stored features per dimension rises with the number of features"
+    title = "The number of features stored in superposition per dimension rises with the number of features"
     source = Source("elhage2022superposition", note="features per dimension |W|²/m against n/m")
     relation = Order("n/m", (4 / 3, 2.0, 4.0))
     control = Control("the number falls", lambda sign, problem: -sign)
@@ -299,7 +299,7 @@ class SparseDecoding(Claim[SparseCodes]):
     many features as a readout by thresholds.
     """
 
-    title = "The number of dimensions from which sparse decoding succeeds"
+    title = "The number of dimensions (random measurements) from which sparse decoding succeeds"
     source = Source("amelunxen2014", "Theorem II", note="for nonnegative codes")
     population = Drawn(
         SparseCodes,

@@ -115,7 +115,7 @@ class InformationRises(Claim[AspectRatio]):
     expansion in powers of v r have their maximum at 4/((14 + 3 k) v).
     """
 
-    title = "The information between two groups of outputs keeps rising beyond the estimated optimal aspect ratio"
+    title = "The information between two groups of outputs rises beyond a network's estimated optimal aspect ratio"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="for the whole information")
     population = _RATIOS
     relation = AtLeast()

@@ -101,7 +101,7 @@ class CriticalPointOfGates(Claim[GatedUnit]):
     difference between the two sides of the third equation changes sign once.
     """
 
-    title = "GELU and SWISH have one critical point with a positive kernel"
+    title = "GELU and SWISH networks have one critical initialisation (critical point) with a positive kernel"
     source = Source(_KEY, "Abstract, criticality")
     population = GATED_UNITS
     relation = Equal()
@@ -136,7 +136,7 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
     up to relative corrections of order L/n.
     """
 
-    title = "The expected squared gradient of a tanh network is a product of the susceptibilities of its layers"
+    title = "The expected squared gradient of a wide tanh network is a product of its layers' susceptibilities"
     source = Source(_KEY, "Abstract, RG flow")
     population = SmoothNetworks(critical=False)
     relation = EqualInMean(margin=0.1, resolution=0.1)
@@ -164,7 +164,7 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
     for all such activations.
     """
 
-    title = "Squared gradients at criticality fall like 1/depth"
+    title = "Squared gradients of odd activations at criticality fall like 1/depth"
     source = Source(_KEY, "Abstract, criticality", note="with the remaining power of the depth")
     population = ODD_UNITS
     relation = Rate("l", (64.0, 256.0, 1024.0))
@@ -195,7 +195,7 @@ class VertexOfOddUnits(Claim[OddUnit]):
     for every such activation, although K ~ 1/(|s'''(0)| l) depends on the activation.
     """
 
-    title = "The four-point vertex of odd activations grows at the universal rate 2/3"
+    title = "The four-point vertex of odd activations at criticality grows with depth at the universal rate 2/3"
     source = Source(_KEY, "Abstract, universality classes")
     population = ODD_UNITS
     relation = Limit("l", (64.0, 256.0, 1024.0), margin=0.02, resolution=0.01)

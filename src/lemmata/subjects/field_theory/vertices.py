@@ -212,7 +212,7 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     kurtosis does not vanish as the width grows.
     """
 
-    title = "The excess kurtosis depends on the aspect ratio times a constant of the activation"
+    title = "The excess kurtosis of network outputs depends on the aspect ratio times a constant of the activation"
     source = Source(_KEY, "Abstract, aspect ratio", note="with the number v for each activation")
     population = TwoLineNetworks()
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)

@@ -53,7 +53,7 @@ class SquareOfTheError(Claim[ErrorParts]):
     The bound is the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
     """
 
-    title = "A bound on the squared error of random features"
+    title = "A bound on the squared error of n random features by the Barron parameter and the size of a cover"
     source = Source("li2025incontext", _PLACE, note="with the power 1/2 as in (30)")
     population = _parts(1e-6)
     relation = AtMost()
@@ -79,7 +79,7 @@ class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
     power. The text below equation (100) uses only this bound.
     """
 
-    title = "The error of random features is at most of the order of C_F"
+    title = "The error of random features is at most of the order of the Barron parameter C_F of the class"
     source = Source("li2025incontext", _PLACE, note="the part of it that the proof uses")
     population = _parts(0.01)
     relation = AtMost()

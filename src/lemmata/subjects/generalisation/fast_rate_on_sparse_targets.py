@@ -170,7 +170,7 @@ class ErrorByTheStretch(Claim[SparseExamples]):
     without noise.
     """
 
-    title = "A bound on the error of the Lasso on sparse targets, by the stretch"
+    title = "A bound on the error of the Lasso on sparse targets by an inverse compatibility constant (the stretch)"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()
@@ -206,7 +206,7 @@ class FastRateWithProbability(Claim[SparseExamples]):
     least 2 |Phi^T z|_inf/N.
     """
 
-    title = "The error of the Lasso on sparse targets is of order log(p)/N"
+    title = "The error of the Lasso on sparse targets is of order log(p)/N for p features and N examples"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()
@@ -244,7 +244,7 @@ class ErrorNearTheMinimum(Claim[SparseExamples]):
     step size 1/(2 p).
     """
 
-    title = "The error of nearly optimal Lasso coefficients on sparse targets"
+    title = "A bound on the error of nearly optimal Lasso coefficients on sparse targets"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()
@@ -287,7 +287,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
     the Lasso with penalty lambda.
     """
 
-    title = "A lower bound on the stretch of a sparse set of features"
+    title = "A lower bound on the stretch (inverse compatibility constant) of a sparse set of features in the Lasso"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets(s=2)

@@ -178,7 +178,7 @@ class FiniteClassDeviation(Claim[FiniteClass]):
     The labels need not come from a member of H. Here delta = 1/20.
     """
 
-    title = "All members of a finite class have empirical errors near their true errors"
+    title = "All members of a finite class of classifiers have empirical errors near their true errors"
     source = Source("emergence2026", "Figure 7.3", note="the theorem of the finite class, with its constants")
     stated = Kind.THEOREM
     # An empirical error near one half varies most.

@@ -45,7 +45,7 @@ class SauerShelah(Claim[SetSystem]):
     members. Balls of radius k around one labelling attain the bound.
     """
 
-    title = "The Sauer-Shelah lemma: a bound on the number of labellings"
+    title = "The Sauer-Shelah lemma: a bound on the number of labellings of N points by the VC dimension"
     source = Source("emergence2026", "Lemma 7.9", note="for each set of points")
     population = SetSystems()
     relation = AtMost()
@@ -80,7 +80,7 @@ class SauerPolynomial(Claim[BinomialSum]):
     So a class of dimension k labels N points in only polynomially many ways.
     """
 
-    title = "The sum of the binomial coefficients up to k is at most (eN/k)^k"
+    title = "The sum of the binomial coefficients C(N, i) up to i = k is at most (eN/k)^k"
     source = Source("emergence2026", "Lemma 7.9", note="the polynomial form")
     population = BinomialSums()
     relation = AtMost()
@@ -164,7 +164,7 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
     at most C(N, k) patterns. The trials count all networks for d = 2 and k = 3.
     """
 
-    title = "A bound on the number of labellings of a sign network, unit by unit"
+    title = "A bound on the number of labellings of N points by a sign network, from Cover's count for each unit"
     source = Source("emergence2026", "Figure 7.9", note="with Cover's counts of the units")
     population = GeneralPositions(2, 28, 32, 0)
     relation = AtMost()
@@ -208,7 +208,7 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
     each unit. This product is much larger: it is of the order N^5.
     """
 
-    title = "The exact number of labellings of a small sign network in the plane"
+    title = "The exact number of labellings of N points in the plane by a small sign network"
     source = Source("emergence2026", "Figure 7.9", note="an exact count in addition to the product")
     stated = Kind.OWN
     population = GeneralPositions(2, 10, 14, 0)
@@ -239,7 +239,7 @@ class CountBelowParameters(Claim[SignArchitecture]):
     that uses this product is vacuous until there are more rows than weights.
     """
 
-    title = "Counting labellings gives no bound unless there are more rows than weights"
+    title = "Counting labellings of a sign network gives no error bound unless there are more rows than weights"
     source = Source("emergence2026", "Figure 7.10", note="for the logarithm of the count, in bits")
     stated = Kind.OWN
     population = SignArchitectures()

@@ -62,7 +62,7 @@ class LengthOfEstimates(AbstractEstimateClaim):
     The last term is necessary: along the difference of two equal features the objective changes only by lambda |rho|_1.
     """
 
-    title = "Coefficients with a nearly minimal Lasso objective are short"
+    title = "Coefficients with a nearly minimal Lasso objective are short in the l_1 norm"
     source = Source("li2025incontext", "Lemma 2", "(37)", note="with the constants in (88)")
     control = Control(
         "|rho|_1 is at most epsilon_opt/(2 lambda)",
@@ -96,7 +96,7 @@ class FitOfEstimates(AbstractEstimateClaim):
     Besides the noise, this bound contains the misfit of rho* and the penalty on rho*.
     """
 
-    title = "The empirical risk of coefficients with a nearly minimal Lasso objective"
+    title = "A bound on the empirical risk of coefficients with a nearly minimal Lasso objective"
     source = Source("li2025incontext", "(90)", note="proof of Lemma 2")
     control = Control(
         "the empirical risk is at most half of the bound",
@@ -129,7 +129,7 @@ class RiskOfEstimates(AbstractEstimateClaim):
     empirical risk and risk. The bound exceeds the risk of the best constant until N is of the order of C_F^4.
     """
 
-    title = "The risk of coefficients with a nearly minimal Lasso objective"
+    title = "A bound on the risk of coefficients with a nearly minimal Lasso objective"
     source = Source("li2025incontext", "Lemma 2", "(36)", note="with constants")
     population = FinitePopulations(least=likely_penalty)
     relation = AtMost(DELTA)

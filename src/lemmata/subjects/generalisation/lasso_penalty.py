@@ -101,7 +101,7 @@ class PenaltyIsAffordable(Claim[Scales]):
     This is Young's inequality for h^(1/3) C_F^(2/3) e^(2/3). Equality holds if e = h C_F².
     """
 
-    title = "The penalty of the Lasso costs no more than the other terms of the risk"
+    title = "The penalty term of the Lasso costs no more than the other terms of a risk bound for random features"
     source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with constants")
     population = LognormalScales()
     relation = AtMost()
@@ -158,7 +158,7 @@ class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
     small. The printed line should justify inequality (65), which has the right power, 4/3.
     """
 
-    title = "A lower bound on the squared Lasso penalty, as printed, with a misprint"
+    title = "As printed, a lower bound on the squared Lasso penalty has the power 2/3 of the accuracy, a misprint"
     source = Source("li2025incontext", "(65), reason of step (a)", note="proof of Theorem 1")
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
@@ -184,7 +184,7 @@ class SquareOfThePenalty(AbstractSquareClaim):
     side, without c, is the square of the first term of lambda.
     """
 
-    title = "A lower bound on the squared Lasso penalty"
+    title = "A lower bound on the squared Lasso penalty by the power 4/3 of the accuracy"
     source = Source("li2025incontext", "(65)", "(65), reason of step (a)", note="proof of Theorem 1, corrected")
     corrects = SquareOfThePenaltyAsPrinted
 

@@ -41,7 +41,7 @@ class LinearMarginBound(Claim[MarginRows]):
     loss of this w minus its mean margin loss over the rows. In half of the trials the labels are random.
     """
 
-    title = "The margin bound for linear rules of bounded length"
+    title = "The margin bound for linear classification rules with weights of bounded length"
     source = Source("mohri2018", "Corollary 5.11", note="for the margin loss instead of the error")
     population = SphericalMarginRows()
     relation = AtMost(delta=0.05)
@@ -118,7 +118,7 @@ class FatShatteringRadius(Claim[LabelledPoints]):
     attained.
     """
 
-    title = "An upper bound on the margin at which linear functions shatter points in a ball"
+    title = "An upper bound of R/sqrt(n) on the margin at which linear functions shatter n points in a ball of radius R"
     source = _SHATTERING
     population = OrthogonalPoints(generic=0.5, unit=False)
     relation = AtMost()

@@ -77,7 +77,7 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
     N/N)). The bound (96) includes the factor 1/N, which the definition in (91) lacks.
     """
 
-    title = "The noise term in the difference of empirical risk and risk, as printed, with a misprint"
+    title = "As printed without its factor 1/N, the noise term in empirical risk minus risk falls like sqrt(log N/N)"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6, with the term that (91) defines")
     passage = Passage(
         "004_53e1e75f8b75373c.txt",

@@ -58,7 +58,7 @@ class NoFreeLunch(Claim[Lunch]):
     over all labellings.
     """
 
-    title = "The expected error of every consistent learner on random labels"
+    title = "Every consistent learner has the expected error (1 - 1/(2m))^m/2 on random labels of 2m points"
     source = Source("emergence2026", "Figure 7.11", note="the exact mean over labellings of a shattered set")
     stated = Kind.OWN
     population = Learners(consistent=1.0)
@@ -83,7 +83,7 @@ class NoFreeLunchForAnyLearner(Claim[Lunch]):
     because an unseen label is a coin toss. Learners that repeat the labels that they have seen attain the bound.
     """
 
-    title = "A lower bound on the expected error of any learner on random labels"
+    title = "A lower bound of 1/4 on the expected error of any learner on random labels"
     source = Source("emergence2026", "Figure 7.11", note="the mean over labellings of a shattered set, for any learner")
     stated = Kind.OWN
     population = Learners()

@@ -87,7 +87,7 @@ class NormBasedDepth(Claim[NormBall]):
     by gradient ascent from five starts.
     """
 
-    title = "A bound on the complexity of deep networks by the norms of their layers"
+    title = "A bound on the Rademacher complexity of deep ReLU networks by the Frobenius norms of their layers"
     source = Source("golowich2018", "Theorem 1")
     population = NormBalls()
     relation = AtMost()

@@ -176,7 +176,7 @@ class DivergenceMoment(Claim[ErrorCounts]):
     where k runs from 0 to n. The value is the same for every p. For large n, this value is near sqrt(pi n / 2) + 2/3.
     """
 
-    title = "The exponential moment of the divergence does not depend on the error probability"
+    title = "The exponential moment of the divergence of empirical error from error probability p does not depend on p"
     source = Source(_MAURER, note="the quantity that the main result bounds; the second form is an identity of Abel's")
     population = BinomialErrors()
     relation = Equal()
@@ -200,7 +200,7 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
     probabilities q and p. Then E exp(n kl(k/n || p)) is at most 2 sqrt(n), with equality at n = 1.
     """
 
-    title = "The exponential moment of the divergence over n rows is at most 2 sqrt(n)"
+    title = "The exponential moment of the divergence of empirical and true error over n rows is at most 2 sqrt(n)"
     source = Source(_MAURER, note="main result")
     population = BinomialErrors()
     relation = AtMost()

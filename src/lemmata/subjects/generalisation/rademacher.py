@@ -229,7 +229,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
     its upper bound B sqrt(E K(x, x) / n), which favours the statement.
     """
 
-    title = "The generalisation inequality with the complexity in the denominator, as printed"
+    title = "As printed, a generalisation inequality has the squared Rademacher complexity in its denominator"
     source = Source("foundation2025", "(15)", note="as printed")
     population = NoisySigns()
     relation = AtMost(delta=0.05)
@@ -282,7 +282,7 @@ class RademacherGeneralisation(Claim[BallLearning]):
     The trials use the kernel ridge fit, scaled back to the ball, and delta = 0.05.
     """
 
-    title = "A uniform bound on the true error over a kernel ball"
+    title = "A uniform bound on the true error of functions in a kernel ball, by Rademacher complexity"
     source = Source("mohri2018", "Theorem 3.3", "Lemma 5.7", "Theorem 6.12")
     population = NoisySigns()
     relation = AtMost(delta=0.05)

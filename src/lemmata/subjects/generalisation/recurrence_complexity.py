@@ -25,7 +25,7 @@ class RecurrenceMemory(Claim[Recurrence]):
     is sum_k |b_k|²/(1 - |a_k|²).
     """
 
-    title = "The complexity of a linear recurrence grows as the root of its memory"
+    title = "The Rademacher complexity of a linear recurrence grows as the root of its memory"
     source = Source("foundation2025", "(17)", note="the dependence of the constant on the poles")
     stated = Kind.OWN
     population = StableRecurrences()
@@ -58,7 +58,7 @@ class RecurrenceComplexityAbove(Claim[Recurrence]):
     where tr P is the mean square of the stationary state.
     """
 
-    title = "An upper bound on the complexity of a linear recurrence"
+    title = "An upper bound on the Rademacher complexity of the readouts of a linear recurrence"
     source = Source("foundation2025", "(17)", note="with its norm and its poles")
     stated = Kind.OWN
     population = StableRecurrences()
@@ -92,7 +92,7 @@ class RecurrenceComplexityBelow(Claim[Recurrence]):
     sqrt(tr P) cannot be avoided.
     """
 
-    title = "A lower bound on the complexity of a linear recurrence"
+    title = "A lower bound on the Rademacher complexity of the readouts of a linear recurrence"
     source = Source("foundation2025", "(17)", note="with its norm and its poles")
     stated = Kind.OWN
     population = StableRecurrences()

@@ -26,7 +26,7 @@ class SinesShatter(Claim[SineNodes]):
     a class with one parameter realises all labellings of arbitrarily many points.
     """
 
-    title = "The sign of a sine with one free parameter realises every labelling"
+    title = "The sign of a sine with one free parameter realises every labelling of suitable points on the line"
     source = Source("emergence2026", "Figure 7.6", "Figure 7.7", note="with the frequency and the margin")
     population = Drawn(
         SineNodes,

@@ -125,7 +125,7 @@ class UniformStability(Claim[Removal]):
     only the first 16 rows, one at a time.
     """
 
-    title = "The uniform stability of kernel ridge regression"
+    title = "A bound on the uniform stability of kernel ridge regression"
     source = Source("bousquet2002", "Theorem 22", "Example 3")
     population = Removals()
     relation = AtMost()

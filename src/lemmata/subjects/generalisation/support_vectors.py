@@ -77,7 +77,7 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
     estimate the expected error by the mean error over 48 training sets, and subtract four standard errors.
     """
 
-    title = "The expected number of support vectors bounds the expected error"
+    title = "The expected number of support vectors bounds the expected error of the separator of largest margin"
     source = _VAPNIK
     population = LinearlySeparableSets(sets=_SETS)
     relation = AtMost()

@@ -70,7 +70,7 @@ class Symmetrisation(Claim[FiniteLaw]):
     sample. The factor 2 cannot be improved: functions that are 0 except on rare rows approach it.
     """
 
-    title = "Random signs bound the expected largest deviation over a class"
+    title = "Symmetrisation: random signs bound the expected largest deviation of sample means over a class"
     source = Source("emergence2026", "Figure 7.8", note="in expectation, with the factor 2")
     stated = Kind.LEMMA
     population = RareKinds()

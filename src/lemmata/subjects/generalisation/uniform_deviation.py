@@ -76,7 +76,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
     If rho - rho* is large and lies along one feature, this is nearly an equality.
     """
 
-    title = "The difference of empirical risk and risk is bounded by moments of the features"
+    title = "The difference of empirical risk and risk is bounded by deviations of the features' empirical moments"
     source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
     control = Control("the difference is at most half of the bound", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS

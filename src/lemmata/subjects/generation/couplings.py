@@ -43,7 +43,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     and X_1 is a function of X_0, as in half of the trials.
     """
 
-    title = "Rectification lowers every convex transport cost"
+    title = "Rectification of a coupling by its flow lowers every convex transport cost"
     source = Source(
         "liu2023rectified", "Main result", note="on convex costs; for normal pairs, an inequality between matrices"
     )
@@ -87,7 +87,7 @@ class RectificationGain(Claim[GaussianPair]):
     mean of v_t(Z_t) over t is Z_1 - Z_0.
     """
 
-    title = "The gain of rectification is the conditional variance plus the curvature"
+    title = "The gain of rectification in transport cost is the conditional variance plus the curvature of the flow"
     source = Source("liu2023rectified", "Main result", note="the two measures of straightness, as an identity")
     stated = Kind.OWN
     population = IndependentPairs()
@@ -134,7 +134,7 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
     eigenvalues. So X_t determines X_0, and the velocity on a path is the constant (M - I) X_0.
     """
 
-    title = "The second flow between normal distributions is straight but not optimal"
+    title = "The second rectified flow between normal distributions is straight but not optimal transport"
     source = Source(_SOURCE, "Figure 16.14", note="for normal laws")
     stated = Kind.OWN
     population = IndependentPairs()
@@ -199,7 +199,7 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
     B^(-1/d) is dominated by the smallest scale.
     """
 
-    title = "The cost of minibatch transport between equal distributions falls like B^(-2/d)"
+    title = "The cost of minibatch optimal transport between equal distributions in R^d falls like B^(-2/d)"
     source = Source("tong2024", "Main result", note="the rate of empirical transport, for its minibatch pairs")
     stated = Kind.OWN
     population = Drawn(
@@ -236,7 +236,7 @@ class MinibatchPairsApproachTransport(Claim[Batches]):
     mean squared distance of the optimal pairs by the mean squared distance of the random pairs.
     """
 
-    title = "Minibatch transport tends to the optimal coupling"
+    title = "The cost of minibatch transport tends to the cost of the optimal coupling as the batch grows"
     source = Source(_SOURCE, "Figure 16.15", note="with the limit")
     population = Drawn(
         Batches,

@@ -65,7 +65,7 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
     discriminator.
     """
 
-    title = "A discriminator's value is 2 JS - log 4 minus its divergence from the best discriminator p/(p + q)"
+    title = "A GAN discriminator's value is 2 JS - log 4 minus its divergence from the best discriminator p/(p + q)"
     source = Source("emergence2026", "Lemma 14.3", "Figure 14.5", note="with the value of all other discriminators")
     population = Drawn(
         FacedLaws,

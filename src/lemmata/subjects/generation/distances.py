@@ -143,7 +143,7 @@ class TranslatedSample(Claim[Translate]):
     JS stays at log 2, and is 0 only if the generator matches the data exactly. For n = 1, P and Q are two point masses.
     """
 
-    title = "A shift by v has the distance W1 = |v|, while the Jensen-Shannon divergence is log 2"
+    title = "A shift of points by v to new places has the distance W1 = |v|, but the Jensen-Shannon divergence log 2"
     source = Source("emergence2026", "Figure 14.8", "Figure 14.6", note="for every finite distribution")
     population = Drawn(
         Translate,
@@ -198,7 +198,7 @@ class SamplesOnFlatSupport(Claim[FlatSupport]):
     depend on d. So W1 between samples is large if the data have many dimensions, even if the generator is perfect.
     """
 
-    title = "The distance W1 between samples falls like n^(-1/k) for a support of dimension k"
+    title = "The distance W1 between two samples of n rows falls like n^(-1/k) for a support of dimension k"
     source = Source("weed2019", "Main result", note="for cubes; the rate is due to Dudley (1969)")
     stated = Kind.THEOREM
     population = Drawn(FlatSupport, basis=normal("d", "k"), k=Integer(3, 3, 5, "dimension of the support"), d=_AMBIENT)
@@ -224,7 +224,7 @@ class SamplesOnSegment(Claim[FlatSupport]):
     two independent samples of n rows. Then E W1(P_n, Q_n) is of order n^(-1/2), for every d.
     """
 
-    title = "The distance W1 between samples from a segment falls like n^(-1/2)"
+    title = "The distance W1 between two samples of n rows from a segment falls like n^(-1/2)"
     source = SamplesOnFlatSupport.source
     stated = Kind.THEOREM
     population = Drawn(FlatSupport, basis=normal("d", 1), d=_AMBIENT)

@@ -153,7 +153,7 @@ class WallStopsSamples(Claim[Wall]):
     errs by 1.
     """
 
-    title = "A small loss of the velocity does not bound the error of samples"
+    title = "A small flow matching loss of the velocity does not bound the error of the samples"
     source = Source("emergence2026", "Section 16.6.2", note="why a Lipschitz constant is needed")
     stated = Kind.OWN
     population = Drawn(Wall, place=uniform(0.55, 0.75))
@@ -210,7 +210,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
     (pi/4)(s + 1/s) - 1.
     """
 
-    title = "The exact leading error of Euler's method on the independent path"
+    title = "The exact leading error of Euler's method on the independent path between normal distributions"
     source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal distributions, with the constant")
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 3.0))
@@ -243,7 +243,7 @@ class HeunErrorConstant(Claim[NormalTarget]):
     derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     """
 
-    title = "The exact leading error of Heun's method on the independent path"
+    title = "The exact leading error of Heun's method on the independent path between normal distributions"
     source = Source("karras2022", "Main result", note="Heun's method as a sampler; the constant is derived here")
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 0.7))

@@ -69,7 +69,7 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
     distance is |mu_P - mu_Q|² plus the traces of the covariances S_P/n and S_Q/n of the sample means.
     """
 
-    title = "For linear critics the distance between two samples falls like n^(-1/2)"
+    title = "For linear critics the distance (IPM) between two samples of n rows falls like n^(-1/2)"
     source = Source("emergence2026", "Figure 14.11", "Figure 14.2", note="for linear critics, with the constant")
     stated = Kind.OWN
     population = Drawn(
@@ -138,7 +138,7 @@ class FewAtomsSuffice(Claim[Critics]):
     eps = 0.1 and delta = 0.1, m is 320.
     """
 
-    title = "N critics accept a generator with only log(2N/delta)/(2 eps²) outputs"
+    title = "N critics accept, within eps, a generator with only log(2N/delta)/(2 eps²) outputs"
     source = Source("emergence2026", "Figure 14.11", note="the concentration over a finite net, with constants")
     population = Drawn(
         Critics,
@@ -196,7 +196,7 @@ class SparseStrategies(Claim[Game]):
     from an optimal mixture and keep the best of eight tries.
     """
 
-    title = "In a game of n strategies, a mixture of log(n)/(2 eps²) of them loses at most eps"
+    title = "In a zero-sum game of n strategies, a mixture of log(n)/(2 eps²) of them guarantees the value minus eps"
     source = Source("lipton1994", "Main result", note="with the constant of Hoeffding's inequality")
     stated = Kind.THEOREM
     population = Drawn(Game, n=Integer(30, 5, 60, "strategies"), signs=signs("n", "n"))
@@ -254,7 +254,7 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
     this sum is at least 1/N, with equality for equal p_i.
     """
 
-    title = "The number of equal pairs in a sample estimates 1/sum p², not the number of points"
+    title = "Birthday test: the number of equal pairs in a sample estimates 1/sum p², not the number of points"
     source = Source("arora2018support", "Abstract", note="the mean of the test for each distribution")
     stated = Kind.OWN
     population = Drawn(

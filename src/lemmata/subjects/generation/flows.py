@@ -40,7 +40,7 @@ class GaussianFlowMap(Claim[GaussianPair]):
     treat rectified flows of normal distributions.
     """
 
-    title = "The flow between two independent normal distributions in closed form"
+    title = "The rectified flow between two independent normal distributions in closed form"
     source = Source(_SOURCE, "Figure 16.14", note="for normal distributions, where the flow is known")
     stated = Kind.OWN
     population = IndependentPairs()
@@ -120,7 +120,7 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
     is arbitrary.
     """
 
-    title = "The energy of a path is at least the squared Wasserstein distance"
+    title = "The energy of a path between two distributions is at least their squared Wasserstein distance"
     source = Source("benamou2000", "Main result", note="for velocities of interpolations of normal distributions")
     stated = Kind.THEOREM
     population = CoupledPairs()

@@ -134,7 +134,7 @@ class AlternatingSteps(Claim[BilinearGame]):
     Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new x.
     """
 
-    title = "Alternating steps on a bilinear game stay on an ellipse"
+    title = "Alternating gradient steps on a bilinear game neither converge nor diverge, but stay on an ellipse"
     source = Source("emergence2026", "Figure 14.13", note="for alternating steps")
     stated = Kind.OWN
     population = _games(1.9)
@@ -271,7 +271,7 @@ class PenaltyRate(Claim[PenalisedCritic]):
     Derivation: -gamma/2 ± sqrt(gamma²/4 - h²) are the eigenvalues of the linear flow a' = -h b, b' = h a - gamma b.
     """
 
-    title = "A gradient penalty gamma makes a game converge at the rate gamma/2, up to gamma = 2 |f'(0)|"
+    title = "A gradient penalty gamma makes a Dirac GAN game converge at the rate gamma/2, up to gamma = 2 |f'(0)|"
     source = Source("mescheder2018", "Abstract", note="zero-centred gradient penalties, with the rate for point masses")
     stated = Kind.OWN
     population = Drawn(

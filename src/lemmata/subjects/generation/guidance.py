@@ -110,7 +110,7 @@ class GuidedSpread(AbstractGuided):
     variance is s_c² q^j at the middle, j = w.
     """
 
-    title = "The exact spread of guided samples"
+    title = "The exact spread of guided samples of a diffusion with normal data, below that of the tilted density"
     relation = Equal()
     control = Control(
         "both samplers sample the tilted distribution", lambda variances, problem: jnp.full(2, problem.tilted[0])
@@ -145,7 +145,7 @@ class GuidedMean(AbstractGuided):
     over a² of V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     """
 
-    title = "The exact mean of guided samples, which overshoots"
+    title = "The exact mean of guided samples of a diffusion with normal data overshoots that of the tilted density"
     relation = Equal()
     control = Control(
         "both samplers sample the tilted distribution", lambda means, problem: jnp.full(2, problem.tilted[1])

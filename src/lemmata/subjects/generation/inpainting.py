@@ -127,7 +127,7 @@ class MaskedBlocks(Claim[AlignedGenerator]):
     masks.
     """
 
-    title = "A generator with columns in blocks loses every block that the mask hides"
+    title = "A linear generator with columns in blocks loses every block that the inpainting mask hides"
     source = Source("emergence2026", "Figure 14.15", note="for linear generators, without noise")
     stated = Kind.OWN
     population = Drawn(

@@ -63,9 +63,7 @@ class GaussianMeasurements(Claim[LinearRange]):
     covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the mean k/(m - k - 1).
     """
 
-    title = (
-        "Recovery of k latent variables from m Gaussian measurements adds a share k/(m - k - 1) to the squared error"
-    )
+    title = "Recovery of k latent variables from m Gaussian measurements multiplies squared error by 1 + k/(m - k - 1)"
     source = Source("emergence2026", "Figure 14.14", note="for linear generators, with the constant")
     stated = Kind.OWN
     population = Drawn(
@@ -184,7 +182,7 @@ class RecoveryBound(Claim[MeasuredSet]):
     some sets S, the bound is nearly attained.
     """
 
-    title = "Recovery errs by at most 2 beta/gamma + 1 times the distance of the signal from the possible signals"
+    title = "Compressed sensing recovery errs by at most a constant times the signal's distance from possible signals"
     source = Source("bora2017", "Main result", note="deterministic part, with the stretch beta instead of 2")
     stated = Kind.LEMMA
     population = MeasuredSets()
@@ -229,7 +227,7 @@ class FalseMinimum(Claim[LatentCode]):
     rho_d is also the sum over i < d of sin(t_i)/pi times the product of (pi - t_j)/pi over i < j < d, by induction.
     """
 
-    title = "Opposite to the true code, a ReLU generator has a false minimum, which a change of sign exposes"
+    title = "Opposite to the true code, a ReLU generator's recovery loss has a false minimum that a sign change exposes"
     source = Source("hand2018", "Main result", note="the second point of its landscape, on the ray")
     stated = Kind.THEOREM
     population = Drawn(LatentCode, code=normal("k"), k=Integer(10, 5, 20, "codes"), depth=Integer(2, 2, 3, "layers"))

@@ -67,7 +67,7 @@ class CollapseTime(Claim[NormalSample]):
     log, so the relative shift of the time is of order 1/d.
     """
 
-    title = "The time at which the score of a normal sample points to one row"
+    title = "The collapse time at which the empirical score of a normal sample points to one training row"
     source = Source("biroli2024", "Main result", note="the collapse time, in closed form for normal data")
     stated = Kind.OWN
     population = Drawn(
@@ -132,7 +132,7 @@ class CollapseByClass(Claim[TwoClassSample]):
     n_k = (d/2) log(1 + s_k²/(exp(2t) - 1)), which is solved for t.
     """
 
-    title = "A rare class is copied at a higher noise level"
+    title = "The empirical score of a diffusion copies rows of a rare class already at a higher noise level"
     source = Source("biroli2024", "Main result", note="the collapse time, for two classes")
     stated = Kind.OWN
     population = Drawn(
@@ -212,7 +212,7 @@ class SpeciationTime(Claim[TwoClasses]):
     classes, E tanh² = E tanh under the class +1.
     """
 
-    title = "The time at which a reverse diffusion chooses its class"
+    title = "The speciation time log |m| at which a reverse diffusion chooses between the classes at m and -m"
     source = Source("biroli2023", "Main result", note="the speciation time, with the exact share of agreeing paths")
     stated = Kind.OWN
     population = DistantClasses()

@@ -87,7 +87,7 @@ class MeanOfTheModes(Claim[TwoModes]):
     the modes are far apart.
     """
 
-    title = "Maximum likelihood fits a normal distribution across both modes"
+    title = "Maximum likelihood fits a normal distribution across both modes of a mixture"
     source = Source("emergence2026", "Definition 12.9", "Figure 12.10", note="for one normal model and two modes")
     population = _MIXTURES
     relation = Equal()
@@ -140,7 +140,7 @@ class OneModeIsDropped(Claim[TwoModes]):
     two modes. Then KL(q | p) >= KL((r, 1 - r) | (w, 1 - w)), and a normal q near one mode has r = 1.
     """
 
-    title = "The fit by the reverse divergence keeps one mode; its divergence is minus the log of this mode's share"
+    title = "The fit of a normal by the reverse KL divergence keeps one mode, with divergence minus log of its share"
     source = Source("emergence2026", "Figure 12.10", note="for the reverse divergence")
     stated = Kind.OWN
     population = _MIXTURES

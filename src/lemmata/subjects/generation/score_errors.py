@@ -115,7 +115,7 @@ class PathDivergence(Claim[WrongScore]):
     The trials use normal data and a linear model.
     """
 
-    title = "The divergence of reverse paths is the integrated squared error of the score"
+    title = "The KL divergence of reverse diffusion paths is the integrated squared error of the score"
     source = Source(
         "song2021likelihood", "Theorem 1", note="its bound is this divergence, with weight 1 for noise sqrt(2)"
     )
@@ -170,7 +170,7 @@ class SampleDivergence(Claim[WrongScore]):
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
     # these have equal transitions. So it depends only on the end.
-    title = "The divergence of samples is at most the error of the score, with equality for scores of some data"
+    title = "The KL divergence of diffusion samples is at most the score error, with equality for scores of some data"
     source = Source("emergence2026", "Theorem 16.7", "Figure 16.11", note="with constants, and when they are attained")
     population = WrongScores()
     relation = AtMost()
@@ -265,7 +265,7 @@ class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
     the covariance at time 0.
     """
 
-    title = "Every amount of noise in the reverse process gives the same marginal distributions"
+    title = "Every amount of noise in the reverse diffusion process gives the same marginal distributions"
     source = Source("emergence2026", "Figure 16.8", "Figure 16.16", note="for every amount of noise")
     population = NoisyReverses()
     relation = Equal(block=-1)

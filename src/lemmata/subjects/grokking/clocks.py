@@ -134,7 +134,7 @@ class TwoClocks(Claim[DecayedFlow]):
     error is twice its floor if z² |P w_0|² - 2 z c = |P w*|².
     """
 
-    title = "A linear model fits at the rates of the data and generalises after the time log(1/z)/lambda"
+    title = "A linear model fits at the rates of the data, but generalises at a time of order 1/(weight decay)"
     source = Source(
         "liu2023omnigrok", note="large initial norm and weight decay; here in closed form for least squares"
     )
@@ -243,7 +243,7 @@ class RichTransition(Claim[SparseTruth]):
     Without decay, the test error at this time is still that of the least-norm solution.
     """
 
-    title = "The time at which a diagonal network leaves the lazy regime grows as log(alpha)/lambda"
+    title = "The time at which a diagonal network of scale alpha leaves the lazy regime grows as log(alpha)/decay"
     source = Source("lyu2024", note="the main result on diagonal networks, as a slope in log alpha")
     population = Drawn(
         SparseTruth,
@@ -307,7 +307,7 @@ class DelayByThreshold(Claim[TwoErrors]):
     Derivation: t_train = log(1/eps)/a and t_test = t_0 + log(1/eps)/b.
     """
 
-    title = "The grokking delay depends on the threshold exactly if the test error has an onset"
+    title = "The grokking delay depends on the accuracy threshold exactly if the test error starts to fall late (onset)"
     source = Source("emergence2026", "Definition 19.3", "Figure 19.7", note="for exponential errors")
     stated = Kind.OWN
     population = Drawn(

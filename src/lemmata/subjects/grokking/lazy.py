@@ -173,7 +173,7 @@ class LazyIsAdditive(AbstractLazyPrediction):
     another pair the last term is 0.
     """
 
-    title = "On new pairs, a lazy network predicts a sum of a function of a and a function of b"
+    title = "On new pairs (a, b), a lazy (tangent kernel) network predicts a sum of a function of a and one of b"
     source = Source("emergence2026", "Figure 19.16", note="the lazy fit, computed exactly")
     stated = Kind.OWN
     relation = Equal(block=-1)
@@ -241,7 +241,7 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
     which is negative, as D is a mean of inverse eigenvalues of which 1/c is the largest.
     """
 
-    title = "A lazy network that is trained on all pairs but one ranks the right class of this pair last"
+    title = "A lazy network trained to add modulo p on all pairs but one ranks the right class of this pair last"
     source = Source("emergence2026", "Figure 19.16", note="modular addition with one pair left out, in closed form")
     stated = Kind.OWN
     population = TablesOfPairs(share=None)

@@ -56,7 +56,7 @@ class LookupOrRule(Claim[LookupAndRule]):
     is b² y'K^(-1) y times the new label, and the squared norm is y'K^(-1) y.
     """
 
-    title = "The share of a rule in the least-norm fit grows smoothly with the number of examples"
+    title = "The share of a rule, against memorising, in the least-norm fit grows smoothly with the number of examples"
     source = Source("emergence2026", "Proposition 19.9", "Figure 19.15", "Figure 19.6", note="an exactly solvable case")
     stated = Kind.OWN
     population = Drawn(
@@ -169,7 +169,7 @@ class ParallelogramsForceALine(Claim[SeenSums]):
     E_i = r + s i. So if and only if D = 2, descent ends on a line from every start, and the rule holds for all pairs.
     """
 
-    title = "Training pairs of an addition force a linear representation if and only if two dimensions remain free"
+    title = "Training pairs of addition force a linear representation iff their equations leave two dimensions free"
     source = Source("liu2022grokking", note="its effective loss, by the dimension of the solutions")
     population = RandomSums()
     relation = Equal()

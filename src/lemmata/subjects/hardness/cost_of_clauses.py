@@ -78,7 +78,7 @@ class ClausesCostExamples(Claim[Examples]):
     5, 6, 7 and m from 40 to 80.
     """
 
-    title = "Learning clauses in place of terms costs more error, the more variables there are"
+    title = "Learning clauses (CNF) in place of a DNF's terms costs an error that grows with the number of variables"
     source = Source("emergence2026", "Figure 9.13", "Figure 9.18", note="an example of what the captions call possible")
     stated = Kind.OWN
     population = Drawn(

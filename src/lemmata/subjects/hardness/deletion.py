@@ -81,7 +81,7 @@ class DeletionIsOneSided(Claim[LabelledSample]):
     target.
     """
 
-    title = "Deletion never removes a clause of the target, so only one answer of the learned rule can be wrong"
+    title = "Learning a CNF by deletion never removes a target clause, so only negative answers can be wrong"
     source = Source("emergence2026", "Lemma 9.12", "Figure 9.12", "Theorem 9.10", note="with the accepted points")
     population = LabelledSamples(60)
     relation = Equal()
@@ -117,7 +117,7 @@ class DeletionError(Claim[LabelledSample]):
     most the number of clauses, which gives the usual bound; the trials show how loose this bound is.
     """
 
-    title = "The training sample gives an unbiased estimate of the error of learning by deletion"
+    title = "The training sample gives an unbiased estimate of the error of learning a CNF by deletion of clauses"
     source = Source("emergence2026", "Theorem 9.10", "Figure 9.12", note="with the mean error, by exchangeability")
     stated = Kind.OWN
     population = LabelledSamples(60)

@@ -88,7 +88,7 @@ class ThreeTermDnf(Claim[Graph]):
     three colours. So it is NP-hard to fit three terms, although there are few of them.
     """
 
-    title = "Three terms fit a certain sample if and only if a graph has a colouring with three colours"
+    title = "A DNF of three terms fits a certain sample if and only if a graph has a colouring with three colours"
     source = Source(
         "emergence2026",
         "Figure 9.10",
@@ -144,7 +144,7 @@ class DnfIsCnf(Claim[Terms]):
     conjunction of clauses that equals the function has at least this number of clauses.
     """
 
-    title = "The number of clauses in the conjunctive form of a disjunction of terms"
+    title = "The conjunctive form of a disjunction of disjoint terms has as many clauses as the product of term sizes"
     source = Source(
         "emergence2026", "Figure 9.11", note="with the number of clauses, and the proof that none can be left out"
     )

@@ -105,7 +105,7 @@ class BlumRivest(Claim[Hypergraph]):
     NP-hard to decide whether such parts exist, even for sets of at most three items.
     """
 
-    title = "Two halfspaces fit a certain sample if and only if a family of sets can be split"
+    title = "The AND of two halfspaces fits a certain sample if and only if a family of sets can be split in two"
     source = Source("emergence2026", "Theorem 9.4", "Figure 9.8", "Figure 9.9", note="the reduction")
     population = Hypergraphs()
     relation = Equal()

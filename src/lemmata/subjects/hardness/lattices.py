@@ -221,7 +221,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
     order exp(-4 pi² g² (1 - |c|)), which noise hides if g is large.
     """
 
-    title = "The correlation of two cosine neurons under normal inputs"
+    title = "The correlation of two cosine neurons under normal inputs is exponentially small in squared frequency"
     source = Source("song2021periodic", note="why gradients carry no signal, with the exact correlation")
     population = Drawn(
         TwoCosines,

@@ -178,7 +178,7 @@ class BestOverparameterisation(Claim[SignalToNoise]):
     which is the risk at the largest g.
     """
 
-    title = "The best number of columns for ridgeless least squares"
+    title = "The best number of columns per row for ridgeless least squares at a fixed signal-to-noise ratio"
     source = Source("hastie2022ridgeless", "Section 3", note="the minimum of the limiting risk for isotropic features")
     population = Drawn(
         SignalToNoise,

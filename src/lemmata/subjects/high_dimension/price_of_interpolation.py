@@ -112,7 +112,7 @@ class TemperedInterpolation(Claim[PowerDecay]):
     about 1 % at a = 2.
     """
 
-    title = "The price of interpolating noise is the decay exponent of the spectrum"
+    title = "The price of interpolating noise, error over noise variance, is the decay exponent of the spectrum"
     source = Source("mallinar2022", note="power laws are tempered; the limit for normal features without a ridge")
     population = Drawn(
         PowerDecay,
@@ -163,7 +163,7 @@ class BenignTail(Claim[SpikesAndTail]):
     s).
     """
 
-    title = "The excess risk of interpolation with a few large and many small directions"
+    title = "Benign overfitting: the excess risk of interpolation with few large and many small covariance directions"
     source = Source("bartlett2020benign", "Theorem 1", note="the two terms of the variance, with constants")
     population = Drawn(
         SpikesAndTail,
@@ -238,7 +238,7 @@ class BrokenPowerLaw(Claim[BrokenPower]):
     rows can learn, and not where the variance is. The trials have n = m/2, m and 2 m rows, and 50 columns for each row.
     """
 
-    title = "Under a broken power law, the price of interpolation is a harmonic mean of the two exponents"
+    title = "Under a broken power-law spectrum, the price of interpolating noise is a harmonic mean of both exponents"
     source = Source("mallinar2022", note="beyond single power laws (not in the source)")
     stated = Kind.OWN
     population = Drawn(

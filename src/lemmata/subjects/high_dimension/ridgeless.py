@@ -97,7 +97,7 @@ class OverparameterisedVariance(Claim[LinearDesign]):
     which falls as parameters are added. If your data have more than d/2 rows, the first d/2 rows are used.
     """
 
-    title = "The variance of the interpolating fit of smallest norm"
+    title = "The variance of the interpolating ridgeless fit of smallest norm falls as parameters are added"
     source = _THEOREM
     population = _BEYOND
     relation = _LIMIT
@@ -128,7 +128,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
     used.
     """
 
-    title = "The bias of the interpolating fit of smallest norm"
+    title = "The bias of the interpolating ridgeless fit of smallest norm is |beta|² (1 - n/d) for isotropic inputs"
     source = _THEOREM
     population = _BEYOND
     # a design has only one bias, so nothing can be measured twice
