@@ -78,7 +78,7 @@ class LayersStayBalanced(Claim[DeepLinear]):
     trials compare the rates for L = 3 and squared errors.
     """
 
-    title = "Gradient flow conserves the differences between neighbouring layers of a linear network"
+    title = "Gradient flow conserves the differences W_2'W_2 - W_1 W_1' between neighbouring layers of a linear network"
     source = Source("du2018balanced", note="the identity for matrices, which holds for linear networks")
     population = NETWORKS
     relation = Equal(block=-1)
@@ -109,7 +109,7 @@ class StepsDriftFromBalance(Claim[DeepLinear]):
     Gradient flow, the limit of small steps, conserves these differences.
     """
 
-    title = "Gradient descent changes the differences between neighbouring layers in proportion to the step"
+    title = "In a linear network, gradient descent changes W_2'W_2 - W_1 W_1' of neighbouring layers by O(step size)"
     source = Source("du2018balanced", note="descent, with the order in the step")
     population = NETWORKS
     relation = Rate("s", _STEPS)
@@ -202,7 +202,7 @@ class NormsGrowLikeTheCubeRoot(Claim[Completion]):
     matrices is z_1' = z_1^-5 to leading order, so w_11 = z_1² grows like (6 t)^(1/3).
     """
 
-    title = "The norms of the completion by a deep linear network grow like the cube root of time"
+    title = "In a 2 x 2 matrix completion, a deep linear network's norms grow like the cube root of training time"
     source = Source("razin2020", note="the example of completion; its rate in time is our own")
     stated = Kind.OWN
     population = COMPLETIONS

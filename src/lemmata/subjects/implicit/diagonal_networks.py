@@ -121,7 +121,7 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
     least l_1 norm.
     """
 
-    title = "The size of the start chooses the norm that a diagonal network minimises"
+    title = "The size of the initial weights chooses the norm that gradient flow of a diagonal network minimises"
     source = Source("woodworth2020", note="main result for depth 2")
     population = Drawn(
         DiagonalNetwork,
@@ -170,7 +170,7 @@ class SlowToSparse(Claim[DiagonalNetwork]):
     of least l_2 norm, which gradient flow in w itself reaches from 0.
     """
 
-    title = "How fast a diagonal network becomes sparse as its start shrinks"
+    title = "How fast a diagonal network's solution approaches the sparse l_1 solution as its start shrinks to 0"
     source = Source("woodworth2020", note="how small the start must be, here with the exponent")
     population = SparseSystems()
     relation = Rate("alpha", _STARTS)

@@ -148,7 +148,7 @@ class VanishingRidge(Claim[Interpolation]):
         |w(r) - w*| ~ C r.
     """
 
-    title = "A vanishing ridge leads to the interpolant of least norm, at a linear rate"
+    title = "As the ridge r vanishes, ridge regression approaches the interpolant of least norm in proportion to r"
     source = Source("emergence2026", "Figure 6.4", note="with the rate")
     population = Drawn(
         Interpolation, n=rows(3, 1, 8, corners=(2, 4)), p=dimension(16, 16), a=normal("n", "p"), b=normal("n")

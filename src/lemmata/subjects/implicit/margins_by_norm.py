@@ -87,7 +87,7 @@ class NormalisedDescentMargin(AbstractMarginOfOptimiser):
     the direction becomes that of the l_2 support vector machine.
     """
 
-    title = "Gradient descent tends to the largest l_2 margin from every start"
+    title = "Normalised gradient descent on separable rows tends to the largest l_2 margin from every start"
     source = Source("gunasekar2018", note="steepest descent, for the l_2 norm")
     control = Control(
         "the weights tend to the direction of largest l_inf margin",

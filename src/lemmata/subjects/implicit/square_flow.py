@@ -116,7 +116,7 @@ class ToySegment(Claim[Start]):
     in x from 0 ends at (1/5, 2/5), the solution of least l_2 norm.
     """
 
-    title = "In a toy problem, gradient flows of squares and of plain coordinates reach different solutions"
+    title = "In a toy problem, gradient flow in y with x = y² and gradient flow in x reach different solutions"
     source = Source("emergence2026", "Example 6.7", "Figure 6.7", note="with the limit for every start")
     population = Drawn(Start, scale=log_uniform(0.01, 10.0))
     relation = Equal()
@@ -150,7 +150,7 @@ class SmallStartIsSparse(Claim[Segment]):
     For c = (1, 2) the first coordinate falls like sqrt(s), so the limit is sparse only for very small starts.
     """
 
-    title = "How fast the flow of squares becomes sparse as its start shrinks"
+    title = "How fast the flow of squares (gradient flow in y, where x = y²) becomes sparse as its start shrinks"
     source = Source("emergence2026", "Figure 6.11", note="with the rate, in two dimensions")
     population = Drawn(Segment, ratio=uniform(0.3, 0.6), b=log_uniform(0.2, 1.0))
     relation = Rate("s", _SCALES)
@@ -179,7 +179,7 @@ class SquareFlowIsProjection(Claim[SquareFlow]):
     This limit has the form x_0 exp(A'nu), coordinate by coordinate.
     """
 
-    title = "The flow of squares converges to the entropy projection of its start"
+    title = "The flow of squares, where x = y², converges to the entropy (KL) projection of its start on A x = b"
     source = Source("emergence2026", "Figure 6.2", "Figure 6.11", note="the limit in Section 6.5")
     population = SYSTEMS
     relation = Equal(block=_WHOLE)
@@ -217,7 +217,7 @@ class MirrorClock(Claim[SquareFlow]):
         x_square(t) = x_mirror(4 t)   at every time t.
     """
 
-    title = "The flow of squares is entropy mirror flow, four times as fast"
+    title = "The flow of squares (gradient flow in y, where x = y²) is entropy mirror flow, four times as fast"
     source = Source("emergence2026", "Figure 6.10", "Figure 6.11", note="the two flows in Section 6.5.1")
     population = SYSTEMS
     relation = Equal(block=_WHOLE)
@@ -256,7 +256,7 @@ class Pythagoras(Claim[SquareFlow]):
     ends at x*.
     """
 
-    title = "The divergence of a solution from the start is a sum of two divergences, split at the projection"
+    title = "Pythagoras for KL: a solution's divergence from the start splits in two at the start's projection"
     source = Source("emergence2026", "Figure 6.10", "Definition 6.8", note="the Pythagorean identity for entropy")
     population = SYSTEMS
     relation = Equal()
@@ -288,7 +288,7 @@ class StepIsProximal(Claim[SquareFlow]):
         <g, x> + |x - x_0|²/(2 s)   and of   <g, x> + D(x, x_0)/s.
     """
 
-    title = "Steps of descent and of mirror descent minimise a linear model with a penalty"
+    title = "Steps of gradient and of mirror descent minimise the linearised loss plus a distance or KL penalty"
     source = Source("emergence2026", "Figure 6.8", note="with the step of mirror descent, too")
     population = SYSTEMS
     relation = Equal(block=1)

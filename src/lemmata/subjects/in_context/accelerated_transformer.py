@@ -126,7 +126,7 @@ class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
     Only the matrices Attn2 and FF2 depend on t.
     """
 
-    title = "The matrices of the accelerated transformer execute the intended steps"
+    title = "The matrices of the accelerated transformer execute accelerated proximal gradient on the Lasso"
     source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)", note="as layers of a transformer")
     population = DensePasses(layers=7, accelerated=True)  # momentum is left out of the first step and of the last
     # every H(l) has entries of 1, and `dense_rounding` is an absolute error relative to these
@@ -177,7 +177,7 @@ class AcceleratedPassIsFista(Claim[Prompt]):
     10^9. There the truncation error is below the rounding error.
     """
 
-    title = "The accelerated transformer runs FISTA in the limit of high temperature"
+    title = "In the limit of high temperature of its sigmoids, the accelerated transformer runs FISTA on the Lasso"
     source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)")
     population = MomentumPasses()
     relation = Equal(block=2)  # the coefficients of a step are sums whose terms cancel
@@ -215,7 +215,7 @@ class ObjectiveOfFista(Claim[Prompt]):
     bound is above the objective at the start, and at T = 64 the bound is loose.
     """
 
-    title = "An upper bound on the Lasso objective after T accelerated steps"
+    title = "An upper bound on the Lasso objective after T accelerated proximal gradient (FISTA) steps"
     source = Source("beck2009fista", "Theorem 4.4")
     population = MomentumPasses(penalty=0.03, n=24)  # where the bound is tightest at some depth
     relation = AtMost()
@@ -245,7 +245,7 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
     Here C is a constant that does not depend on T.
     """
 
-    title = "After T accelerated steps the excess objective falls at least like (T + 1)^-2"
+    title = "After T accelerated proximal gradient steps, the excess Lasso objective falls at least like (T + 1)^-2"
     source = Source("beck2009fista", "Theorem 4.4", note="the rate")
     population = MomentumPasses(penalty=0.002)  # flat enough for the rate not to be better than stated
     relation = Rate("T + 1", tuple(depth + 1 for depth in DEPTHS), upper=True)
@@ -270,7 +270,7 @@ class StepsThatAreSaved(Claim[Prompt]):
     c_T by a few per cent.
     """
 
-    title = "T accelerated steps reach the objective of about T²/8 plain steps"
+    title = "T accelerated steps reach the Lasso objective of about T²/8 plain proximal gradient steps"
     source = Source("beck2009fista", "Theorem 4.4", "Theorem 3.1", note="for flat directions")
     population = MomentumPasses()
     relation = Rate("c_T", WORTH, resolution=0.08)
@@ -294,7 +294,7 @@ class LayersToEqualRisk(Claim[Prompt]):
     without momentum.
     """
 
-    title = "With momentum the transformer reaches the same risk in fewer layers"
+    title = "A transformer that solves the Lasso reaches the same risk in fewer layers with momentum than without"
     source = Source("beck2009fista", "Theorem 4.4", note="for the risk of a transformer")
     population = MomentumPasses()
     relation = Order("momentum", (0.0, 1.0))

@@ -54,7 +54,7 @@ class GainIsAtMost(Claim[Prompt]):
     about 9/4.
     """
 
-    title = "An upper bound on the gain of the step 1/lambda_max(H)"
+    title = "An upper bound on the gain of the step 1/lambda_max of the Hessian over 1/(2 p), for p features in [0, 1]"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -84,7 +84,7 @@ class GainIsAtLeast(Claim[Prompt]):
     safe, and its gain equals the lower bound.
     """
 
-    title = "A lower bound on the gain of the step 1/lambda_max(H), from the trace"
+    title = "A lower bound, by the trace, on the gain of the step 1/lambda_max of the Hessian over 1/(2 p)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -114,7 +114,7 @@ class StepsAlongEigenvectors(Claim[Prompt]):
     1/lambda_max(H) is worth gamma steps of 1/(2 p).
     """
 
-    title = "Along an eigenvector, one step of 1/lambda_max(H) is worth at least gamma steps of 1/(2 p)"
+    title = "Along a Hessian eigenvector, one step of 1/lambda_max is worth at least 2 p/lambda_max steps of 1/(2 p)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -151,7 +151,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
     and 64, and rho is the minimiser. For fewer steps the bound is above the objective at the start.
     """
 
-    title = "An upper bound on the Lasso objective after T steps of 1/lambda_max(H)"
+    title = "An upper bound on the Lasso objective after T proximal gradient steps of 1/lambda_max of the Hessian"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -202,7 +202,7 @@ class StepsSavedByTheCurvature(Claim[Prompt]):
     1/lambda_max(H) reach this objective. Momentum would give a factor of at most sqrt(gamma).
     """
 
-    title = "Steps of 1/lambda_max(H) reach the same objective in gamma times fewer steps than steps of 1/(2 p)"
+    title = "On the Lasso, steps of 1/lambda_max of the Hessian save a factor of 2 p/lambda_max over steps of 1/(2 p)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)

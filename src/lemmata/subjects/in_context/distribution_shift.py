@@ -31,7 +31,7 @@ class FrequencyOutside(Claim[Prompt]):
     too, because it grows with the Barron parameter, and a wave has the Barron parameter C_f = w.
     """
 
-    title = "The error on waves outside the function class rises with their frequency"
+    title = "The error of a transformer built for bumps rises with the frequency of waves outside this function class"
     source = Source("li2025incontext", "Theorem 1", note="beyond its class")
     stated = Kind.OWN
     population = Prompts(free=("sigma",), n=64, N=64, T=100, queries=64, penalty=1e-3, accelerated=True)
@@ -66,7 +66,7 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
     6 needs sub-Gaussian noise.
     """
 
-    title = "The mean of noise with infinite variance falls only like N^(-1/3)"
+    title = "The mean of N noise values with infinite variance and tail u^(-3/2) falls only like N^(-1/3)"
     source = Source("li2025incontext", "Lemma 6", note="without assumption (2)")
     stated = Kind.OWN
     population = HeavyNoise(examples=int(_COUNTS[-1]))
@@ -98,7 +98,7 @@ class AnotherLength(Claim[Prompt]):
     prediction.
     """
 
-    title = "Weights built for 2 N examples predict twice the value on N examples"
+    title = "On N examples, transformer weights built for 2 N examples predict twice the correct value"
     source = Source("li2025incontext", "(11)", note="with another N")
     stated = Kind.OWN
     population = Prompts(free=("family",), N=int(_LENGTHS[-1]), T=30, queries=16)

@@ -52,7 +52,7 @@ class WeightsExecuteTheSteps(AbstractTokens):
     test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
     """
 
-    title = "The matrices of the transformer execute the intended steps"
+    title = "The matrices of the transformer built for the Lasso execute proximal gradient steps"
     source = Source(
         "li2025incontext", "Lemma 4, part i", "Lemma 4, part ii", "(106)", "(107a)", "(107b)", "(108)", "(109a)",
         "(109b)", "(110)", "(111)", "(112)",
@@ -83,7 +83,7 @@ class FeaturesFromTwoRamps(AbstractTokens):
     Here relu(z) is z if z is positive, and 0 otherwise.
     """
 
-    title = "The first feed-forward layer computes the features of every token"
+    title = "In the transformer built for the Lasso, the first feed-forward layer computes the features of every token"
     source = Source("li2025incontext", "(107a)", "(107b)", "(113)", "(114)", "(115)", "(116)", note="proof of Lemma 4")
     relation = Equal(block=2)  # ramps, at most 1, are differences of numbers up to 3 tau_ff
     control = Control(
@@ -118,7 +118,7 @@ class FeedForwardIsSoftThreshold(AbstractTokens):
     and replaces the prediction by 0 = y^ - relu(y^) + relu(-y^).
     """
 
-    title = "The second feed-forward map computes the soft threshold of the coefficients"
+    title = "In a transformer built for the Lasso, the second feed-forward map soft-thresholds the coefficients"
     source = Source("li2025incontext", "(109a)", "(109b)", "(121)", "(122)", note="proof of Lemma 4")
     relation = Equal(block=-1)  # terms of the size of the largest coefficient cancel
     control = Control(
@@ -228,7 +228,7 @@ class PredictionAsPrinted(AbstractPrediction):
     but this statement is false: attention divides by N, and so the prediction is N times too small.
     """
 
-    title = "As printed, the second attention layer writes the prediction of the query"
+    title = "As printed, the second attention layer of a transformer built for the Lasso writes the query's prediction"
     source = Source("li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4")
     population = DensePasses(as_printed=True)
     passage = Passage(
@@ -256,7 +256,7 @@ class PredictionWithN(AbstractPrediction):
     where sigma is a logistic function at temperature tau.
     """
 
-    title = "With the factor N in the last row of V, the second attention layer writes the prediction of the query"
+    title = "With a factor N for N examples in V, the Lasso transformer's second attention layer writes the prediction"
     source = Source(
         "li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4, with N in V"
     )
@@ -272,7 +272,7 @@ class PrintedPredictionIsNTimesSmaller(AbstractPrediction):
     intended value 4 tau {sigma(phi^T rho / tau) - sigma(0)}.
     """
 
-    title = "With the second attention layer as printed, the prediction is N times too small"
+    title = "With the printed second attention layer, the Lasso transformer predicts N times too little on N examples"
     source = Source("li2025incontext", "proof of Lemma 4, matrices of Attn2")
     population = DensePasses(as_printed=True)
     stated = Kind.OWN

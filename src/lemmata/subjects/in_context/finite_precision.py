@@ -75,7 +75,7 @@ class Linearisation(AbstractLinearisation):
     The smallest possible constant in place of 2 is the largest value of |u - 2 tanh(u/2)| / u², which is 0.133.
     """
 
-    title = "Logistic functions at temperature tau compute a product x up to an error of at most 2 x² / tau"
+    title = "The logistic function sigma at temperature tau gives x as 4 tau (sigma(x/tau) - 1/2), up to 2 x² / tau"
     source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
     control = Control(
         "the constant is 0.13",
@@ -96,7 +96,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
     function is 0 at 0.
     """
 
-    title = "Logistic functions at temperature tau compute a product x up to an error of at most |x|³ / (12 tau²)"
+    title = "The logistic function sigma at temperature tau gives x as 4 tau (sigma(x/tau) - 1/2), up to |x|³/(12 tau²)"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("the error is at most |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
@@ -113,7 +113,7 @@ class FormWithoutCancellation(Claim[Products]):
     and the right side has no cancellation. In double precision it is accurate to 32 eps, where eps = 2^-52.
     """
 
-    title = "For a product x, logistic functions at temperature tau compute 2 tau tanh(x / (2 tau))"
+    title = "The logistic function sigma gives 4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x/(2 tau)), without cancellation"
     source = Source("li2025incontext", "(117)", note="written as a hyperbolic tangent")
     population = ProductsAroundTau()
     relation = Equal()
@@ -146,7 +146,7 @@ class TruncationFalls(Claim[Products]):
     where C is a constant. Inequality (119) of the source would allow an error of order tau^-1.
     """
 
-    title = "The truncation error of a product by logistic functions falls like tau^-2 in the temperature tau"
+    title = "The truncation error of a product computed by logistic functions falls like tau^-2 in temperature tau"
     source = Source("li2025incontext", "(117)", note="the order of the remainder")
     population = UniformProducts()
     relation = Rate("tau", SMALL)
@@ -171,7 +171,7 @@ class RoundingGrows(Claim[Products]):
     distance apart, and tau multiplies this distance.
     """
 
-    title = "The rounding error of a product by logistic functions grows in proportion to the temperature tau"
+    title = "The rounding error of a product computed by logistic functions grows in proportion to their temperature"
     source = Source("li2025incontext", "(117)", note="in finite precision")
     population = UniformProducts()
     relation = Rate("tau", LARGE)
@@ -211,7 +211,7 @@ class BestTemperatureGrows(Claim[Products]):
     where C is a constant. At this temperature the truncation error x³/(12 tau²) and the rounding error eps tau balance.
     """
 
-    title = "The best temperature grows like eps^(-1/3) in the precision eps"
+    title = "The best temperature for products by logistic functions grows like eps^(-1/3) in the precision eps"
     source = Source("li2025incontext", "(117)", note="in finite precision, the best temperature")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
@@ -237,7 +237,7 @@ class LeastErrorFalls(Claim[Products]):
     where C is a constant. So a third of the digits is lost.
     """
 
-    title = "The least error of a product by logistic functions falls like eps^(2/3) in the precision eps"
+    title = "The least error of a product computed by logistic functions falls like eps^(2/3) in the precision eps"
     source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
@@ -264,7 +264,7 @@ class ErrorAtBestTemperature(Claim[Products]):
     and this error is multiplied by 4 tau. The third term comes from the rounding of tau, x/tau and the product.
     """
 
-    title = "An upper bound on the error of a product at the best temperature"
+    title = "An upper bound on the error of a product computed by logistic functions at the best temperature"
     source = Source("li2025incontext", "(117)", note="in finite precision, the error")
     population = UniformProducts(low=-1.0)
     relation = AtMost()
@@ -300,7 +300,7 @@ class NothingIsLeft(Claim[Prompt]):
     arithmetic, by contrast, the transformer is close to proximal gradient at this temperature.
     """
 
-    title = "In float32, at the temperature of Lemma 7, the transformer predicts 0"
+    title = "In float32, a transformer built for the Lasso predicts 0 at the temperature that Lemma 7 requires"
     source = Source("li2025incontext", "Lemma 7", note="in finite precision")
     population = ForwardPasses(temperature=0.0, unreached=True)
     relation = Equal()
@@ -335,7 +335,7 @@ class RoundingOfThePass(Claim[Prompt]):
     does not enlarge distances, and features have |phi| <= sqrt(p).
     """
 
-    title = "An upper bound on the rounding error of a whole forward pass"
+    title = "An upper bound on the rounding error of a whole forward pass of a transformer built for the Lasso"
     source = Source("li2025incontext", "(118)", "(124)", note="in finite precision")
     population = ForwardPasses(temperature=1e4)  # what `construct_transformer` takes by default
     relation = AtMost()

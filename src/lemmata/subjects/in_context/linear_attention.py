@@ -163,7 +163,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
     for eta = 1/2 with T = 1 and 5.
     """
 
-    title = "A layer of linear attention is a step of gradient descent"
+    title = "A layer of linear attention is a step of gradient descent in in-context learning of linear functions"
     source = Source("vonoswald2023", "Proposition 1")
     population = LinearPrompts()
     relation = Equal()
@@ -202,7 +202,7 @@ class BestPreconditioner(Claim[LinearPrompt]):
     0.01 sum_s s² g_s.
     """
 
-    title = "The least risk of one linear attention layer, and its best preconditioner"
+    title = "The least risk of one linear attention layer on linear regression in context, and its best preconditioner"
     source = Source("ahn2023", "Theorem 1")
     population = LinearPrompts()
     relation = EqualInMean(resolution=0.14, over="problems")  # the risk is a mean over prompts
@@ -240,7 +240,7 @@ class RidgeIsBayes(Claim[LinearPrompt]):
     has.
     """
 
-    title = "No transformer predicts linear functions better than ridge regression"
+    title = "No transformer predicts linear functions in context better than ridge regression"
     source = Source("ahn2023", "Section 2", note="the Bayes-optimal predictor")
     population = LinearPrompts()
     relation = EqualInMean(resolution=0.1, over="problems")  # the risk is a mean over prompts

@@ -54,7 +54,7 @@ class RiskBelowTheBound(AbstractRiskClaim):
     penalty is a hundredth of the theory's penalty. At these sizes the bound is hundreds of times the risk.
     """
 
-    title = "The mean squared error is below the bound of Theorem 1 with constant 1"
+    title = "The mean squared error of a Lasso transformer is below the bound of Theorem 1 with constant 1"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="with the constant 1")
     population = Prompts(free=("n", "N", "T", "family", "sigma"), T=40, queries=8, of_theory=0.01)
     control = Control(
@@ -84,7 +84,7 @@ class RiskAtTheChoices(AbstractRiskClaim):
     already has a smaller error than e.
     """
 
-    title = "The sizes that the theorem chooses reach the target error"
+    title = "A Lasso transformer with the sizes (features, examples, layers) of the theorem reaches the target error"
     source = Source("li2025incontext", "(25a)", "(25b)", "(25c)")
     population = ChosenSizes()
     control = Control("the error is at most a quarter of the target", lambda error, problem: error / 4)

@@ -69,7 +69,7 @@ class RiskAgainstExamples(AbstractRiskClaim):
     N of examples. So the risk divided by sqrt(log N/N) does not grow.
     """
 
-    title = "The risk falls at least like sqrt(log N/N) in the number N of examples"
+    title = "The risk of a Lasso transformer falls at least like sqrt(log N/N) in the number N of examples"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in N")
     population = Prompts(
         free=("n", "T", "family", "sigma"), N=int(_EXAMPLES[-1]), T=100, family="networks", sigma=0.5, queries=8
@@ -95,7 +95,7 @@ class RiskAgainstLayers(AbstractRiskClaim):
     where E is the mean over queries.
     """
 
-    title = "The error that a finite depth L adds falls at least like 1/L"
+    title = "The error that a finite depth L adds to a transformer built for the Lasso falls at least like 1/L"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in L")
     population = Prompts(N=64, T=(int(_LAYERS[-1]) - 1) // 2, queries=4)
     relation = Rate("L", _LAYERS, upper=True)
@@ -121,7 +121,7 @@ class RiskAgainstFeatures(AbstractRiskClaim):
     squared error in context falls at least like 1/n. The transformer uses momentum, so that 100 steps are enough.
     """
 
-    title = "The risk falls at least like 1/n in the number n of features"
+    title = "The risk of a transformer built for the Lasso falls at least like 1/n in the number n of features"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in n")
     population = Prompts(
         free=("N", "T", "family"), n=int(_NUMBERS[-1]), N=96, T=100, family="networks", sigma=0.0, queries=8,
@@ -147,7 +147,7 @@ class RiskAlongTheChoices(AbstractRiskClaim):
     1/s.
     """
 
-    title = "The risk falls at least like the bound when all sizes grow together"
+    title = "The risk of a transformer built for the Lasso falls at least like its bound when all sizes grow together"
     source = Source("li2025incontext", "Theorem 1", "(24)", "(66)", note="with the choices (25)")
     population = Prompts(
         free=("family", "sigma"), N=_sizes(_SCALES[-1])[0], n=_sizes(_SCALES[-1])[1], T=_sizes(_SCALES[-1])[2] // 2,

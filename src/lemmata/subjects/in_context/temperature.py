@@ -229,7 +229,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     forward pass in a form without cancellation.
     """
 
-    title = "Bounds on errors and coefficients at the temperature of Lemma 7"
+    title = "Bounds on the errors and coefficients of a Lasso transformer at the temperature of Lemma 7"
     source = Source("li2025incontext", "Lemma 7", "(130)", "(131)", "Lemma 4, part ii", "(58b)", "Lemma 4, part iii",
                     "(59b)")  # fmt: skip
     population = ForwardPasses(of_inputs=SHARE)
@@ -293,7 +293,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
     C_F² in all T steps. The trials measure the least power of 2 that suffices. The slack is log10(tau / this power).
     """
 
-    title = "The temperature of Lemma 7 suffices for the inequalities of this lemma"
+    title = "The temperature of Lemma 7 suffices for this lemma's bounds on the errors of a Lasso transformer"
     source = Source("li2025incontext", "Lemma 7", note="the temperature")
 
     def predict(self, problem: Prompt) -> Array:
@@ -313,7 +313,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
     suffices.
     """
 
-    title = "A temperature below that of Lemma 7 suffices, because errors are of third order"
+    title = "A temperature below that of Lemma 7 suffices for a Lasso transformer, as its errors are of third order"
     source = Source("li2025incontext", "Lemma 7", note="the temperature of Lemma 7, with the third derivative")
     stated = Kind.OWN
 
@@ -341,7 +341,7 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
     where the test takes the discrepancy at the inputs as the discretisation error eps_dis.
     """
 
-    title = "A bound on the excess objective of the Lasso at the end of the pass"
+    title = "A bound on the excess objective of the Lasso at the end of the forward pass of a Lasso transformer"
     source = Source("li2025incontext", "Lemma 4, part iii", "(59a)", "(129)")
     population = ForwardPasses(layers=5, of_inputs=SHARE)  # few layers, so that something is left
     control = Control("the excess is at most C_F² / (n L)²", square_of_the_sizes,
@@ -383,7 +383,7 @@ class PenaltyOfTheConstruction(Claim[Prompt]):
     Lasso. For classes with a small Barron parameter, such as logistic networks, the predictions can differ from 0.
     """
 
-    title = "At small sizes, the penalty of the construction makes every prediction 0"
+    title = "At small sizes, the penalty in the construction of a Lasso transformer makes every prediction 0"
     source = Source("li2025incontext", "Lemma 4, part ii", "(58a)", "(58c)")
     population = ForwardPasses(of_theory=1.0, families=("bumps", "cosines"))
     relation = Equal()

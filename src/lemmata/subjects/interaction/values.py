@@ -238,7 +238,7 @@ class MaximumOfEstimates(Claim[EqualActions]):
     between the two methods on the same draws.
     """
 
-    title = "The maximum of m estimates is too large, and the double estimate is not"
+    title = "The maximum of m estimates of equal action values is too large on average, and the double estimate is not"
     source = Source("thrun1993", note="main result for uniform errors; the double estimate is by van Hasselt (2010)")
     population = Drawn(
         EqualActions,

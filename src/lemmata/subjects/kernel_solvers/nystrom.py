@@ -117,7 +117,7 @@ class PivotedCholeskyStep(Claim[GramMatrix]):
     Each later step satisfies this formula with K replaced by the residual K - F F^T of the steps before it.
     """
 
-    title = "The expected missing trace after one step of randomly pivoted Cholesky"
+    title = "The expected missing trace after one step of randomly pivoted Cholesky is tr K - tr K² / tr K"
     source = Source("chen2025rpcholesky", "proof of the main theorem", note="the expected residual function")
     population = DecayingGramMatrices()
     relation = EqualInMean(resolution=0.02)
@@ -153,7 +153,7 @@ class NystromCondition(Claim[RegularisedPoints]):
     probability at least 0.9.
     """
 
-    title = "A Nyström preconditioner of sufficient rank keeps the condition number small"
+    title = "A Nyström preconditioner of sufficient rank keeps the expected condition number below 28"
     source = Source("frangella2023", "Theorem 1.1")
     population = _approximated(
         # without a preconditioner the condition number is above 400

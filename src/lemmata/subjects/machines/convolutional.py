@@ -78,7 +78,7 @@ class InterDomainGrams(Claim[ImageGrams]):
     with zeros outside of an image. No covariance between two different sites is needed.
     """
 
-    title = "Inducing points pass through convolutions without knowledge of the covariances between sites"
+    title = "Inducing points pass through convolutions of a deep kernel machine without covariances between sites"
     source = Source(_KEY, "Abstract, inducing points")
     population = RandomImages()
     relation = Equal(block=1)
@@ -108,7 +108,7 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     falls like N^(-1/2).
     """
 
-    title = "Wide random convolutional networks have the Gram matrices of a convolutional machine"
+    title = "Wide random convolutional networks have the Gram matrices of a convolutional deep kernel machine"
     source = Source(_KEY, "Abstract, convolutional machines")
     population = RandomImages()
     relation = Rate("channels", (8.0, 32.0, 128.0), margin=0.1, resolution=0.15)
@@ -158,7 +158,7 @@ class GramLayerKeepsResidual(Claim[ImageGrams]):
     this span.
     """
 
-    title = "A Gram layer changes variances only within the span of the inducing points"
+    title = "A Gram layer of a deep kernel machine changes variances only within the span of the inducing points"
     source = Source(_KEY, "Abstract, inducing points", note="its Gram layer")
     stated = Kind.OWN
     population = RandomImages()
@@ -208,7 +208,7 @@ class ImageNormsAreFactors(Claim[ImageGrams]):
     are equal with and without normalisation. The reason is that ReLU and convolutions preserve such factors.
     """
 
-    title = "Normalising by images only scales the prior of a convolutional machine"
+    title = "Normalising by image leaves the prior correlations of a convolutional deep kernel machine unchanged"
     source = Source(_KEY, "Abstract, normalisation")
     stated = Kind.OWN
     population = RandomImages()

@@ -217,7 +217,7 @@ class PoolingByInducingPoints(Claim[PooledSites]):
     is at most the variance of the average.
     """
 
-    title = "Inducing points explain at most the variance of a pooled image"
+    title = "Inducing points explain at most the variance of a pooled image's features"
     source = Source(_KEY, "Abstract, top layers", note="global average pooling")
     stated = Kind.OWN
     population = Sites()
@@ -252,7 +252,7 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
     where m is the mean over sites t of the covariances K_ti of site t with the inducing points.
     """
 
-    title = "Inducing points that span the sites explain all variance of a pooled image"
+    title = "Inducing points that span the sites explain all variance of a pooled image's features"
     source = Source(_KEY, "Abstract, top layers", note="global average pooling, where nothing is lost")
     stated = Kind.OWN
     population = Sites(spanned=True)
@@ -322,7 +322,7 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
     """
 
-    title = "For a large weight nu of the prior, a learned Gram matrix deviates from the prior by 1/nu"
+    title = "For a large weight nu of its prior, a deep kernel machine's Gram matrix deviates from the prior like 1/nu"
     source = Source(_KEY, "Abstract, infinite width", "Abstract, retained")
     stated = Kind.OWN
     population = StiffMachines()
@@ -362,7 +362,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     of the objective, also computed from its definition, vanishes at the maximiser.
     """
 
-    title = "The fit of a machine to its training labels becomes worse as the weight of the prior rises"
+    title = "The fit of a deep kernel machine to its training labels becomes worse as the weight of its prior rises"
     source = Source(_KEY, "Abstract, retained", note="the effect of its weight nu")
     stated = Kind.OWN
     population = StiffMachines()

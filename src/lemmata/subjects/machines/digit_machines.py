@@ -95,7 +95,7 @@ class LearnedGramsServeOtherRows(Claim[DigitMachine]):
     regression with the factor. The regression with the factor has a smaller error than the machine at nu = 10 000.
     """
 
-    title = "On digits, learned Gram matrices lower the error on other rows more than a change of scale does"
+    title = "On digits, a deep kernel machine's learned Gram matrix lowers test error more than a change of scale does"
     source = Source(_KEY, "Abstract, interpretable", note="squared error on one table")
     stated = Kind.OWN
     population = DigitMachines()

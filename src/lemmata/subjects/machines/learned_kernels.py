@@ -131,7 +131,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     the posteriors close to the prior. Each divergence is 0 only at the prior.
     """
 
-    title = "The divergences of a machine's layers from their priors fall like nu^-2 in the priors' weight nu"
+    title = "The divergences of a deep kernel machine's layers from their priors fall like nu^-2 in the weight nu"
     source = Source(_KEY, "Abstract, interpretable", note="ReLU layers")
     population = MachineRowsPopulation()
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
@@ -168,7 +168,7 @@ class AllRowsAsInducingPoints(Claim[MachineRows]):
     for any Gram matrices G_1, ..., G_L. So both objectives also have the same maxima.
     """
 
-    title = "With all rows as inducing points, the sparse and the dense machine have equal objectives"
+    title = "With all rows as inducing points, sparse and dense deep kernel machines have equal objectives"
     source = Source(_KEY, "Abstract, sparse", note="all rows")
     stated = Kind.OWN
     population = MachineRowsPopulation()

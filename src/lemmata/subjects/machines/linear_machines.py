@@ -138,7 +138,7 @@ class GeometricGrams(Claim[FewRows]):
     L + 1 equal geometric steps.
     """
 
-    title = "Gram matrices of a linear machine go from inputs to labels in geometric steps"
+    title = "In a linear deep kernel machine, Gram matrices go from inputs to labels in equal geometric steps"
     source = Source(_KEY, "Abstract, new limit", note="linear machines")
     stated = Kind.THEOREM
     population = FewRowsPopulation(even=True)
@@ -180,7 +180,7 @@ class GramsForEveryNu(Claim[FewRows]):
     At nu = C, the solution is g = s^(1/(L+1)). As nu tends to infinity, g tends to 1.
     """
 
-    title = "For every weight of the prior, the Gram matrices of a linear machine are powers of one matrix"
+    title = "For every prior weight, the Gram matrices of a linear deep kernel machine are powers of one matrix"
     source = Source(_KEY, "Abstract, optimised objective", note="linear machines, any nu")
     stated = Kind.OWN
     population = FewRowsPopulation()
@@ -213,7 +213,7 @@ class NoMaximumWithoutNoise(Claim[FewRows]):
     eigenvalue of G_1 relative to G_0 belongs to a direction without labels, and it falls in proportion to s as s -> 0.
     """
 
-    title = "In a linear machine, directions without labels collapse as the noise vanishes"
+    title = "In a linear deep kernel machine, directions without labels collapse as the label noise vanishes"
     source = Source(_KEY, "Abstract, optimised objective", note="fewer labels than rows")
     stated = Kind.OWN
     population = FewRowsPopulation(columns=-1, noisy=True, even=True)

@@ -89,7 +89,7 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
     the infinitely wide process learns no representation.
     """
 
-    title = "If labels are observed once, the posterior of a layer of N nu features approaches the prior as 1/N"
+    title = "If labels are observed once, the posterior of a deep Gaussian process approaches the prior like 1/width"
     source = Source(_KEY, "Abstract, standard limits", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()
@@ -118,7 +118,7 @@ class WideProcessReachesMachine(Claim[TwoRows]):
     inputs, and D is the divergence.
     """
 
-    title = "If labels are observed N times, a wide process approaches the machine's optimum as 1/N"
+    title = "If labels are observed N times, a deep Gaussian process approaches a deep kernel machine's optimum as 1/N"
     source = Source(_KEY, "Abstract, experiments", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()
@@ -143,7 +143,7 @@ class FeaturesBecomeNormal(Claim[TwoRows]):
     at the rate 1/N.
     """
 
-    title = "If labels are observed N times, the posterior of a feature becomes normal as 1/N"
+    title = "If labels are observed N times, features of a deep GP of width N nu have normal posteriors up to order 1/N"
     source = Source(_KEY, "Abstract, Gaussian posteriors", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()

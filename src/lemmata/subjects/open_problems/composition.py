@@ -91,7 +91,7 @@ class PointsDoubleWithDepth(Claim[ComposedTents]):
     which is the number of monotone pieces of the function.
     """
 
-    title = "Each further composition with the tent map doubles the points that interpolation needs"
+    title = "Each further composition with the tent map doubles the points that kernel interpolation needs"
     source = Source("foundation2025", "Section 7.5", note="a probe, for one kernel")
     stated = Kind.OWN
     population = TENT_COMPOSITIONS

@@ -82,7 +82,7 @@ class ShiftOfMeans(Claim[ShiftedSamples]):
         sup |E_P f - E_Q f| = ( E k(x, x') + E k(z, z') - 2 E k(x, z) )^(1/2),   x, x' from P and z, z' from Q.
     """
 
-    title = "The largest difference of means over a unit ball is the maximum mean discrepancy"
+    title = "The largest difference of means over the unit ball of an RKHS is the maximum mean discrepancy"
     source = Source("gretton2012", "main result", note="the maximum mean discrepancy")
     population = Shifts()
     relation = Equal()

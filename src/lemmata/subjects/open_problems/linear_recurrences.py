@@ -62,7 +62,7 @@ class DampedModesRate(Claim[ImpulseResponse]):
     modes are denser than the frequencies of the period, and that the modes form a frame.
     """
 
-    title = "Damped modes reproduce impulse responses at nearly the rate of undamped modes"
+    title = "Damped modes of a linear recurrence reproduce impulse responses at nearly the rate of undamped modes"
     source = Source("foundation2025", "Section 7.4", note="a probe, for impulse responses")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
@@ -88,7 +88,7 @@ class PolesInOrder(Claim[ImpulseResponse]):
     pi i k, and largest for real poles. So it matters whether the state rotates, but damping hardly matters.
     """
 
-    title = "Undamped poles reproduce impulse responses best, then damped, then real poles"
+    title = "Linear recurrences reproduce impulse responses best with undamped, then with damped, then with real poles"
     source = Source("foundation2025", "Section 7.4", note="a numerical test of three families of poles")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)

@@ -59,7 +59,7 @@ class SmallFactorsFindLowerRank(Claim[TaughtHead]):
     rank: the mean of |M|_* / |M|_F is smaller in case 1. Here |M|_* is the nuclear norm and |M|_F the Frobenius norm.
     """
 
-    title = "Gradient descent on small factors finds an attention head of lower rank"
+    title = "Gradient descent on small factors of an attention head finds a lower rank than descent on its full matrix"
     source = Source("foundation2025", "Section 7.1", note="for one head, against descent on M itself")
     population = RankOneTeachers()
     relation = Order("factors", (0.0, 1.0))

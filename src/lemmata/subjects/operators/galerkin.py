@@ -127,7 +127,7 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
     there are channels, they predict the output at all other points.
     """
 
-    title = "Attention without pointwise networks adds no functions of the coordinate"
+    title = "Galerkin attention without pointwise networks adds no functions of the coordinate to the channels' span"
     source = Source(_KEY, "Abstract, basis", "Abstract, dynamic basis", note="without pointwise networks")
     population = AttendedFields(layers=2, frequency=30.0)
     relation = Equal(block=-1)

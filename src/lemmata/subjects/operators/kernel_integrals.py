@@ -60,7 +60,7 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     like m^(-1/2).
     """
 
-    title = "At m random points, attention approaches its kernel integral like m^(-1/2)"
+    title = "At m random points, Galerkin attention approaches its kernel integral like m^(-1/2)"
     source = Source(_KEY, "Abstract, kernel integral", note="its error at random points")
     stated = Kind.OWN
     population = AttendedFields()
@@ -83,7 +83,7 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
     coordinate within its pixel, and this position has no limit.
     """
 
-    title = "An operator with random weights computes colours without a limit as the grid of the image is refined"
+    title = "Colours that an operator with random weights computes have no limit as the image's grid is refined"
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the image, with random weights")
     stated = Kind.OWN
     population = ResolvedFields()
@@ -108,7 +108,7 @@ class IntegralOnGrids(Claim[AttendedField]):
     the error of the rule falls like m^-1, the square of a pixel's side.
     """
 
-    title = "On a grid of m points, attention approaches its kernel integral like m^-1"
+    title = "On a grid of m points, Galerkin attention approaches its kernel integral like m^-1"
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the output pixels")
     population = AttendedFields()
     relation = Rate("m", (100.0, 400.0, 1600.0))
@@ -135,7 +135,7 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
     these colours equal the operator's output for all coordinates at once.
     """
 
-    title = "If attention averages over fixed points, a colour does not depend on the other requested coordinates"
+    title = "If attention averages over fixed points, an operator's colour does not depend on other coordinates"
     source = Source(_KEY, "Abstract, grid-free", note="with given points of the mean")
     population = ResolvedFields()
     relation = Equal(block=-1)
@@ -163,7 +163,7 @@ class StartsBilinear(Claim[ResolvedField]):
     repeats the outermost pixels.
     """
 
-    title = "The untrained operator interpolates images bilinearly"
+    title = "An untrained neural operator whose last map is 0 interpolates images bilinearly"
     source = Source(_KEY, "Abstract, arbitrary scales", note="at the start, with a head that starts at 0")
     stated = Kind.OWN
     population = ResolvedFields(started=True)

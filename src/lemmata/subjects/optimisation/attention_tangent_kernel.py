@@ -185,7 +185,7 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
     of the norm of the tangent kernel.
     """
 
-    title = "With logits scaled by 1/sqrt(d), the tangent kernel is not a multiple of the output covariance"
+    title = "With 1/sqrt(d) logits, the tangent kernel of ReLU attention is not a multiple of the output covariance"
     source = Source("foundation2025", "(14)", note="its shape for logits scaled by 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")

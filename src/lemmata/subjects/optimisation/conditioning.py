@@ -127,7 +127,7 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
     I_0(beta) / I_(n/2)(beta), and this ratio grows like a factorial in n.
     """
 
-    title = "The condition number of the exponential kernel on a circle grows like a factorial"
+    title = "The condition number of the exponential kernel on n points of a circle grows like a factorial in n"
     source = Source("foundation2025", "Section 5.1, condition number", note="for a smooth kernel")
     stated = Kind.OWN
     population = TokensOnCircle()
@@ -159,7 +159,7 @@ class KinkedConditionNumber(Claim[CircleTokens]):
     Polynomial growth is typical of kernels of finite smoothness.
     """
 
-    title = "The condition number of the tangent kernel of ReLU grows like n²"
+    title = "The condition number of the tangent kernel of ReLU on n points of half a circle grows like n²"
     source = Source("foundation2025", "Section 5.1, condition number", note="for a kernel with a kink")
     stated = Kind.OWN
     population = TokensOnCircle()
@@ -186,7 +186,7 @@ class SingularAttention(Claim[AttentionTokens]):
     if they are proportional to the condition number.
     """
 
-    title = "The kernel of attention without a nonlinear layer has rank min(n, c)"
+    title = "The kernel of attention without a nonlinear layer has rank min(n, c) on n inputs with c channels"
     source = Source("foundation2025", "Section 5.1, condition number", note="infinite for one attention layer")
     stated = Kind.OWN
     population = AttentionSequences(sequences=16, channels=4)

@@ -288,7 +288,7 @@ class PathIsLinear(Claim[LassoPath]):
     uses eta = 1/(2 p), where p is the number of features.
     """
 
-    title = "The path of proximal gradient is linear once the signs of the coefficients are found"
+    title = "The path of proximal gradient for the Lasso is a linear recursion once the coefficients' signs are found"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found, which is not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()

@@ -64,7 +64,7 @@ class StepWithErrors(AbstractRunClaim):
     In the test, rho* is the minimiser of the Lasso, for which the statement is strongest.
     """
 
-    title = "A bound on the objective after one proximal gradient step from coefficients with an error"
+    title = "A bound on the Lasso objective after one proximal gradient step from coefficients with an error"
     source = Source("li2025incontext", "(98)", note="proof of Lemma 3, with constants")
     control = Control(
         "the error adds nothing",
@@ -96,7 +96,7 @@ class BestStep(AbstractRunClaim):
     The source's bound contains |rho*|_1². This term comes after an equality sign that should be an inequality.
     """
 
-    title = "A bound on the best objective among proximal gradient steps with errors"
+    title = "A bound on the best Lasso objective among T proximal gradient steps with errors"
     source = Source("li2025incontext", "(99)", note="proof of Lemma 3, with constants")
     population = InexactRuns(steps=64)
     control = Control(
@@ -277,7 +277,7 @@ class Robustness(Claim[Run]):
     change the objective after T steps by O(epsilon).
     """
 
-    title = "Errors of size epsilon change the Lasso objective by O(epsilon)"
+    title = "Errors of size epsilon in the steps of proximal gradient change the Lasso objective by O(epsilon)"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in the size of the errors")
     population = InexactRuns(steps=24, size=1.0)
     relation = Rate("1/epsilon", _INVERSE_ERRORS, upper=True)

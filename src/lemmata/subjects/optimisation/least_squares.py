@@ -83,7 +83,7 @@ class ConditionNumberGrowth(Claim[Regression]):
     number.
     """
 
-    title = "In the worst case, the number of iterations grows in proportion to the condition number"
+    title = "In the worst case, the iterations of descent on least squares grow in proportion to the condition number"
     source = Source("foundation2025", "Theorem 2", note="the order in kappa")
     population = KernelRegressions(Integer(20, 2, 200, "training rows"))
     # The slope of kappa - 1/2 between 8 and 256 exceeds 1 by about log(16/15) / log(32) = 0.019 at most.
@@ -120,7 +120,7 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     iterations, because (1 - 1/kappa)^t <= exp(-t / kappa). The test uses eps = 1/1000.
     """
 
-    title = "Condition number times log(1/eps) iterations fit the training rows"
+    title = "Gradient descent fits rows to relative residual eps in condition number times log(1/eps) iterations"
     source = Source("foundation2025", "Theorem 2", note="with the step 1 / lambda_max")
     population = DefiniteDescents()
     relation = AtMost()

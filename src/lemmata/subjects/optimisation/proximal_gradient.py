@@ -86,7 +86,7 @@ class Descent(AbstractStepClaim):
     number of examples.
     """
 
-    title = "A lower bound on the decrease of the Lasso objective in a step of 1/(2n)"
+    title = "A lower bound on the decrease of the Lasso objective with n + 1 features in a proximal step of 1/(2n)"
     source = Source("li2025incontext", "(97a)", note="proof of Lemma 3, with its decrease")
     control = Control(
         "the step lowers the objective by n |step|²",
@@ -115,7 +115,7 @@ class Contraction(AbstractStepClaim):
     nearly all draws of 16 features or more.
     """
 
-    title = "A proximal gradient step of size 1/(2(n+1)) comes nearer to every coefficient vector of lower objective"
+    title = "A proximal gradient step of size 1/(2(n+1)) comes nearer to every vector of lower Lasso objective"
     source = Source("li2025incontext", "(97b)", note="proof of Lemma 3, with the number of all features")
     stated = Kind.REPAIR
     # A larger constant if the distance grows is a stronger statement.
@@ -221,7 +221,7 @@ class ConvergenceRate(Claim[Prompt]):
     Until T is about n, the bound (n+1) |rho|²/T is larger than the objective itself. The test starts at larger T.
     """
 
-    title = "Proximal gradient nears the minimum of the Lasso at least like 1/T"
+    title = "Proximal gradient nears the minimum of the Lasso at least like 1/T in the number T of steps"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in L")
     population = Prompts()
     relation = Rate("T", _STEPS, upper=True)

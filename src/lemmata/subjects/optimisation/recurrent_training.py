@@ -73,7 +73,7 @@ class ConcaveAtZero(Claim[ImpulseFit]):
     which is negative for alpha > 1/sqrt(2). Lags after the third contribute nothing to this value.
     """
 
-    title = "The loss of a single pole is concave at zero if the target pole exceeds 1/sqrt(2)"
+    title = "The loss of a linear recurrence with one pole is concave at zero if the target pole exceeds 1/sqrt(2)"
     source = Source("foundation2025", "Theorem 3", note="with B and C fixed")
     stated = Kind.OWN
     population = IMPULSE_FITS
@@ -106,7 +106,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
     z. From all other starts, gradient descent ends in bad minima.
     """
 
-    title = "The basin of the right frequency shrinks with the number of lags"
+    title = "In fitting an undamped mode, the basin of the right frequency shrinks with the number of lags"
     source = Source("foundation2025", "Theorem 3", note="if a frequency is trained")
     stated = Kind.OWN
     population = FrequencyFits()
@@ -148,7 +148,7 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
     damping is small.
     """
 
-    title = "As a function of the frequency, the loss of a damped mode over all lags has one minimum"
+    title = "As a function of its frequency, the squared error of a damped mode over all lags has one minimum"
     source = Source("foundation2025", "Theorem 3", note="with damping")
     stated = Kind.OWN
     population = FrequencyFits()

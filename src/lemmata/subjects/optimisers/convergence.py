@@ -143,7 +143,7 @@ class AdamStepIsAttained(Claim[GradientHistory]):
         eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
     """
 
-    title = "The gradients for which a step of Adam is longest"
+    title = "A step of Adam is longest for gradients that grow geometrically, by the factor beta_2/beta_1 per step"
     source = Source("emergence2026", "Figure 5.10", note="the effective learning rate, made exact")
     population = GradientHistories()
     relation = Equal()

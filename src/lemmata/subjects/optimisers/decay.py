@@ -183,7 +183,7 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
     length of the step from the ridge solution. This quotient tends to 0.
     """
 
-    title = "AdamW with decoupled decay ends at the minimiser over a box"
+    title = "AdamW with decoupled decay ends at the minimiser of the loss over the box |x|_inf <= 1/decay"
     source = Source("xie2024", note="main result")
 
     def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
@@ -197,7 +197,7 @@ class LionSolvesBox(AbstractDecayMakesBox):
     of the step from x by the length of the step from the ridge solution. This quotient tends to 0.
     """
 
-    title = "Lion with decoupled decay ends at the minimiser over a box"
+    title = "Lion with decoupled decay ends at the minimiser of the loss over the box |x|_inf <= 1/decay"
     source = Source("chen2024lion", note="main result")
 
     def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
@@ -210,7 +210,7 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
     the ridge solution, which minimises f(x) + lambda |x|²/2. This quotient tends to 0.
     """
 
-    title = "Decoupled decay does not shrink a minimiser inside its box"
+    title = "Decoupled decay (AdamW) does not shrink a minimiser of the loss inside its box |x|_inf <= 1/decay"
     source = Source("emergence2026", "Figure 5.12", note="the ends of the two paths")
     population = DecayedQuadratics(reach=0.7)
     relation = _NEAR
@@ -255,7 +255,7 @@ class SignDecayContracts(Claim[DecayedRun]):
         (|x_t|_inf - 1/lambda)_+ <= (1 - eta lambda)^t (|x_0|_inf - 1/lambda).
     """
 
-    title = "Bounded steps with decoupled decay approach a box geometrically"
+    title = "Bounded steps with decoupled decay approach the box |x|_inf <= 1/decay geometrically"
     source = Source("chen2024lion", note="the first phase")
     population = DecayedRuns()
     relation = AtMost()

@@ -123,7 +123,7 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
     before a change of metric keeps its effect, even if the metric tends to B.
     """
 
-    title = "A metric used early in descent still shapes the interpolant at the end"
+    title = "A metric (preconditioner) used early in descent still shapes the interpolant at the end"
     source = Source(
         "emergence2026", "Definition 5.11", "Figure 5.16", note="for discrete steps and one change of metric"
     )

@@ -87,7 +87,7 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     larger mean share. So both states persist, as at a first-order transition.
     """
 
-    title = "Near the transition, Markov chains of a unit's weights remember on which side they started"
+    title = "Near a unit's learning transition, Markov chains of its weights remember on which side they started"
     source = Source(_KEY, "Abstract, sharply distinct", note="tested as hysteresis of Markov chains")
     population = FieldedUnits()
     relation = Order("start", (0.0, 1.0))

@@ -122,7 +122,7 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
     """
 
-    title = "The interaction at which the action of a unit of fixed norm has three equal minima"
+    title = "The interaction strength at which the action of a unit of fixed norm has three equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()
@@ -206,7 +206,7 @@ class ShareAction(AbstractShareAction):
     Given the share y, the part of w orthogonal to the teacher's direction has the squared length g (1 - 2y).
     """
 
-    title = "A formula for the action of a unit's share if the norm of the unit is free"
+    title = "A formula for the action (negative log density) of a unit's share of the teacher if its norm is free"
     source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
     control = Control("the action is higher by a hundredth", lambda found, problem: found + 0.01)
 
@@ -246,7 +246,7 @@ class OverlapAction(Claim[TaughtUnit]):
     The mean of r under the prior is g. The minimum is at r = g only if u = 0.
     """
 
-    title = "A formula for the action of a unit's overlap if the rest of its norm is free"
+    title = "A formula for the action (negative log density) of a unit's overlap with the teacher if its norm is free"
     source = Source(_KEY, "Abstract, analytical predictions", note="at a given overlap")
     stated = Kind.OWN
     population = CubicTeachers()
@@ -285,7 +285,7 @@ class OverlapJumps(Claim[TaughtUnit]):
     share jumps at the transition.
     """
 
-    title = "The most likely overlap of a unit jumps at the transition"
+    title = "The most likely overlap of a unit with the teacher jumps at the transition"
     source = Source(_KEY, "Abstract, sharply distinct")
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.02, resolution=0.03)
@@ -344,7 +344,7 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
     share y.
     """
 
-    title = "In the mixed phase, a network learns a predictable part of the cubic component"
+    title = "In the mixed phase, where some units have jumped, a network learns a predictable part of a cubic component"
     source = Source(_KEY, "Abstract, mixed phase")
     population = CubicTeachers()
     relation = Limit("d", (50.0, 100.0, 200.0), margin=0.04, resolution=0.05)
@@ -370,7 +370,7 @@ class LearnsContinuously(Claim[TaughtUnit]):
     of units that have jumped, of order N/d, rises continuously.
     """
 
-    title = "The learned part of the cubic component rises continuously at the transition"
+    title = "The part of a teacher's cubic component that a network learns rises continuously at the transition"
     source = Source(_KEY, "Abstract, sudden increase", note="for the model, in equilibrium")
     population = CubicTeachers()
     relation = Rate("excess", (0.01, 0.03, 0.09), margin=0.1, resolution=0.1)

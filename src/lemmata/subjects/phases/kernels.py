@@ -113,7 +113,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     (v'x)². The second term is the learned part of the cubic component itself.
     """
 
-    title = "Kernel regression sees a cubic component through the lengths of the inputs"
+    title = "Kernel regression learns part of a cubic component through the lengths of Gaussian inputs"
     source = Source(_KEY, "Abstract, beyond Gaussian processes", note="by regression")
     population = WideErfNetworks()
     # The omitted part is of the order of 1/d, 0.05 at d = 20. It is the cubic term of the arcsine along linear

@@ -194,7 +194,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
         u a² = sqrt(4 gamma/3),    F = G = sqrt(3/gamma).
     """
 
-    title = "The interaction at which the action of modular addition has two equal minima"
+    title = "The interaction strength at which the action of a unit in modular addition has two equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="modular addition, in closed form")
     population = MixedAdditions()
     relation = Equal()
@@ -255,7 +255,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     fraction must be below 1.
     """
 
-    title = "In the mixed phase, the unlearned part of modular addition is the noise over the critical noise"
+    title = "In the mixed phase, the unlearned part of modular addition is the noise variance over its critical value"
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)

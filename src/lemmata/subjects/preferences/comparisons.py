@@ -106,7 +106,7 @@ class RewardRisk(Claim[Contest]):
     two sides is of the order 1/m.
     """
 
-    title = "The squared error of fitted rewards is the trace of a Laplacian's pseudo-inverse"
+    title = "The squared error of fitted Bradley-Terry rewards is the trace of a graph Laplacian's pseudo-inverse"
     source = Source("emergence2026", "Figure 20.5", note="the error of the estimate, by the Fisher information")
     population = Contests()
     relation = EqualInMean(margin=0.05, resolution=0.05)
@@ -149,7 +149,7 @@ class PromptShiftsAreInvisible(Claim[PromptRewards]):
     compare the rewards of different prompts.
     """
 
-    title = "Adding a constant to all rewards of a prompt does not change the likelihood"
+    title = "Adding a constant to all rewards of a prompt does not change the likelihood of comparisons"
     source = Source("emergence2026", "Proposition 20.5", "Figure 20.4")
     population = ShiftedPrompts()
     relation = Equal(block=1)

@@ -40,7 +40,7 @@ class GibbsIdentity(Claim[TabularPolicy]):
     any other policy pi, the left side is below the maximum by beta KL(pi | pi*).
     """
 
-    title = "A policy falls short of the optimum by beta times the divergence of this policy from the tilted policy"
+    title = "A policy falls short of the KL-penalised optimum by beta times the divergence from the tilted policy"
     source = Source("donsker1975", note="main result, the variational formula")
     population = TabularPolicies()
     relation = Equal()
@@ -84,7 +84,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
     pi*.
     """
 
-    title = "Mirror ascent multiplies the distance to the tilted policy by 1 - eta beta per step"
+    title = "With KL penalty beta, mirror ascent of step eta scales the distance to the tilted policy by 1 - eta beta"
     source = Source("emergence2026", "Figure 20.7", note="the path of the policy, with the natural gradient")
     population = TabularPolicies()
     relation = Equal(block=1)

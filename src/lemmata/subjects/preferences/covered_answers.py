@@ -37,7 +37,7 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
     tends towards this case, because training raises the probability of answers with large errors.
     """
 
-    title = "The over-estimation of a reward is at most a multiple of the root of chi-squared"
+    title = "The over-estimation of a policy's reward is at most a multiple of the root of its chi-squared divergence"
     source = Source(
         "emergence2026", "Figure 20.13", "Figure 20.15", note="reward hacking as a distribution shift; here as a bound"
     )
@@ -105,7 +105,7 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
     epsilon.
     """
 
-    title = "Near the reference, the non-negative estimator of KL has much less noise"
+    title = "Near the reference policy, the non-negative estimator of KL has much less noise than the log ratio"
     source = Source("schulman2020", note="main result on the variance; here as a rate")
     population = TabularPolicies()
     relation = Rate("epsilon", _NEARBY, margin=0.1, resolution=0.1)

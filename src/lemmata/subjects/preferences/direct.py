@@ -107,7 +107,7 @@ class DpoGradient(Claim[FeaturePair]):
     phi(y) are the features of answer y. Then the gradient is -beta sigma(-beta m) (phi(y_w) - phi(y_l)).
     """
 
-    title = "A step of DPO raises the log odds, with a weight that falls as the margin grows"
+    title = "A step of DPO raises the log odds of the chosen answer, with a weight that falls as the margin grows"
     source = Source("emergence2026", "Proposition 20.9", "Figure 20.9")
     population = FeaturePairs()
     relation = Equal(block=1)

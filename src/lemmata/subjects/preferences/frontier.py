@@ -62,7 +62,7 @@ class FrontierShareOfBestOfN(Claim[RankedAnswers]):
     The exact fraction is 0.908 at n = 2 and rises slowly to 1. For n equal to a million it is 0.96.
     """
 
-    title = "The best of n achieves at least nine tenths of the largest gain at its divergence"
+    title = "The best of n draws achieves at least nine tenths of the largest reward gain at its KL divergence"
     source = Source("beirami2025", note="compared with exponential tilting, for normal rewards, with a constant")
     stated = Kind.OWN
     population = Rankings(answers=2, fewest=2, most=2000)

@@ -125,7 +125,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
     the gold rewards for n = 4, 16, 64 and for the tilt.
     """
 
-    title = "With normal errors, the gold reward is a fixed fraction of the proxy reward"
+    title = "With normal errors, the gold reward of the best of n or of a tilt is a fixed fraction of the proxy reward"
     source = Source("gao2023goodhart", note="the regressional effect, derived here")
     stated = Kind.OWN
     population = NormalProxies()
@@ -160,7 +160,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     values of lambda. It also checks the predicted lambda of the peak.
     """
 
-    title = "The gain of a quadratic gold reward is a parabola in the root of the divergence"
+    title = "Under tilting by a proxy, a quadratic gold reward's gain is a parabola in the root of the divergence"
     source = Source("emergence2026", "Figure 20.14", "Example 20.12", note="with a quadratic gold reward")
     population = Drawn(
         CurvedGold,
@@ -225,7 +225,7 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
     n^(1/nu). The reason is that the answers with the largest proxies are those with the largest errors.
     """
 
-    title = "With heavy-tailed errors, the best of n loses gold reward from n = 64 on"
+    title = "With heavy-tailed errors of the proxy, the best of n draws loses gold reward from n = 64 on"
     source = Source("kwa2024", note="main result, for the best of n")
     population = _HEAVY
     relation = Order("n", _LADDER, over="problems")
@@ -246,7 +246,7 @@ class HeavyTailedProxyGrows(Claim[HeavyProxy]):
     divergence of the best of n from the reference grows only like log n.
     """
 
-    title = "With heavy-tailed errors, the proxy reward of the best of n grows like n^(1/nu)"
+    title = "With heavy-tailed errors (Student, nu degrees), the proxy reward of the best of n grows like n^(1/nu)"
     source = Source("kwa2024", note="main result, the rate from extreme values")
     population = _HEAVY
     relation = Rate("n", _LADDER, margin=0.03, resolution=0.04)

@@ -33,7 +33,7 @@ class DpoMargin(Claim[LabelledPair]):
     So at the least loss, beta h is the logit of the label.
     """
 
-    title = "The best margin of a logistic preference loss is the logit of the label divided by beta"
+    title = "The best margin of a logistic preference loss is the logit of the label's probability over beta"
     source = Source("emergence2026", "Figure 20.10", note="at the minimum of the expected loss")
     population = LabelledPairs()
     relation = Equal()
@@ -71,7 +71,7 @@ class IpoMargin(Claim[LabelledPair]):
     which is finite for every q, even for labels without noise.
     """
 
-    title = "The best margin of the squared preference loss is finite for every label"
+    title = "The best margin of the squared preference loss (IPO) is finite for every probability of the label"
     source = Source("azar2024", note="main result, the loss of one pair")
     population = LabelledPairs()
     relation = Equal()

@@ -24,7 +24,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
         F_i^n - F_(i-1)^n,    F_i = p_1 + ... + p_i.
     """
 
-    title = "The best of n draws is the i-th best answer with probability F_i^n - F_(i-1)^n"
+    title = "The best of n draws is the i-th lowest answer with probability F_i^n - F_(i-1)^n, where F is cumulative"
     source = Source("beirami2025", "Section 2", note="the distribution of the best of n")
     population = ShortRankings()
     relation = Equal()
@@ -72,7 +72,7 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
     larger than 1/p_k.
     """
 
-    title = "The divergence of the best of n is at most log n - (n - 1)/n"
+    title = "The divergence of the best of n draws from their reference is at most log n - (n - 1)/n"
     source = Source("beirami2025", "Theorem 3.1")
     population = Rankings()
     relation = AtMost()

@@ -65,7 +65,7 @@ class SecondMomentOfANetwork(Claim[Ridges]):
     than two coordinates.
     """
 
-    title = "The second moment matrix of a network's labels is a weighted sum over the hidden directions"
+    title = "The second moment matrix of a ReLU network's labels is a weighted sum over the hidden directions"
     source = Source("emergence2026", "Figure 11.15", "Lemma 11.18", note="the matrix whose range is the span")
     population = Drawn(
         Ridges, d=_D, m=_M, weights=normal("m", "d"), output=log_uniform(0.3, 3.0, "m"), away=normal("d")
@@ -107,7 +107,7 @@ class FiltersVanishOffTheSpan(Claim[Ridges]):
     with weights of both signs, and divide M by E psi.
     """
 
-    title = "Every filter of the label gives a matrix that is zero outside the span of the hidden weights"
+    title = "For every filter psi of the label y, E[psi(y)(xx' - I)] is zero outside the span of the hidden weights"
     source = Source("emergence2026", "Figure 11.16")
     population = Drawn(Ridges, d=_D, m=_M, weights=normal("m", "d"), output=normal("m"), away=normal("d"))
     relation = EqualInMean(relative=False)
@@ -137,7 +137,7 @@ class LargeLabelsGiveASignal(Claim[Ridges]):
     least such L.
     """
 
-    title = "A filter of large labels has a positive eigenvalue, with eigenvectors in the span of the hidden weights"
+    title = "A filter of large labels gives E[xx' - I] an eigenvalue of at least 1, in the span of the hidden weights"
     source = Source("emergence2026", "Proposition 11.17", "Figure 11.17", note="if the event has positive probability")
     population = Drawn(
         Ridges, d=Integer(6, 4, 12, "dimension of the inputs", corners=(5, 8)),

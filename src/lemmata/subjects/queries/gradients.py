@@ -169,7 +169,7 @@ class SparseParitiesAreSeen(Claim[SignUnit]):
     k, all these derivatives are zero.
     """
 
-    title = "One gradient of a unit with sign weights shows a sparse parity of even degree"
+    title = "One gradient of a ReLU unit with sign weights shows the coordinates of a sparse parity of even degree"
     source = Source("barak2022hidden", "Abstract", note="the gap in the population gradient, at one unit")
     stated = Kind.OWN
     population = Drawn(

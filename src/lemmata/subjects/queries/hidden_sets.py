@@ -85,7 +85,7 @@ class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
     Gaussian.
     """
 
-    title = "Parity networks of different sets are orthogonal"
+    title = "Parity networks of different sets of coordinates are orthogonal"
     source = Source("emergence2026", "Lemma 11.11", "Figure 11.3")
     population = QueriesOfSets()
     relation = Equal(block=-1)
@@ -124,7 +124,7 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
     have errors of tau, a learner needs at least about tau² binom(d, r) queries.
     """
 
-    title = "One correlational query sees at most 1/tau² of many orthogonal targets"
+    title = "One correlational query of tolerance tau sees at most 1/tau² of many orthonormal targets"
     source = Source("emergence2026", "Figure 11.4", "Theorem 11.7", note="the count for one query")
     population = QueriesOfSets()
     relation = AtMost()

@@ -166,7 +166,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     the family. So either T or 1/s is exponential in d.
     """
 
-    title = "Noisy descent needs at least a number of steps in proportion to noise over the gradient's variance"
+    title = "To find a target, noisy descent needs steps in proportion to noise over the gradient's variance by target"
     source = Source("emergence2026", "Corollary 11.6", note="for the average target of any family, with constants")
     stated = Kind.OWN
     population = Drawn(

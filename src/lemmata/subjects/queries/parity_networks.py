@@ -96,7 +96,7 @@ class LowDegreesCancel(Claim[FlippedPoint]):
     powers of coordinates: a monomial counts only if the coordinates with odd powers are those of S.
     """
 
-    title = "A parity network is orthogonal to all polynomials of degree below r"
+    title = "A parity network of r coordinates is orthogonal to all polynomials of degree below r"
     source = Source("emergence2026", "Figure 11.13")
     population = _POINTS
     relation = Equal(block=-1)
@@ -193,7 +193,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
     that the sigmoid is an odd function plus a constant.
     """
 
-    title = "A parity network is zero for the ReLU with odd r and for the sigmoid with even r"
+    title = "A parity network of r coordinates is zero for the ReLU with odd r and for the sigmoid with even r"
     source = Source("emergence2026", "Figure 11.11", note="which sizes r must be left out")
     stated = Kind.OWN
     population = Drawn(

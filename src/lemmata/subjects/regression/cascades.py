@@ -123,7 +123,7 @@ class CascadeTangentKernel(Claim[CascadeRows]):
     cascade's outputs with respect to the outputs of package l, and * is the entrywise product.
     """
 
-    title = "The tangent kernel of a spline cascade is a sum of products over its packages"
+    title = "The tangent kernel of a spline cascade is a sum of products over its packages (layers of splines)"
     source = Source(_KEY, "Abstract, differentiation", note="the matrix of the public code")
     stated = Kind.RULE
     population = NormalCascades()
@@ -223,7 +223,7 @@ class DeepCascadeGradient(Claim[IdentityStack]):
     (1 - e/4)/(b - ln 2).
     """
 
-    title = "Gradients of a cascade of a hundred packages neither explode nor vanish"
+    title = "Gradients of a cascade of a hundred packages (layers of splines) neither explode nor vanish"
     source = Source(
         _KEY, "Abstract, differentiation", note="from output to input, at the values from which training starts"
     )
@@ -262,7 +262,7 @@ class ScaleThreshold(Claim[IdentityStack]):
     threshold, points converge to the centre and gradients vanish exponentially.
     """
 
-    title = "Gradients of a deep spline cascade vanish below a threshold of the scale"
+    title = "Gradients of a deep spline cascade vanish if the scale of its layers is below a threshold"
     source = Source(_KEY, "Abstract, differentiation", note="around the values from which training starts")
     stated = Kind.OWN
     population = IdentityStacks(most=64, low=0.3, high=2.0)

@@ -35,7 +35,7 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     error is then the leave-one-out error over the other half.
     """
 
-    title = "An odd-even effect of Z, and then one of N, each lower the error of charge radii"
+    title = "In kernel regression of charge radii of nuclei, odd-even effects of Z and then of N each lower the error"
     source = Source(_KEY, "Abstract, deviation")
     population = RadiiHalves()
     relation = Order("kernel", (0.0, 1.0, 2.0))
@@ -69,7 +69,7 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
     leave-one-out error over one half. The error is then the leave-one-out error over the other half.
     """
 
-    title = "Added to two length scales, the parity of N further lowers the error of charge radii"
+    title = "Added to a Gaussian kernel with two length scales, the parity of N lowers the error of charge radii"
     source = Source(_KEY, "Abstract, odd-even effects", note="in addition to two length scales")
     population = RadiiHalves(("isospin",))
     relation = AtMost(delta=0.1)
@@ -99,7 +99,7 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     uses no parity, and has three hyper-parameters instead of four.
     """
 
-    title = "Two length scales achieve at least half of the gain of the odd-even kernel"
+    title = "For charge radii, a Gaussian with two length scales achieves at least half of the odd-even kernel's gain"
     source = Source(_KEY, "Abstract, odd-even effects", note="the gain of two length scales alone")
     stated = Kind.OWN
     population = RadiiHalves()

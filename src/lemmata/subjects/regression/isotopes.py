@@ -70,7 +70,7 @@ class CalciumStaggers(Claim[HiddenRadii]):
     probability 9/10.
     """
 
-    title = "The odd-even kernel predicts the staggering of calcium better than the Gaussian"
+    title = "The odd-even kernel predicts the staggering of calcium's charge radii better than Gaussian kernels do"
     source = Source(_KEY, "Abstract, staggering")
     population = HiddenShares()
     relation = AtMost(delta=0.1)
@@ -116,7 +116,7 @@ class KinkAtClosedShell(Claim[HiddenRadii]):
     from the base model.
     """
 
-    title = "Kernel regression predicts at least half of the kink of the radii at N = 82"
+    title = "Kernel regression predicts at least half of the kink of nuclear charge radii at N = 82 neutrons"
     source = Source(_KEY, "Abstract, kinks")
     population = HiddenShares()
     relation = AtLeast(delta=0.1)
@@ -166,7 +166,7 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     nuclei.
     """
 
-    title = "Odd-even effects lower the mean error of extrapolation to neutron-rich isotopes"
+    title = "Odd-even effects in the kernel lower the mean error of extrapolating charge radii to neutron-rich isotopes"
     source = Source(_KEY, "Abstract, extrapolation")
     population = HiddenEndsOfChains()
     relation = Order("parities", (0.0, 1.0))
@@ -193,7 +193,7 @@ class ExtrapolationGainsNearby(Claim[HiddenEnds]):
     leave-one-out error over the known nuclei.
     """
 
-    title = "Odd-even effects lower the error of extrapolation by one and two isotopes"
+    title = "Odd-even effects in the kernel lower the error of extrapolating charge radii by one and two isotopes"
     source = Source(_KEY, "Abstract, extrapolation", note="for one and two isotopes")
     population = HiddenEndsOfChains()
     relation = AtMost(delta=0.2)

@@ -260,7 +260,7 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
     the staggering of f.
     """
 
-    title = "The norm of a combination of Gaussians bounds the staggering of this function"
+    title = "The kernel norm of a combination of Gaussians bounds the odd-even staggering of this function"
     source = Source(_KEY, "Abstract, extended method", note="the reason for the second term")
     population = SmoothFunctions()
     relation = AtMost()

@@ -147,7 +147,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
     v_i of the noise by s^e. The predictions at the moved points equal the original predictions at z.
     """
 
-    title = "The splines of r^e are invariant under rotations, shifts and magnification"
+    title = "Splines with the covariance r^e are invariant under rotations, shifts and magnification"
     source = Source(_KEY, "Abstract, symmetries", note="for the exponent e, which symmetry does not determine")
     population = ScatteredSamples()
     relation = Equal(block=1)
@@ -191,7 +191,7 @@ class MovedParameters(Claim[ScatteredValues]):
     and after magnification tend to the same limit, the spline of r² ln r. So this limit is invariant.
     """
 
-    title = "Magnification changes the parameters b and c of the covariance r² (ln r - b) + c"
+    title = "Magnifying the points is the same as changing b and c of the covariance r² (ln r - b) + c"
     source = Source(_KEY, "Abstract, noise", note="for the parameters that magnification changes")
     population = ScatteredSamples()
     relation = Equal(block=1)

@@ -53,7 +53,7 @@ class LineAtFiveThousand(Claim[CosineLabels]):
     the true smoothness. The true smoothness is 1/2, since the squared coefficients f_i² of cos(2 pi x) fall like i^-2.
     """
 
-    title = "A line through a hundred of five thousand modes estimates the smoothness of a cosine from labels"
+    title = "A line through 100 of 5000 kernel modes estimates the smoothness of a cosine from its labels"
     source = Source(_KEY, "Abstract, estimator", note="for the sizes of the paper's simulation")
     population = CosineTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
@@ -83,7 +83,7 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
     where the floor is the mean of the powers over i > n/2. The mean of the fitted s is within 0.1 of the true s.
     """
 
-    title = "A power-law fit with a noise floor estimates the smoothness from labels"
+    title = "A power-law fit with a noise floor to kernel modes estimates a target's smoothness from labels"
     source = Source(_KEY, "Abstract, estimator", note="with the noise floor of the labels subtracted")
     population = IntervalTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
@@ -110,7 +110,7 @@ class SmoothnessWithFittedDecay(Claim[LabelledModes]):
     x') are proportional to (i - 1/2)^-2.
     """
 
-    title = "The smoothness can be estimated from labels even if the eigenvalues' decay is fitted, too"
+    title = "A target's smoothness can be estimated from labels even if the kernel eigenvalues' decay is fitted, too"
     source = Source(
         _KEY, "Abstract, estimator", note="with the noise floor subtracted, and the decay fitted to the eigenvalues"
     )

@@ -68,7 +68,7 @@ class FlowSquaredError(Claim[LabelledModes]):
         n^(-s beta/(s beta + 1)).
     """
 
-    title = "The squared error of stopped gradient flow falls like n^(-s beta/(s beta + 1))"
+    title = "The squared error of stopped gradient flow falls as n^(-s beta/(s beta + 1)) for smoothness s, decay beta"
     source = Source(_KEY, "Abstract, upper bound", note="the rate of regression on which the classification rate rests")
     population = IntervalTargets()
     relation = Rate("n", _SIZES)
@@ -96,7 +96,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
         O(n^(-s beta/(2 s beta + 2))).
     """
 
-    title = "An upper bound on the rate of the excess risk of stopped gradient flow"
+    title = "An upper bound on the rate of the excess 0-1 risk of stopped gradient flow of a kernel"
     source = Source(_KEY, "Abstract, upper bound")
     population = IntervalTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
@@ -126,7 +126,7 @@ class LeastExcessOfBumps(Claim[Bumps]):
     So no classifier has a better exponent over all of H^r.
     """
 
-    title = "The least excess risk over a Sobolev space falls no faster than n^(-r/(2r+1))"
+    title = "The least excess 0-1 risk over the Sobolev space H^r falls no faster than n^(-r/(2r+1))"
     source = Source(_KEY, "Abstract, minimax lower bound")
     population = BumpTargets()
     relation = Rate("n", (64.0, 512.0, 4096.0, 32768.0))
@@ -159,7 +159,7 @@ class FlowOnBumps(Claim[Bumps]):
     beta/(2 s beta + 2) at s = 1 and beta = 2.
     """
 
-    title = "Stopped gradient flow attains the minimax exponent of the excess risk in H^1"
+    title = "Stopped gradient flow of a kernel attains the minimax exponent of the excess 0-1 risk in H^1"
     source = Source(_KEY, "Abstract, optimality")
     population = BumpTargets()
     relation = Rate("n", _CUBES)
@@ -218,7 +218,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
     s + 1))).
     """
 
-    title = "An upper bound on the rate of the excess risk of an infinitely wide network"
+    title = "An upper bound on the rate of the excess 0-1 risk of an infinitely wide ReLU network on the circle"
     source = Source(_KEY, "Abstract, networks")
     population = CircleTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)

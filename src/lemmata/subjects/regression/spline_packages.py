@@ -74,7 +74,7 @@ class PackageByProducts(Claim[SplineValues]):
     give the gradients. Neither computation needs an array of n N p numbers.
     """
 
-    title = "Two matrix products give the values of a spline package, and two more give the gradients"
+    title = "Two matrix products give the values of a layer (package) of splines, and two more give the gradients"
     source = Source(_KEY, "Abstract, forward", "Abstract, differentiation")
     stated = Kind.RULE
     population = SplinePackages()
@@ -159,7 +159,7 @@ class ClosedInverseCost(Claim[SplineValues]):
     takes N³/3 operations.)
     """
 
-    title = "The operations of a spline package on a hyperoctahedron grow in proportion to the number p of axes"
+    title = "The operations of a spline package (layer) on a hyperoctahedron grow in proportion to its number p of axes"
     source = Source(_KEY, "Abstract, scalability", note="as the dimension of a package grows")
     stated = Kind.RULE
     population = SplinePackages(octahedron=True)
@@ -194,7 +194,7 @@ class IdentityPackageGain(Claim[IdentityStack]):
     limit b to infinity. In this limit, the package is a polyharmonic spline with an affine drift.
     """
 
-    title = "The derivative of an identity package at its centre is (b - 1/2) / (b - ln 2)"
+    title = "An identity spline package for r² (ln r - b) + c has the derivative (b - 1/2) / (b - ln 2) at its centre"
     source = Source(_KEY, "Abstract, derived kernel", note="for finite b")
     population = IdentityStacks(most=8)
     relation = Equal()

@@ -141,7 +141,7 @@ class VotesThatSurvive(Claim[Votes]):
     may change, class c loses for some change of the votes.
     """
 
-    title = "A vote of models survives the change of a known number of training rows"
+    title = "A vote of models trained on disjoint rows survives the change of a known number of training rows"
     source = Source("levine2021", note="main result, for changed rows, with the converse")
     population = PartitionVotes()
     relation = Equal()

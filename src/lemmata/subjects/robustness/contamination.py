@@ -75,7 +75,7 @@ class MediansAddUp(Claim[ShiftedRows]):
     the mean by the vector of the medians of the coordinates. The Euclidean error of this estimate grows like d^(1/2).
     """
 
-    title = "The error of coordinatewise medians grows like the root of the dimension"
+    title = "The error of coordinatewise medians of contaminated rows grows like the root of the dimension"
     source = Source("diakonikolas2016", note="the estimate on which the main result improves")
     population = SHIFTED_ROWS
     relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)
@@ -116,7 +116,7 @@ class FilterFreeOfDimension(Claim[ShiftedRows]):
     over shifts of length 3/2, 3 and (3/2) d^(1/2). This distance does not grow with d: it is O(d^0).
     """
 
-    title = "The error of a spectral filter does not grow with the dimension"
+    title = "The error of a spectral filter for the mean of contaminated rows does not grow with the dimension"
     source = Source("emergence2026", "Theorem 13.18", "Figure 13.16", note="for the mean, its order in the dimension")
     population = SHIFTED_ROWS
     relation = Rate("d", (6.0, 24.0, 96.0), upper=True, margin=0.1)

@@ -59,7 +59,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
     CROWN.
     """
 
-    title = "Attack, exact programme, triangle relaxation and CROWN give larger and larger falls of the output"
+    title = "Attack, exact programme, triangle relaxation and CROWN give larger and larger falls of a ReLU output"
     source = Source("emergence2026", "Figure 13.6", note="here together with an attack and the exact value")
     population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
@@ -87,7 +87,7 @@ class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     exceeds its lower bound in absolute value, and 0 otherwise. So linear bounds are not always tighter than intervals.
     """
 
-    title = "Intervals are at least as tight as CROWN on monotone networks"
+    title = "Interval bounds are at least as tight as CROWN on monotone ReLU networks (non-negative weights)"
     source = Source("zhang2018crown", note="its bound with adaptive slopes, compared with intervals")
     stated = Kind.OWN
     population = ReluBoxes(inputs=6, width=12, radius=0.5, monotone=1.0, depths=_ONE_LAYER)
@@ -150,7 +150,7 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
     intervals allow contains the set that the triangle relaxation allows.
     """
 
-    title = "Linear bounds with the best slopes are at least as tight as intervals"
+    title = "Linear bounds of a ReLU network with the best slopes are at least as tight as intervals"
     source = Source("salman2019barrier", note="main result, for one hidden layer, compared with intervals")
     stated = Kind.OWN
     population = _HALF_MONOTONE
@@ -179,7 +179,7 @@ class AlphaIsTheTriangle(Claim[ReluBox]):
     equals the optimum of the triangle relaxation, because the two programmes are dual to each other.
     """
 
-    title = "Linear bounds with the best slopes reach the triangle relaxation"
+    title = "Linear bounds of a ReLU network with the best slopes reach the triangle relaxation"
     source = Source("salman2019barrier", note="main result, for one hidden layer")
     population = ReluBoxes(inputs=6, width=12, radius=0.5, depths=_ONE_LAYER)
     relation = Equal()

@@ -67,7 +67,7 @@ class SmoothedRadius(Claim[IntervalRule]):
     the most frequent class changes at exactly this distance.
     """
 
-    title = "Normal noise certifies the radius sigma Phi^-1(p)"
+    title = "Smoothing by normal noise certifies the radius sigma Phi^-1(p) for a class of probability p"
     source = _COHEN
     population = IntervalRules()
     relation = AtLeast()
@@ -101,7 +101,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
     at a larger distance.
     """
 
-    title = "Normal noise certifies sigma Phi^-1(p) for half-planes, discs and checkerboards"
+    title = "Smoothing by normal noise certifies sigma Phi^-1(p) for half-planes, discs and checkerboards"
     source = Source("cohen2019smoothing", "Theorem 1", note="on half-planes, discs and checkerboards")
     population = PlanarRules()
     relation = AtLeast()
@@ -150,7 +150,7 @@ class UniformNoiseRadius(Claim[IntervalRule]):
     class changes at exactly this distance.
     """
 
-    title = "Uniform noise certifies the l1 radius 2 lambda (p - 1/2)"
+    title = "Smoothing by uniform noise certifies the l1 radius 2 lambda (p - 1/2) for a class of probability p"
     source = Source("emergence2026", "Figure 13.11", note="for uniform noise, with the radius")
     population = IntervalRules("uniform")
     relation = AtLeast()
@@ -182,7 +182,7 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
     class changes at exactly this distance.
     """
 
-    title = "Laplace noise certifies the l1 radius -b log(2 (1 - p))"
+    title = "Smoothing by Laplace noise certifies the l1 radius -b log(2 (1 - p)) for a class of probability p"
     source = Source("emergence2026", "Figure 13.11", note="for Laplace noise, with the radius")
     population = IntervalRules("laplace")
     relation = AtLeast()
@@ -227,7 +227,7 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
     The function does have this Lipschitz constant. But the sharp constant is half as large.
     """
 
-    title = "A smoothed function has the Lipschitz constant sqrt(2/pi) / sigma, as printed"
+    title = "As printed, a function smoothed by normal noise sigma has the Lipschitz constant sqrt(2/pi) / sigma"
     source = Source("salman2019smoothing", "Lemma 1", note="as printed, with its constant")
     population = IntervalRules()
     relation = AtMost()
@@ -253,7 +253,7 @@ class SmoothedSlope(Claim[IntervalRule]):
     inputs at which this function is finite. Half-lines attain both Lipschitz constants.
     """
 
-    title = "The sharp Lipschitz constant of a smoothed indicator is 1/(sigma sqrt(2 pi))"
+    title = "The sharp Lipschitz constant of an indicator smoothed by normal noise sigma is 1/(sigma sqrt(2 pi))"
     source = Source(
         "salman2019smoothing", note="main results, for indicators of intervals; the first with the sharp constant"
     )
@@ -280,7 +280,7 @@ class RadiusFromCounts(Claim[Drawn]):
     radius sigma Phi^-1(p) with probability at most alpha. The trials only test that this probability is below 1/10.
     """
 
-    title = "A radius certified from counts is too large with probability at most alpha"
+    title = "A robust radius certified from counts of noisy draws is too large with probability at most alpha"
     source = Source("cohen2019smoothing", "Proposition 2", note="main result on the certificate from draws")
     population = DrawnClasses()
     relation = AtMost(delta=0.1)
@@ -324,7 +324,7 @@ class CeilingOfCounts(Claim[Drawn]):
     then, the draws cannot exclude a probability p with p^n >= alpha.
     """
 
-    title = "The largest radius that n draws can certify is sigma Phi^-1(alpha^(1/n))"
+    title = "The largest robust radius that n noisy draws can certify at level 1 - alpha is sigma Phi^-1(alpha^(1/n))"
     source = Source("cohen2019smoothing", "Section 3.2.2", note="for draws that all agree")
     population = DrawnClasses()
     relation = Equal()

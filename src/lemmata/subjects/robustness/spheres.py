@@ -97,7 +97,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
     with probability at most 1/1000. The trials only test that this probability is below 1/10.
     """
 
-    title = "Of all sets of errors of a given measure, a cap is the farthest from random points"
+    title = "Of all sets of errors of a given measure on a sphere, a cap is the farthest from random points"
     source = Source("emergence2026", "Figure 13.13", note="for the mean distance, by Lévy's inequality")
     population = SphereErrorSets()
     relation = AtMost(delta=0.1)
@@ -134,7 +134,7 @@ class CapDistanceInManyDimensions(Claim[CapOffset]):
     point.
     """
 
-    title = "A cap of fixed measure is within a few times n^(-1/2) of a random point"
+    title = "A cap of fixed measure on the sphere of R^n is within a few times n^(-1/2) of a random point"
     source = Source("gilmer2018", note="main result, on the mean distance, with the order of the error")
     # Near 2.2 the correction of order 1/n changes its sign.
     population = Drawn(

@@ -77,7 +77,7 @@ class AttentionContracts(Claim[AttentionLogits]):
     The difference is then tanh(M/4).
     """
 
-    title = "A layer of attention multiplies the spread of its values by at most tanh(M/4)"
+    title = "Attention with mixed differences of logits up to M multiplies its values' spread by at most tanh(M/4)"
     source = Source("birkhoff1957", "Main result", note="for softmax matrices, in total variation")
     stated = Kind.OWN
     population = AllAttentionLogits()

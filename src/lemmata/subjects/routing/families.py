@@ -58,7 +58,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
     So the ratio of the two posterior densities tends to 1.
     """
 
-    title = "Even infinitely many examples do not identify a task family if the priors overlap"
+    title = "Even infinitely many examples do not identify a family of linear tasks if the families' priors overlap"
     source = Source("emergence2026", "Remark 15.10", "Figure 15.13", note="the sharp form, for two Gaussian families")
     stated = Kind.OWN
     population = Drawn(
@@ -135,7 +135,7 @@ class NoiseIsResolved(Claim[NoisyTask]):
     fitted. The mean of R is (n - d) s_1².
     """
 
-    title = "The log odds of task families that differ in their noise grow like n - d times the divergence"
+    title = "Log odds of linear task families in R^d that differ in noise grow like n - d times the KL divergence"
     source = Source("emergence2026", "Figure 15.13", note="for two families that differ in the noise")
     stated = Kind.OWN
     population = NoisyTasks()

@@ -107,7 +107,7 @@ class WidthIsTheCentredRank(Claim[StochasticTable]):
     the rank of the centred logarithm, which is itself a table Q K' with this rank.
     """
 
-    title = "The least width of a head is the rank of the row-centred log attention matrix"
+    title = "The least width of an attention head is the rank of its row-centred log attention matrix"
     source = Source("yang2018", "Main result", note="with the rank after the best shift of each row")
     stated = Kind.OWN
     population = StochasticTables()

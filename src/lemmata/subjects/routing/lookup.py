@@ -44,7 +44,7 @@ class WeightOfTheRightKey(Claim[Lookup]):
     right key a weight of at least 1 - eps. The test also computes the weight at this beta.
     """
 
-    title = "The inverse temperature that a softmax lookup among n keys needs"
+    title = "The inverse temperature that a softmax lookup among n keys with lead D needs is of order log(n)/D"
     source = Source("emergence2026", "Figure 15.3", "Figure 15.4", note="with the weight and the temperature")
     population = Lookups()
     relation = AtLeast()
@@ -169,7 +169,7 @@ class KeysOnACircle(Claim[Wanted]):
     p))/(2 pi r)².
     """
 
-    title = "Keys on a circle need an inverse temperature of the order n²"
+    title = "A softmax lookup among n keys on a circle needs an inverse temperature of the order n²"
     source = Source("emergence2026", "Figure 15.3", note="the cost of content-dependent access in two dimensions")
     stated = Kind.OWN
     population = Drawn(
@@ -222,7 +222,7 @@ class RandomKeys(Claim[RandomKeysWanted]):
     L, and the formula is the smaller root.
     """
 
-    title = "The inverse temperature that a lookup among random keys needs"
+    title = "The inverse temperature that a softmax lookup among n random keys in d dimensions needs"
     source = Source("emergence2026", "Figure 15.3", note="the cost of content-dependent access for random keys")
     stated = Kind.OWN
     population = Drawn(
@@ -292,7 +292,7 @@ class SimplexKeysAreBest(Claim[UnitKeys]):
     key. By convexity, the sum of these terms is at least n - 1 times the value of the term at the mean of s.
     """
 
-    title = "Of all arrangements of unit keys, a regular simplex needs the smallest inverse temperature"
+    title = "Of all arrangements of unit keys, a regular simplex needs the smallest inverse temperature for a lookup"
     source = Source("emergence2026", "Figure 15.3", note="a bound for every arrangement of keys")
     stated = Kind.OWN
     population = AllUnitKeys()

@@ -98,7 +98,7 @@ class RoundingCostsLead(Claim[RoundedLookup]):
     - u), and the logit of a key with the score s is at most beta (s + u |s|), which is largest at s = 1 - D.
     """
 
-    title = "Rounded logits lower the lead D of a softmax lookup by u max(2 - D, D)"
+    title = "Rounding logits with unit u lowers the lead D of the right key in a softmax lookup by u max(2 - D, D)"
     source = SOURCE
     stated = Kind.OWN
     population = RoundedLookups()
@@ -167,7 +167,7 @@ class RoundingTies(Claim[RoundedLookup]):
     logit, (1 - D) beta, is above its lower end by the condition on D.
     """
 
-    title = "If the lead is below 2u, rounded logits are equal at some inverse temperature between b and 2b"
+    title = "If a lookup's lead is below two rounding units, rounded logits tie at ever larger inverse temperatures"
     source = SOURCE
     stated = Kind.OWN
     population = TiedLookups()

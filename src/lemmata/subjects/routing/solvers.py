@@ -156,7 +156,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
     zeros between these points and one more zero at 0.
     """
 
-    title = "With the best step sizes, L layers of descent leave the share 1/T_L((M + mu)/(M - mu)) of the error"
+    title = "With the best steps, L layers of descent leave 1/T_L((M+mu)/(M-mu)) of the error (Chebyshev's T_L)"
     source = Source("young1953", "Main result", note="Chebyshev steps, here as layers")
     stated = Kind.OWN
     population = Drawn(

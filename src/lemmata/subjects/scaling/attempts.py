@@ -188,7 +188,7 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     alone is p (1 - p)^(K m - 1), which is largest at p = 1/(K m).
     """
 
-    title = "If the number of attempts is larger, the problems that gain most have rarer successes"
+    title = "With more attempts per problem, the problems that gain most in solving probability have rarer successes"
     source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
     population = MultipliedAttempts()
     relation = Equal()
@@ -233,7 +233,7 @@ class AdaptiveAttempts(Claim[SharedBudget]):
     attempt until the budget is large. The claim tests the expected number of problems solved.
     """
 
-    title = "Giving each attempt to the problem with the largest gain is optimal"
+    title = "Giving each attempt to the problem with the largest gain solves the most problems on average"
     source = Source("emergence2026", "Figure 17.18", note="for a known difficulty")
     population = SHARED_BUDGETS
     relation = Equal()

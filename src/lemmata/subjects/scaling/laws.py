@@ -158,7 +158,7 @@ class BalancedReturns(Claim[SeparableLaw]):
     The claim tests the ratio of the two terms of the loss, A N^-alpha / (B D^-beta) = beta/alpha.
     """
 
-    title = "Compute-optimal training balances marginal returns"
+    title = "Compute-optimal training balances marginal returns of parameters and tokens"
     source = Source("emergence2026", "Figure 17.6")
     population = SeparableLaws()
     relation = Equal()
@@ -245,7 +245,7 @@ class LocalSlope(Claim[SeparableLaw]):
     L - E ranges from 8 times to 1/8 of the floor E.
     """
 
-    title = "The log-log slope of a scaling curve flattens if its floor is not subtracted"
+    title = "The log-log slope of a scaling curve flattens if its floor, the irreducible loss, is not subtracted"
     source = Source("emergence2026", "Figure 17.3", note="without subtracting the floor")
     population = SeparableLaws()
     relation = Equal()
@@ -279,7 +279,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
     amount is the excess loss at the best allocation of a training budget. The claim tests N and D.
     """
 
-    title = "The cheapest allocation for a model that will be served"
+    title = "The cheapest allocation to parameters and training tokens for a model that will be served"
     source = Source("sardana2024", note="main result, with the condition of the optimum")
     population = SeparableLaws()
     relation = Equal()
@@ -339,7 +339,7 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
     The claim tests both ends of the interval.
     """
 
-    title = "The interval of an extrapolated scaling law covers with probability 0.9"
+    title = "The interval of an extrapolated scaling law covers the true law with probability 0.9 or more"
     source = Source("emergence2026", "Figure 17.4", "Figure 17.11", note="for one law that holds at all sizes")
     population = MeasuredCurves()
     relation = AtMost(delta=0.1)

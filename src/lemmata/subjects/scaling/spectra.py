@@ -118,7 +118,7 @@ class SaturatedTail(Claim[PowerSpectrum]):
     n^(1-a).
     """
 
-    title = "Kernel interpolation of smooth targets saturates"
+    title = "Kernel interpolation of smooth targets saturates at the error n^-2a for kernel eigenvalues j^-a"
     source = _KERNEL
     population = _power_spectra(
         Real(2.0, 1.7, 3.0, "a", corners=(1.9, 2.3)),  # the closer to 1, the more rows it takes

@@ -122,7 +122,7 @@ class PluralityExponent(Claim[TwoAnswers]):
     root.
     """
 
-    title = "The rate at which votes converge to the right answer"
+    title = "The exponential rate at which votes over samples converge to the right answer"
     source = _VOTE
     population = VotedAnswers()
     relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)
@@ -160,7 +160,7 @@ class VotesForTheRival(Claim[TwoAnswers]):
     root.
     """
 
-    title = "Votes amplify a frequent mistake"
+    title = "Votes over samples amplify a mistake that is more frequent than the right answer"
     source = Source("emergence2026", "Figure 17.14", note="if the right answer is not the most frequent one")
     population = VotedAnswers(right_leads=False)
     relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)

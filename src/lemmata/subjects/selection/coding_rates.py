@@ -161,7 +161,7 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
     The least number of nats that such a code needs is the coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)).
     """
 
-    title = "With equal second moments, the coding rate is the smallest number of bits that achieve a squared error"
+    title = "With equal second moments in all directions, the coding rate is the fewest bits for a squared error"
     source = Source(_KEY, "Abstract, minimal bits", note="the case in which the bound is attained")
     population = FeatureClouds(even=True)
     relation = Equal()
@@ -194,7 +194,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
     So the first term rewards rows of high entropy. But the second term treats their labels as noisier.
     """
 
-    title = "On the diagonal of the objective of row selection, the entropy of a row acts as noise"
+    title = "In a log-determinant objective of row selection, a row's entropy on the diagonal acts as label noise"
     source = Source(_KEY, "Abstract, entropy", note="as its code computes it")
     stated = Kind.OWN
     population = FeatureClouds()

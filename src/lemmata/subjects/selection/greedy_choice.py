@@ -118,7 +118,7 @@ class GreedyByPivots(Claim[CodedFeatures]):
         log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
     """
 
-    title = "Greedy choice of rows is a Cholesky factorisation with pivots"
+    title = "Greedy choice of rows by a log-determinant takes the pivots of a Cholesky factorisation in order"
     source = Source(_KEY, "Abstract, greedy", note="as its code computes it")
     population = FeatureClouds()
     relation = Equal(block=-1)
@@ -163,7 +163,7 @@ class PosteriorKernel(Claim[CodedFeatures]):
     at the rows z of Z is this kernel. In terms of the features, the kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
     """
 
-    title = "The posterior kernel is a conditional covariance"
+    title = "The posterior kernel for choosing rows is a conditional covariance given the labelled rows"
     source = Source(_KEY, "Abstract, uniqueness", note="as its code computes it")
     population = FeatureClouds()
     relation = Equal(block=-1)

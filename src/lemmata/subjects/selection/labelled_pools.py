@@ -140,7 +140,7 @@ class FewerLabelsOnTumours(Claim[RowPool]):
     accuracy against the number of labels. The mean area under this curve is larger than for rows chosen at random.
     """
 
-    title = "On the tumour table, rows chosen by coding rates give more accuracy per label"
+    title = "On breast tumour data, rows chosen by coding rates give more accuracy per label than random rows"
     source = Source(_KEY, "Abstract, fewer annotations", note="for one table of two classes")
     population = RowPools("cancer")
     relation = Order("chosen", (0.0, 1.0))

@@ -199,7 +199,7 @@ class ReluWidth(AbstractTableWidth):
     measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
-    title = "A width of n² log(n) / lambda² is enough to train a ReLU network on n rows"
+    title = "Width n² log(n)/lambda² is enough to train a ReLU network on n rows (lambda: least kernel eigenvalue)"
     source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of munteanu2022")
     activation = "relu"
     population = ThreeActivations(("relu",))
@@ -216,7 +216,7 @@ class ExponentialWidth(AbstractTableWidth):
     measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
-    title = "A width of n² log²(n) / lambda² is enough to train an exponential network on n rows"
+    title = "Width n² log²(n)/lambda² is enough to train an exponential network on n rows (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of gao2023")
     activation = "exp"
     population = ThreeActivations(("exp",))
@@ -234,7 +234,7 @@ class SoftmaxWidth(AbstractTableWidth):
     within the flow time 2 log(n / 0.05) / lambda.
     """
 
-    title = "A width of n² log²(n) / lambda² is enough to train a softmax network on n rows"
+    title = "Width n² log²(n)/lambda² is enough to train a softmax network on n rows (lambda: least kernel eigenvalue)"
     source = Source("gu2024softmax", "Table 1, softmax, m")
     activation = "softmax"
     population = ThreeActivations(("softmax",))
@@ -247,7 +247,7 @@ class ReluSteps(AbstractTableSteps):
     The width in this test is 128.
     """
 
-    title = "Descent fits a ReLU network in n² log(n / error) / lambda² steps"
+    title = "Descent fits a ReLU network to n rows in n² log(n/error)/lambda² steps (lambda: least kernel eigenvalue)"
     source = Source("gu2024softmax", "Table 1, ReLU, T", note="Theorem 3.6 of munteanu2022")
     activation = "relu"
     population = ThreeActivations(("relu",))
@@ -260,7 +260,7 @@ class ExponentialSteps(AbstractTableSteps):
     lambda / n², up to a factor n^o(1). The width in this test is 128.
     """
 
-    title = "Descent fits an exponential network in n² log(n / error) / lambda² steps"
+    title = "Descent fits an exponential network to n rows in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, exp, T", note="Theorem 1.1 of gao2023")
     activation = "exp"
     population = ThreeActivations(("exp",))
@@ -276,7 +276,7 @@ class SoftmaxSteps(AbstractTableSteps):
     of the order n^o(1).
     """
 
-    title = "Descent fits a softmax network in n² log(n / error) / lambda² steps"
+    title = "Descent fits a softmax network to n rows in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, softmax, T")
     activation = "softmax"
     population = ThreeActivations(("softmax",))
@@ -293,7 +293,7 @@ class WidthsAlike(Claim[Training]):
     is one step along the tested widths 2, 4, ..., 128. The ReLU network needs the largest width.
     """
 
-    title = "ReLU, exponential and softmax networks need almost the same width"
+    title = "ReLU, exponential and softmax networks need almost the same width to fit the same targets"
     source = Source("gu2024softmax", "Section 4, comparison of widths")
     population = ThreeActivations()
     relation = EqualInMean(margin=1.0, resolution=0.25, relative=False, over="problems")

@@ -141,7 +141,7 @@ class ReluPerturbation(Claim[RandomUnits]):
     logit is below 0.8 R, and a Chernoff bound then gives the result.
     """
 
-    title = "If units move by at most R, the tangent kernel of a ReLU network on n rows changes by at most 2 R n"
+    title = "If each weight vector moves by R, a ReLU network's tangent kernel on n rows changes by at most 2 R n"
     source = Source("gu2024softmax", _PLACE)
     population = NearInputs()
     relation = AtMost(delta=DELTA)
@@ -188,7 +188,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
     2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B is as in Theorem 4.2.
     """
 
-    title = "If units move by at most R, the kernel of an exponential network on n rows changes by at most 3 R n"
+    title = "If each weight vector moves by R, an exponential network's kernel on n rows changes by at most 3 R n"
     source = Source("gu2024softmax", _PLACE)
     population = NearInputs(sigma=0.4, least=0.1, most=0.42)
     relation = AtMost(delta=DELTA)
@@ -233,7 +233,7 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
     The claim is tested at m = 65536 and R = 0.002. For ReLU, the tested moves switch units on.
     """
 
-    title = "On n equal inputs, the largest change of each of three tangent kernels is R n times a known constant"
+    title = "On n equal inputs, weight moves R change three activations' tangent kernels by up to constants times R n"
     source = Source("gu2024softmax", _PLACE, note="the constants; not in the source")
     stated = Kind.OWN
     population = Drawn(
@@ -284,7 +284,7 @@ class SimplifiedWidth(Claim[WidthSizes]):
     least 10^14071.
     """
 
-    title = "The width of Theorem 4.2 is a power of n k whose exponent tends to 2"
+    title = "For n rows and k outputs, the width of Theorem 4.2 (softmax) is a power of n k whose exponent tends to 2"
     source = Source("gu2024softmax", _WIDTH)
     population = WidthsOfTheorem()
     relation = Limit("log(nk/delta)", _LOGARITHMS, margin=0.01, resolution=0.01, relative=False)
@@ -322,7 +322,7 @@ class WidthExponent(Claim[WidthSizes]):
     5 and 7.
     """
 
-    title = "The width of Theorem 4.2 grows with a known exponent at finite sizes"
+    title = "At finite sizes, the width of Theorem 4.2 for softmax networks grows with a known exponent in n k"
     source = Source("gu2024softmax", _WIDTH, note="the exponent at finite sizes; not in the source")
     stated = Kind.OWN
     population = WidthsOfTheorem()

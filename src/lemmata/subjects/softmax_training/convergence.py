@@ -160,7 +160,7 @@ class WidthThatSuffices(AbstractWidth):
     lemmata measures the smallest width that suffices. If 128 is not enough, the measured value is 256.
     """
 
-    title = "The width of Theorem 4.2 is enough to train a softmax network"
+    title = "The width of the convergence theorem (Theorem 4.2) is enough to train a softmax network"
     source = Source("gu2024softmax", "Theorem 4.2", note="the width")
     population = _SLOW
 
@@ -181,7 +181,7 @@ class StepsThatSuffice(AbstractSteps):
     quarter of T is enough.
     """
 
-    title = "The number of steps in Theorem 4.2 is enough to train a softmax network"
+    title = "The number of steps in the convergence theorem (Theorem 4.2) is enough to train a softmax network"
     source = Source("gu2024softmax", "Theorem 4.2", note="the number of steps")
     population = _SLOW
 
@@ -215,7 +215,7 @@ class OneOutputWidth(AbstractWidth):
     outputs.
     """
 
-    title = "The width of Corollary 4.3 is enough to train a softmax network with one output"
+    title = "The width of the convergence theorem for one output (Corollary 4.3) is enough to train a softmax network"
     source = Source("gu2024softmax", "Corollary 4.3", note="the width")
     population = _ONE
 
@@ -227,7 +227,7 @@ class OneOutputSteps(AbstractSteps):
     log(n / error) / lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
     """
 
-    title = "The number of steps in Corollary 4.3 is enough to train a softmax network with one output"
+    title = "The steps of the convergence theorem for one output (Corollary 4.3) are enough to train a softmax network"
     source = Source("gu2024softmax", "Corollary 4.3", note="the number of steps")
     population = _ONE
 
@@ -246,7 +246,7 @@ class LongStepContracts(Claim[Training]):
     smaller factors along the other eigenvectors.
     """
 
-    title = "A first step of 1 / (m lambda_max) contracts a softmax network's loss"
+    title = "At width m, a first step of 1 / (m lambda_max of the kernel) contracts a softmax network's loss"
     source = Source("gu2024softmax", "Lemma E.2", note="for a longer step")
     stated = Kind.OWN
     population = _SLOW
@@ -280,7 +280,7 @@ class StepThatWorks(Claim[Training]):
     steps work. The width is 128. The slack is the measured step divided by the step of the theory.
     """
 
-    title = "The step size of Theorem 4.2 is short enough to train a softmax network"
+    title = "The step size of the convergence theorem (Theorem 4.2) is short enough to train a softmax network"
     source = Source("gu2024softmax", "Theorem 4.2", note="the step size")
     population = SlowTargets(random_targets=True, posed_by_tables=False)  # on a table it would take too long
     relation = AtLeast(delta=DELTA)

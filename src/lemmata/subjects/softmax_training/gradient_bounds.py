@@ -34,7 +34,7 @@ class GradientBound(Claim[Training]):
     exp(3 B). For close inputs and equal targets, the factor that is needed in place of exp(3 B) is near m max S_ir.
     """
 
-    title = "A unit's gradient is at most exp(3 B) sqrt(n k) |F - Y| in a softmax network"
+    title = "With logits up to B, a softmax unit's gradient is at most exp(3B) sqrt(n k) times the network's residual"
     source = Source("gu2024softmax", "Lemma D.1")
     population = PushedUnits()
     relation = AtMost(delta=DELTA)
@@ -74,7 +74,7 @@ class StepBound(Claim[Training]):
     Lemma D.1 gives an even smaller bound: eta |Delta w_r| is at most lambda |F - Y| / (10 m (n k)^(3/2) exp(13 B)).
     """
 
-    title = "One step of descent on a softmax network moves no unit by more than 0.01"
+    title = "One step of descent on a softmax network moves no unit's weights by more than 0.01"
     source = Source("gu2024softmax", "Lemma D.2")
     population = PushedUnits()
     relation = AtMost(delta=DELTA)
@@ -111,7 +111,7 @@ class InitialLoss(Claim[Training]):
     The proof gives the bound sqrt(n), which is attained if every |y_i| = 1.
     """
 
-    title = "The residual of a softmax network at initialisation is at most sqrt(n k)"
+    title = "The residual of a softmax network on n rows with k outputs is at most sqrt(n k) at initialisation"
     source = Source("gu2024softmax", "Lemma D.3")
     population = PushedUnits()
     relation = AtMost()

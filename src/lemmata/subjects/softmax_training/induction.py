@@ -120,7 +120,7 @@ class WeightsStayNear(Claim[Training]):
     vanished, and the units are farthest from their initialisation. The source sums gradients over tau = 0 to infinity.
     """
 
-    title = "The weights of a softmax network stay within D of their initialisation"
+    title = "In training, the weights of a softmax network stay within a known distance D of their initialisation"
     source = Source("gu2024softmax", "Lemma C.2", "Lemma 5.3, weights induction")
     population = RunsWithinRadius(steps=64)
     relation = AtMost(delta=DELTA)
@@ -198,7 +198,7 @@ class LossInduction(AbstractLossInduction):
     the loss after 8 steps.
     """
 
-    title = "As printed, the loss of a softmax network falls geometrically"
+    title = "As printed, the loss of a softmax network falls geometrically in the steps of gradient descent"
     source = Source("gu2024softmax", "Lemma C.3", "Lemma 5.3, loss induction")
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
@@ -227,7 +227,7 @@ class LossInductionClosed(AbstractLossInduction):
     induction can continue. The claim is tested for the logarithm of the loss after 8 steps.
     """
 
-    title = "The loss of a softmax network falls by a factor 1 - m eta lambda / 2 per step"
+    title = "The loss of a softmax network of width m falls by a factor 1 - m eta lambda / 2 per step of size eta"
     source = Source("gu2024softmax", "Lemma C.3", note="with the factor of the lemma's loss property")
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
@@ -255,7 +255,7 @@ class GradientStaysSmall(Claim[Training]):
         eta |Delta w_r(tau + 1)| <= 0.01.
     """
 
-    title = "The next step on a softmax network also moves no unit by more than 0.01"
+    title = "Near initialisation, the next step on a softmax network also moves no unit's weights by more than 0.01"
     source = Source("gu2024softmax", "Lemma C.4", "Lemma 5.3, gradient induction")
     population = RunsWithinRadius()
     relation = AtMost(delta=DELTA)

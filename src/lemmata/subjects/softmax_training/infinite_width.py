@@ -105,7 +105,7 @@ class WidthCorrection(Claim[KernelPoints]):
     The claim is tested at m = 32 on the pairs of three points.
     """
 
-    title = "The mean softmax tangent kernel differs from its limit by a known term in 1/m"
+    title = "At width m, the mean softmax tangent kernel differs from its infinite-width limit by a known term in 1/m"
     source = Source(
         "gu2024softmax", "Definition 3.6", "Definition 3.7", note="finite-width correction (not in the source)"
     )
@@ -143,7 +143,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     eigenvalues apart.
     """
 
-    title = "The smallest eigenvalue of the softmax tangent kernel converges as m^(-1/2)"
+    title = "The smallest eigenvalue of the softmax tangent kernel of width m converges as m^(-1/2)"
     source = Source("gu2024softmax", "Theorem 4.2", note="lambda at infinite width (not in the source)")
     stated = Kind.OWN
     population = SpherePoints(n=4, rows=8)

@@ -99,7 +99,7 @@ class KernelDriftWidth(Claim[SoftmaxData]):
     inputs so that the longest input has norm 1, and the targets so that the longest target has norm 1.
     """
 
-    title = "In training, the tangent kernel of a softmax network of width m changes by C m^(-2)"
+    title = "In training, the tangent kernel of a softmax network of width m changes by the order m^(-2)"
     source = Source("gu2024softmax", "Lemma 5.1", note="along descent (the exponent is not in the source)")
     stated = Kind.OWN
     population = SoftmaxDataInBalls()

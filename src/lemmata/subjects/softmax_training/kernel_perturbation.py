@@ -71,7 +71,7 @@ class EntryPerturbation(Claim[RandomUnits]):
     vacuous: it is no better than the trivial bound. The default R is therefore 0.0001.
     """
 
-    title = "If units move by at most R, an entry of the tangent kernel changes by at most R exp(10B)"
+    title = "If each weight vector moves by at most R, a softmax tangent kernel entry changes by at most R exp(10B)"
     source = Source("gu2024softmax", "Lemma B.2, part 1")
     population = _LAYERS
     relation = AtMost(delta=DELTA)
@@ -107,7 +107,7 @@ class KernelPerturbation(Claim[RandomUnits]):
     The source writes nd for n k.
     """
 
-    title = "If units move by at most R, the tangent kernel on n rows changes by at most R n k exp(10B)"
+    title = "If each weight vector moves by R, the softmax tangent kernel on n rows changes by at most R n k exp(10B)"
     source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2")
     population = _LAYERS
     relation = AtMost(delta=DELTA)
@@ -150,7 +150,7 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
     # exp(4R). Also |<a_l, S_i - S~_i>| <= 2 tanh(R/2) <= R, so |c_r q_r - c~_r q~_r| <= 4 R. Therefore |H - H~| <= m
     # sum_r (4 R S_ir S_jr + 4 |S_ir S_jr - S~_ir S~_jr|) <= (4 R exp(4R) + 4 (exp(4R) - 1)) m sum_r S~_ir S~_jr. Here m
     # sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
-    title = "If units move by at most R, an entry of the tangent kernel changes by at most 21 R exp(2B)"
+    title = "If each weight vector moves by at most R, a softmax tangent kernel entry changes by at most 21 R exp(2B)"
     source = Source("gu2024softmax", "Lemma 5.1", note="with a better constant")
     stated = Kind.OWN
     population = _LAYERS
@@ -181,7 +181,7 @@ class PerturbationLinearInRadius(Claim[RandomUnits]):
     H(W~)|_F ~ C R^1, so Lemma 5.1 has the right order in R.
     """
 
-    title = "The largest change of the softmax tangent kernel is linear in the move R"
+    title = "The largest change of the softmax tangent kernel is linear in the distance R by which weight vectors move"
     source = Source("gu2024softmax", "Lemma 5.1", note="the order in R")
     stated = Kind.OWN
     population = _LAYERS

@@ -98,7 +98,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
     The source drops <x_i, x_j>, which is at most 1 in size, and states the inequality that follows.
     """
 
-    title = "The change of the softmax tangent kernel is the sum of five terms"
+    title = "If weights move, the change of the softmax tangent kernel is the sum of five terms"
     source = Source("gu2024softmax", "proof of Lemma B.2, decomposition into B_1, ..., B_5")
     population = MovedLayers()
     relation = Equal(block=-1)  # differences of kernels; all entries have the rounding error of the largest entry
@@ -180,7 +180,7 @@ class ExponentialTerm(AbstractTermBound):
     """
 
     term = 1
-    title = "Term B_1 of the kernel's change (exponentials) is at most 8 R exp(5B) / m²"
+    title = "Term B_1 (exponentials) of the change of a softmax network's kernel is at most 8 R exp(5B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_1")
     control = _share(1.9)
     unexplained = "the power of exp(B): 2 R exp(2B) / m² would be enough"
@@ -199,7 +199,7 @@ class SecondAverageTerm(AbstractTermBound):
     """
 
     term = 2
-    title = "Term B_2 of the kernel's change (signs at x_j) is at most 8 R exp(9B) / m²"
+    title = "Term B_2 (signs at x_j) of the change of a softmax network's kernel is at most 8 R exp(9B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_2")
     control = _share(1e-3)
     unexplained = (
@@ -220,7 +220,7 @@ class FirstAverageTerm(AbstractTermBound):
     """
 
     term = 3
-    title = "Term B_3 of the kernel's change (signs at x_i) is at most 8 R exp(9B) / m²"
+    title = "Term B_3 (signs at x_i) of the change of a softmax network's kernel is at most 8 R exp(9B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_3")
     control = _share(1e-3)
     unexplained = SecondAverageTerm.unexplained
@@ -237,7 +237,7 @@ class SecondDenominatorTerm(AbstractTermBound):
     """
 
     term = 4
-    title = "Term B_4 of the kernel's change (denominator at x_j) is at most 4 R exp(7B) / m²"
+    title = "Term B_4 (denominator at x_j) of the change of a softmax network's kernel is at most 4 R exp(7B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_4")
     control = _share(0.5)
     unexplained = "the power of exp(B): R exp(2B) / m² would be enough"
@@ -254,7 +254,7 @@ class FirstDenominatorTerm(AbstractTermBound):
     """
 
     term = 5
-    title = "Term B_5 of the kernel's change (denominator at x_i) is at most 4 R exp(7B) / m²"
+    title = "Term B_5 (denominator at x_i) of the change of a softmax network's kernel is at most 4 R exp(7B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_5")
     control = _share(0.5)
     unexplained = SecondDenominatorTerm.unexplained
@@ -272,7 +272,7 @@ class SumOfTerms(Claim[LogitScale]):
     proof (`SharperEntryPerturbation`).
     """
 
-    title = "The five bounds on the kernel's change add up to at most R exp(12B)"
+    title = "The five bounds on the change of a softmax network's kernel add up to at most R exp(12B)"
     source = Source(
         "gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="for every B of at least 1"
     )

@@ -156,7 +156,7 @@ class GradientDescentAsPrinted(AbstractKernelRegression):
     In fact the gradient of this loss is m H* (m H* gamma - vec(Y)). The factor m H* is missing in the printed update.
     """
 
-    title = "As printed, the update of kernel coefficients is gradient descent on their loss"
+    title = "As printed, the update of the coefficients of kernel regression is gradient descent on their squared loss"
     source = Source("gu2024softmax", "Definition F.1", "(24)", "(25)")
     control = Control("the coefficients are half as large", lambda gamma, problem: gamma / 2)
     controls = "the coefficients of regression with the tangent kernel"
@@ -203,7 +203,7 @@ class DescentInFunctionSpace(AbstractKernelRegression):
     m K*_te gamma = K*_te H*^-1 F.
     """
 
-    title = "The update of kernel coefficients is gradient descent in function space"
+    title = "The update of the coefficients of kernel regression is gradient descent in function space"
     source = Source("gu2024softmax", "Definition F.1", "(25)", note="corrected")
     control = Control("the outputs are those of gradient flow", _by_flow)
     controls = "the outputs of regression with the tangent kernel at every step"
@@ -305,7 +305,7 @@ class FeatureWeightsAgree(AbstractKernelRegression):
     fast.
     """
 
-    title = "Weights of features and coefficients of kernels give the same regression"
+    title = "Descent on weights of features and on coefficients of kernels gives the same kernel regression"
     source = Source("gu2024softmax", "proof of Theorem F.2, two regressions")
     control = Control("beta descends on the sum of squares without the factor 1/2", _twice_as_fast)
     controls = "predictions of regression with the tangent kernel, from its features and from its coefficients"
@@ -337,7 +337,7 @@ class InfiniteTime(AbstractKernelRegression):
     the prediction at test points is K*_te H*^-1 vec(Y).
     """
 
-    title = "Regression with the tangent kernel tends to K*_te H*^-1 vec(Y) at test points"
+    title = "Regression with the tangent kernel H* tends to the interpolant K*_te H*^-1 vec(Y) at test points"
     source = Source("gu2024softmax", "proof of Theorem F.2, optimal solution")
     control = Control("the predictions at time 4 / (m lambda) are the limit", _stopped)
     controls = "predictions of regression with the tangent kernel after infinite time"

@@ -38,7 +38,7 @@ class LogitBound(AbstractPart):
     constant C = 10 in B, a union bound proves the statement if 2 n m <= (n k / delta)^49.
     """
 
-    title = "Logits of random units are at most B = max(10 sigma sqrt(log(n k/delta)), 1)"
+    title = "With probability 1 - delta, logits of random units are at most B = max(10 sigma sqrt(log(n k/delta)), 1)"
     source = part(1)
     control = Control(
         "the logits are at most B/10, with C = 1: |<w_r, x_i>| <= B/10",
@@ -68,7 +68,7 @@ class LogitBoundWithWidth(AbstractPart):
     only through parts 1 and 4.
     """
 
-    title = "Logits of random units are at most sigma sqrt(2 log(2nm/delta))"
+    title = "With probability 1 - delta, logits of m random units on n inputs are at most sigma sqrt(2 log(2nm/delta))"
     source = Source("gu2024softmax", "Definition 4.1", note="with a bound that contains the width")
     stated = Kind.OWN
     control = Control(
@@ -97,7 +97,7 @@ class MovedLogitBound(AbstractPart):
         |<v_r, x_i>| <= B + R,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
-    title = "If units move by at most R, logits of at most B become at most B + R"
+    title = "If each unit's weights move by at most R, logits of at most B become at most B + R"
     source = part(2)
     control = Control(
         "the bound holds with C = 1: B/10 + R",
@@ -123,7 +123,7 @@ class PairLogitChange(AbstractPart):
     The bound is attained for i = j, |x_i| = 1 and a unit that moves along x_i.
     """
 
-    title = "If units move by at most R, sums of two logits change by at most 2R"
+    title = "If each unit's weights move by at most R, sums of two logits change by at most 2R"
     source = part(3)
     control = Control("the change is at most 1.98 R", lambda bound, problem: 0.99 * bound)
     controls = "the change of a sum of two logits"
@@ -175,7 +175,7 @@ class MovedExponentialBounds(AbstractPart):
     lemmata measures the largest exponential and the inverse of the smallest.
     """
 
-    title = "If units move by at most R, exponentials of logits lie between exp(-B-R) and exp(B+R)"
+    title = "If each unit's weights move by at most R, exponentials of logits lie between exp(-B-R) and exp(B+R)"
     source = part(5)
     control = Control(
         "the bound holds with C = 1: exp(B/10 + R)",
@@ -201,7 +201,7 @@ class PairExponentialChange(AbstractPart):
     The best constant in front of R is (exp(2R) - 1)/R = 2 + 2R + ..., which is at most 2.0202.
     """
 
-    title = "If units move by at most R, products of two exponentials change by a factor within 4R of 1"
+    title = "If weights move by at most R per unit, products of two exponentials change by a factor within 4R of 1"
     source = part(6)
     control = Control("the change is at most 2 R", lambda bound, problem: bound / 2)
     controls = "the factor by which a product of two exponentials changes"
@@ -226,7 +226,7 @@ class ExponentialChange(AbstractPart):
         |exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R),   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
-    title = "If units move by at most R, exponentials of logits change by at most R exp(B+R)"
+    title = "If each unit's weights move by at most R, exponentials of logits change by at most R exp(B+R)"
     source = part(7)
     control = Control(
         "the bound holds with C = 1: R exp(B/10 + R)",

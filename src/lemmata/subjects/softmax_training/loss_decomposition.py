@@ -179,7 +179,7 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
     division by eta, as eta goes to 0.
     """
 
-    title = "As printed, the part of a descent step through the softmax's denominator has a negative sign"
+    title = "As printed, a descent step's change of the outputs through the softmax's denominator has a negative sign"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
     control = Control("v_0 is twice as large", lambda slope, problem: 2 * slope)
     passage = Passage(
@@ -229,7 +229,7 @@ class NormaliserSplit(Claim[Descent]):
     tested after division by eta.
     """
 
-    title = "The part of a descent step through the softmax's denominator is a sum over pairs of units"
+    title = "A descent step's change of the outputs through the softmax's denominator is a sum over pairs of units"
     source = Source("gu2024softmax", "(15)", note="proof of Lemma E.3")
     population = Descents()
     relation = Equal(block=-1)  # as above

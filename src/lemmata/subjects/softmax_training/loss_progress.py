@@ -68,7 +68,7 @@ class ProgressSplit(AbstractProgressIdentity):
     first order, the second part is -C_0 (claim `first_order_terms`). The claim is tested for C_1 / eta.
     """
 
-    title = "The progress of a descent step has a kernel part and a denominator part"
+    title = "The progress of a descent step on a softmax network has a kernel part and a denominator part"
     source = Source("gu2024softmax", "(16)", "(17)", note="proof of Lemma E.4")
     control = Control(
         "the part with Q_2 is missing",
@@ -106,7 +106,7 @@ class ProgressEquality(AbstractProgressIdentity):
     E.5 holds for the half and for the whole term.
     """
 
-    title = "The first descent step on a softmax network makes progress of 2 m eta v' H v"
+    title = "The first descent step on a softmax network makes progress of 2 m eta v' H v (residual v, kernel H)"
     source = Source("gu2024softmax", "Claim E.5", note="its C_1, with the factor 2 of Lemma E.1")
     stated = Kind.REPAIR
     population = Descents(steps=0)
@@ -137,7 +137,7 @@ class FirstOrderTerms(Claim[Descent]):
     that Lemmas E.3 and E.4 ask for. These lemmas bound, with high probability, two parts that cancel.
     """
 
-    title = "The first-order terms of a step add up to the tangent kernel's quadratic form"
+    title = "The first-order terms of a softmax network's descent step add up to the tangent kernel's quadratic form"
     source = Source("gu2024softmax", "Lemma E.3", "Lemma E.4", note="the cancellation of its parts (not stated there)")
     stated = Kind.OWN
     population = Descents()
@@ -181,7 +181,7 @@ class Progress(Claim[Training]):
     are too large to build.
     """
 
-    title = "A descent step on a softmax network makes progress of 1.6 m eta v' H v or more"
+    title = "A descent step on a softmax network makes progress of 1.6 m eta v' H v or more (residual v, kernel H)"
     source = Source("gu2024softmax", "Lemma E.4")
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03)
     relation = AtMost(delta=DELTA)
@@ -223,7 +223,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     falls, and F - Y lies along the eigenvector of the smallest eigenvalue.
     """
 
-    title = "A descent step makes progress of at least m eta lambda |F - Y|² / 2"
+    title = "A descent step on a softmax network makes progress of at least m eta lambda / 2 times its loss |F - Y|²"
     source = Source("gu2024softmax", "Claim E.5", note="bound on C_1")
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03, steps=0, movement=along_smallest_eigenvector)
     relation = AtMost(delta=DELTA)

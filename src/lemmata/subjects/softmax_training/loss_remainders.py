@@ -52,7 +52,7 @@ class NormaliserTerm(Claim[Training]):
     are too large to build.
     """
 
-    title = "The part of a step through the softmax's denominator is at most m eta lambda |F - Y|² / 10"
+    title = "A descent step changes the loss through the softmax's denominator by at most m eta lambda |F - Y|² / 10"
     source = Source("gu2024softmax", "Lemma E.3")
     population = SoftmaxRuns()
     relation = AtMost(delta=DELTA)
@@ -104,7 +104,7 @@ class NormaliserRate(Claim[Training]):
     divides C_0 by another factor m. The claim is tested at the time at which the residual has fallen to about half.
     """
 
-    title = "The part of a descent step through the softmax's denominator falls with the square of the width"
+    title = "The loss change of a descent step through the softmax's denominator falls with the square of the width"
     source = Source("gu2024softmax", "Lemma E.3", note="the order in the width, which the source does not state")
     stated = Kind.OWN
     # Networks of the ladder's widths are the first units of one long draw. The allowance is for the kernel at width 16,
@@ -146,7 +146,7 @@ class CurvatureTerm(Claim[Training]):
     one input, so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
-    title = "The curvature of the exponential adds at most a term of order eta² to a descent step of size eta"
+    title = "The exponential's curvature adds at most a term of order eta² to the loss in a softmax descent step eta"
     source = Source("gu2024softmax", "Claim E.6")
     population = SoftmaxRuns(steps=0, movement=beyond_targets)
     relation = AtMost(delta=DELTA)
@@ -197,7 +197,7 @@ class ChangeTerm(Claim[Training]):
     number of double precision.
     """
 
-    title = "The squared change of the outputs in one descent step is at most of order eta²"
+    title = "The squared change of a softmax network's outputs in one descent step eta is at most of order eta²"
     source = Source("gu2024softmax", "Claim E.7")
     population = SoftmaxRuns(pairs=64, sigma=0.3, alignment=8.0, steps=2, movement=towards_one_sign)
     relation = AtMost(delta=DELTA)

@@ -92,7 +92,7 @@ class WorstChangeOfEntry(Claim[PairedUnits]):
         |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| + 19 R² <S_i, S_j>).
     """
 
-    title = "A bound on the change of a tangent kernel entry, sharp to first order in R"
+    title = "A bound on the change of a softmax tangent kernel entry, sharp to first order in the weights' move R"
     source = _SOURCE
     stated = Kind.OWN
     population = PairedLayers()
@@ -128,7 +128,7 @@ class WorstChangeAttained(Claim[PairedUnits]):
     These are moves along beta_r x_i + gamma_r x_j.
     """
 
-    title = "The worst change of an entry of the tangent kernel is attained to first order"
+    title = "The worst change of an entry of the softmax tangent kernel is attained to first order in the weights' move"
     source = _SOURCE
     stated = Kind.OWN
     population = PairedLayers()
@@ -168,7 +168,7 @@ class ChangeOfEveryEntry(Claim[PairedUnits]):
     The bound holds with certainty, and it needs no bound on the logits.
     """
 
-    title = "If units move by at most R, an entry of the tangent kernel changes by at most 4.2 R times its scale"
+    title = "If weights move by R per unit, a softmax tangent kernel entry changes by at most 4.2 R times its scale"
     source = _SOURCE
     stated = Kind.OWN
     population = PairedLayers()
@@ -217,7 +217,7 @@ class ChangeOfKernel(Claim[PairedUnits]):
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
     """
 
-    title = "If units move by at most R, the tangent kernel changes by at most 4.2 R times its scale"
+    title = "If weights move by at most R per unit, the softmax tangent kernel changes by at most 4.2 R times its scale"
     source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="without exp(B); not in the source")
     stated = Kind.OWN
     population = PairedLayers(sigma=1.0)
@@ -252,7 +252,7 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     is at most 4.2 R k times the size of H.
     """
 
-    title = "If units move by at most R, the tangent kernel on n rows changes by at most 17 R n k exp(sigma²)"
+    title = "If weights move by at most R, the softmax tangent kernel on n rows changes by at most 17 R n k exp(sigma²)"
     source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="without exp(B); not in the source")
     stated = Kind.OWN
     population = PairedLayers(width=1024, sigma=0.4, wide=True)
@@ -313,7 +313,7 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
     `KernelPerturbationWithoutExponentials` is needed, and exp(B) is not.
     """
 
-    title = "The worst kernel change between outputs tends to 2 R |x|³ exp(sigma² |x|²)"
+    title = "The worst change of the softmax tangent kernel between outputs tends to 2 R |x|³ exp(sigma² |x|²)"
     source = _SOURCE
     stated = Kind.OWN
     population = SpherePoints()
@@ -343,7 +343,7 @@ class WorstChangeWithinOutput(Claim[KernelPoints]):
     variation distance of two normal distributions whose means lie sigma |x| apart.
     """
 
-    title = "The worst change of the tangent kernel within an output has a known limit"
+    title = "The worst change of the softmax tangent kernel within an output, per weight move R, has a known limit"
     source = _SOURCE
     stated = Kind.OWN
     population = SpherePoints()

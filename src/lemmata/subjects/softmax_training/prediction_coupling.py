@@ -113,7 +113,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
-    title = "Theorem F.2 bounds the gap of network and regression if the factor log² is read as at least 1"
+    title = "Theorem F.2 bounds the gap of softmax network and kernel regression if its factor log² is at least 1"
     source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
     population = NearbyFlows()
     relation = AtMost()
@@ -162,7 +162,7 @@ class LostCrossKernel(Claim[NearbyInputs]):
     their difference. The theorem is for c = 1 (Definition 3.7), where the missing factor is hidden in a constant.
     """
 
-    title = "The second term of Theorem F.2 lacks a factor of the size of the cross kernel"
+    title = "The second term of Theorem F.2 on softmax networks lacks a factor of the size of the cross kernel"
     source = Source("gu2024softmax", "Theorem F.2", note="readouts of another size")
     stated = Kind.OWN
     population = ScaledReadouts()

@@ -30,7 +30,7 @@ class DenominatorChange(AbstractPart):
         |alpha_i - alpha~_i| <= m R exp(B + R).
     """
 
-    title = "If units move by at most R, the softmax's denominator changes by at most m R exp(B+R)"
+    title = "If each unit's weights move by at most R, the softmax's denominator changes by at most m R exp(B+R)"
     source = part(8)
     control = Control(
         "the change is at most m R exp(sigma²/2), with the mean of exp(<w_r, x_i>) in place of its bound",
@@ -60,7 +60,7 @@ class InverseDenominatorChange(AbstractPart):
         |1/alpha_i - 1/alpha~_i| <= (R/m) exp(3B + 2R).
     """
 
-    title = "If units move by at most R, the inverse denominator of the softmax changes by at most R exp(3B+2R)/m"
+    title = "If weights move by at most R per unit, the softmax's inverse denominator changes by at most R exp(3B+2R)/m"
     source = part(9)
     control = Control(
         "the change is at most R exp(-sigma²/2)/m, with the inverse mean of exp(<w_r, x_i>) in place of exp(3B + 2R)",
@@ -93,7 +93,7 @@ class ShareBound(AbstractPart):
         S_ir <= exp(2B)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
-    title = "The softmax shares of m random units are at most exp(2B)/m"
+    title = "The softmax shares of m random units with logits up to B are at most exp(2B)/m"
     source = part(10)
     control = Control(
         "a share is at most exp(B/10)/m, with C = 1 and a denominator of m",
@@ -121,7 +121,7 @@ class MovedShareBound(AbstractPart):
         S~_ir <= exp(2B + 2R)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
-    title = "If units move by at most R, the softmax shares of m units are at most exp(2B+2R)/m"
+    title = "If each unit's weights move by at most R, the softmax shares of m units are at most exp(2B+2R)/m"
     source = part(11)
     control = Control(
         "a share is at most exp(B/10 + R)/m, with C = 1 and a denominator of m",
@@ -150,7 +150,7 @@ class ShareChange(AbstractPart):
         |S_ir - S~_ir| <= (R/m) exp(4B + 3R).
     """
 
-    title = "If units move by at most R, a softmax share changes by at most R exp(4B+3R)/m"
+    title = "If each unit's weights move by at most R, a softmax share changes by at most R exp(4B+3R)/m"
     source = part(12)
     control = Control(
         "the change is at most 2 R/m, the first order of one unit against the others at equal shares",
@@ -181,7 +181,7 @@ class AverageChange(AbstractPart):
     needed.
     """
 
-    title = "If units move by at most R, averages over softmax shares change by at most R exp(4B+3R)"
+    title = "If weights move by at most R per unit, averages over softmax shares change by at most R exp(4B+3R)"
     source = part(13)
     control = Control(
         "the change is at most 0.98 R, which is less than the change if half of the units move each way",

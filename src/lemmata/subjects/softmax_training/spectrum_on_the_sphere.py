@@ -134,7 +134,7 @@ class PolygonEigenvalue(Claim[KernelPoints]):
     Degrees that are equal modulo n are aliases of each other.
     """
 
-    title = "The smallest softmax kernel eigenvalue at equispaced points, in closed form"
+    title = "The smallest softmax kernel eigenvalue at equispaced points of the circle, in closed form"
     source = _SOURCE
     stated = Kind.OWN
     population = Polygons()
@@ -290,7 +290,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
     is the left edge of the spectrum. The claim is tested at d = 64, n = 128.
     """
 
-    title = "A formula within 7 % of the softmax kernel's mean smallest eigenvalue, d >= 32"
+    title = "A formula within 7 % of the softmax kernel's mean smallest eigenvalue on spheres of dimension d >= 32"
     source = _SOURCE
     stated = Kind.OWN
     population = WideSpheres()

@@ -104,7 +104,7 @@ class BiasWithoutPairs(Claim[KernelPoints]):
     pairs. The other terms are moments. The claim is tested at m = 64.
     """
 
-    title = "Without pairs, the mean softmax tangent kernel has another term in 1/m"
+    title = "Without pairs of units at the start, the mean softmax tangent kernel has another term in 1/width"
     source = _SOURCE
     stated = Kind.OWN
     population = _FREE
@@ -186,7 +186,7 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
     next order in 1/m.
     """
 
-    title = "The smallest eigenvalues of the softmax kernel shift by a known term in 1/m"
+    title = "At width m, the smallest eigenvalues of the softmax kernel shift by a known term in 1/m"
     source = Source("gu2024softmax", "Theorem 4.2", note="lambda to order 1/m (not in the source)")
     stated = Kind.OWN
     population = _EIGENVALUES

@@ -118,7 +118,7 @@ class DeltaOfLosses(Claim[SampledSteps]):
     raise its Fourier transform to the power T.
     """
 
-    title = "The privacy loss of many noisy steps, computed by Fourier transforms"
+    title = "The differential privacy loss of many noisy subsampled steps, computed by Fourier transforms"
     source = Source("koskela2020", note="main result, for sampled rows, comparing the data with and without the row")
     population = SampledGaussians(steps=12)
     relation = EqualInMean(margin=0.01, resolution=0.04)
@@ -164,7 +164,7 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
     privacy losses has a heavier upper tail than the normal distribution. So the limit is not an upper bound.
     """
 
-    title = "Noisy steps mostly spend more privacy than the central limit theorem predicts"
+    title = "Noisy steps mostly spend more differential privacy than the central limit theorem predicts"
     source = Source("bu2020", note="main result, which is a limit, compared with a finite number of steps")
     stated = Kind.OWN
     population = SampledGaussians()
@@ -192,7 +192,7 @@ class RenyiBudget(Claim[SampledSteps]):
     where a = 2, 3, ..., 64 and r(a) is the Rényi divergence of order a of one step.
     """
 
-    title = "A bound on the privacy budget of noisy steps by Rényi divergences"
+    title = "A bound on the differential privacy budget of noisy subsampled steps by Rényi divergences"
     source = Source("mironov2019", note="main result for whole orders, with a sharper conversion to eps and delta")
     population = SampledGaussians()
     relation = AtMost()

@@ -177,7 +177,7 @@ class AuditBelowBudget(Claim[AuditedSum]):
     with probability at least 1 - alpha, where alpha = 1/20.
     """
 
-    title = "The audit of a noisy sum stays below its privacy budget"
+    title = "A canary audit of a noisy sum stays below its differential privacy budget with high probability"
     source = Source("jagielski2020", note="main result, for normal noise on a sum")
     population = AuditedSums()
     relation = AtMost(delta=_ALPHA)
@@ -216,7 +216,7 @@ class AuditOfTraining(Claim[AuditedTraining]):
     with probability at least 1 - alpha, where alpha = 1/20. The trials only test that this probability is above 9/10.
     """
 
-    title = "The audit of noisy gradient steps stays below their privacy budget"
+    title = "A canary audit of noisy gradient steps stays below their differential privacy budget with high probability"
     source = Source("jagielski2020", note="main result, for logistic regression on sampled rows")
     population = AuditedTrainings()
     relation = AtMost(delta=2 * _ALPHA)

@@ -213,7 +213,7 @@ class SgdStability(Claim[CoupledRuns]):
     Linear losses with opposite slopes attain the bound.
     """
 
-    title = "Stability of stochastic gradient descent on convex losses"
+    title = "A stability bound for stochastic gradient descent on convex losses"
     source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
     population = ConvexRuns()
     relation = AtMost()
@@ -246,7 +246,7 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
     on average over the replaced row i. So the difference stops growing with the number of steps.
     """
 
-    title = "Stability of projected stochastic gradient descent on strongly convex losses"
+    title = "A stability bound of 2 L²/(gamma N) for projected stochastic gradient descent on strongly convex losses"
     source = Source("hardt2016", "Theorem 3.9", note="averaged over the replaced row instead of the indices")
     population = StronglyConvexRuns()
     relation = AtMost()
@@ -299,7 +299,7 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     # A shared step adds at most (2 L eta)² to the squared distance, since subgradients of one convex function are
     # monotone. A hit adds another 4 L eta times the distance. Let H be the sum of steps at hits. The largest distance M
     # so far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H. The mean of H over rows is eta T/N.
-    title = "Without smoothness, neighbouring runs can drift apart like the root of the steps"
+    title = "Without smoothness, SGD runs on neighbouring samples can drift apart like the root of the number of steps"
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()
     relation = AtMost()

@@ -70,7 +70,7 @@ class PrivacyIsStability(Claim[NeighbouringLaws]):
     and randomised response attains this bound.
     """
 
-    title = "Replacing a row changes the expected loss of a private algorithm by at most tanh(eps/2)"
+    title = "Replacing a row changes the expected loss of a differentially private algorithm by at most tanh(eps/2)"
     source = Source("emergence2026", _CAPTION, note="with the sharp constant")
     population = PrivateAlgorithms()
     relation = AtMost()
@@ -96,7 +96,7 @@ class LoosePrivacyStability(Claim[NeighbouringLaws]):
     - 1 exceeds 1, so the bound is vacuous.
     """
 
-    title = "Replacing a row changes the expected loss of a private algorithm by at most e^eps - 1"
+    title = "Replacing a row changes the expected loss of a differentially private algorithm by at most e^eps - 1"
     source = Source("wang2016private", note="that privacy implies stability")
     population = PrivateAlgorithms(low=0.05, high=0.69)
     relation = AtMost()
@@ -120,7 +120,7 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
         1 - 2 (1 - delta)/(1 + e^eps) = tanh(eps/2) + delta (1 - tanh(eps/2)).
     """
 
-    title = "A stability bound for algorithms that are private up to delta"
+    title = "A stability bound for algorithms that are eps-differentially private up to a probability delta"
     source = Source("kairouz2015", note="main result on privacy regions, at equal errors")
     population = PrivateAlgorithms(leaks=True)
     relation = AtMost()
@@ -153,7 +153,7 @@ class PrivateGap(Claim[Channel]):
     their mean by at most f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f = 1/(1 + e^(eps/2)).
     """
 
-    title = "The expected generalisation gap of a private algorithm is at most tanh(eps/4)"
+    title = "The expected generalisation gap of an eps-differentially private algorithm is at most tanh(eps/4)"
     source = Source("emergence2026", _CAPTION, note="for the expected gap, with a sharp constant")
     stated = Kind.OWN
     population = PrivateChannels()
@@ -187,7 +187,7 @@ class GaussianCurve(Claim[GaussianRelease]):
     where Phi is the normal distribution function.
     """
 
-    title = "The privacy curve of a release with normal noise"
+    title = "The privacy curve delta(eps) of a release with normal noise (differential privacy), in closed form"
     source = Source("balle2018", "Theorem 8")
     population = GaussianReleases()
     relation = Equal()
@@ -224,7 +224,7 @@ class ClassicalGaussian(Claim[GaussianRelease]):
     in each coordinate is (eps, delta)-differentially private.
     """
 
-    title = "The classical formula for sufficient normal noise, for eps below 1"
+    title = "The classical formula for normal noise that suffices for differential privacy, for eps below 1"
     source = Source("dwork2014", "Theorem A.1")
     population = GaussianReleases(low=0.05, high=0.999)
     relation = AtMost()
@@ -253,7 +253,7 @@ class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
     probability exactly delta if the statistic changes by D.
     """
 
-    title = "A closed formula for sufficient normal noise, for every eps"
+    title = "A closed formula for normal noise that suffices for differential privacy, for every eps"
     source = Source("dwork2014", "Theorem A.1", note="for every eps, with the normal quantile in place of its bound")
     stated = Kind.OWN
     population = GaussianReleases()

@@ -116,7 +116,7 @@ class BilinearWarping(Claim[ProbedSystem]):
         sum_k K_k e^{-i w D k} = H( i (2/D) tan(w D / 2) ).
     """
 
-    title = "The bilinear rule moves the frequency w to (2/D) tan(w D / 2)"
+    title = "The bilinear rule with step D moves the frequency w of a linear system to (2/D) tan(w D / 2)"
     source = Source("foundation2025", _PLACE, note="what the bilinear rule does to frequencies")
     stated = Kind.OWN
     population = ProbedSystems()
@@ -157,7 +157,7 @@ class StableAtAnyStep(Claim[SteppedModes]):
     out.
     """
 
-    title = "Zero-order hold and the bilinear rule keep stability at any step"
+    title = "Zero-order hold and the bilinear rule keep the stability of a linear system at any step"
     source = Source("foundation2025", _PLACE, note="which rules keep stability")
     stated = Kind.OWN
     population = StableAndGrowingModes()
@@ -182,7 +182,7 @@ class EulerStability(Claim[SteppedModes]):
     test draws many modes and counts how many of them die out.
     """
 
-    title = "Euler's rule keeps a stable mode stable only if the step is below -2 Re l / |l|²"
+    title = "Euler's rule keeps a stable mode with pole l stable only if the step is below -2 Re l / |l|²"
     source = Source("foundation2025", _PLACE, note="which rules keep stability")
     stated = Kind.OWN
     population = StableAndGrowingModes()

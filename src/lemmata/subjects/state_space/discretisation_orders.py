@@ -68,7 +68,7 @@ class HeldInputOrder(AbstractStepOrder):
     square error of h over all samples is of order 1 in D.
     """
 
-    title = "Zero-order hold of samples has an error of order 1 in the step"
+    title = "Zero-order hold of a smooth input's samples has an error of order 1 in the time step"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _FIRST
@@ -88,7 +88,7 @@ class MidpointHoldOrder(AbstractStepOrder):
     the step at which the input is read.
     """
 
-    title = "Zero-order hold of midpoints has an error of order 2 in the step"
+    title = "Zero-order hold of a smooth input's midpoints has an error of order 2 in the time step"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _SECOND
@@ -107,7 +107,7 @@ class FirstOrderHoldOrder(AbstractStepOrder):
     samples is of order 2 in D.
     """
 
-    title = "First-order hold has an error of order 2 in the step"
+    title = "First-order hold of a smooth input has an error of order 2 in the time step"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _SECOND
@@ -126,7 +126,7 @@ class TrapezoidalOrder(AbstractStepOrder):
     that uses the inputs at both ends of a step. The root mean square error of h over all samples is of order 2 in D.
     """
 
-    title = "The bilinear rule with two inputs per step has an error of order 2"
+    title = "The bilinear (trapezoidal) rule with two inputs per step has an error of order 2 in the time step"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _SECOND
@@ -146,7 +146,7 @@ class OneInputBilinearOrder(AbstractStepOrder):
     the root mean square error of the recurrence over all samples is only of order 1 in D.
     """
 
-    title = "The bilinear rule with one input per step has an error of order 1"
+    title = "The bilinear rule with one input per step has an error of order 1 in the time step"
     source = Source("foundation2025", _PLACE, note="as state-space layers use it")
     relation = _RUNGS
     control = _FIRST

@@ -100,7 +100,7 @@ class ImpulseEnergy(Claim[DrivenSystem]):
     where P is the Gramian of A and B, and A' is the transpose of A.
     """
 
-    title = "The squared norm of an impulse response is C P C', where P is the Gramian"
+    title = "The squared norm of an impulse response is C P C', with output vector C and Gramian P"
     source = Source("foundation2025", _PLACE, note="what the space of (A, B) is")
     stated = Kind.OWN
     population = DrivenSystems()
@@ -158,7 +158,7 @@ class AutocorrelationOfModes(Claim[PoleSum]):
     takes N² operations, although the sum over k on the left side is infinite.
     """
 
-    title = "The autocorrelation of a diagonal model is a Cauchy form of its poles"
+    title = "The autocorrelation of a diagonal linear recurrence is a Cauchy form of its poles"
     source = Source("foundation2025", "Section 3.4, linear filters", note="the kernel of long sequences")
     stated = Kind.OWN
     population = PoleSums()
@@ -195,7 +195,7 @@ class LongSequenceKernel(Claim[PoleSum]):
     a response with N poles, the computation of R takes N² + N T operations.
     """
 
-    title = "The inner products of whole outputs of a diagonal model are a Toeplitz kernel on sequences"
+    title = "The inner products of whole outputs of a diagonal linear recurrence are a Toeplitz kernel on sequences"
     source = Source("foundation2025", "Section 3.4, linear filters", note="the kernel of long sequences")
     stated = Kind.OWN
     population = PoleSums()
@@ -294,7 +294,7 @@ class FinalStateRank(Claim[StateSequences]):
     dimensions. So the kernel of final states is positive definite on n sequences only if n <= 2N.
     """
 
-    title = "The kernel of final states of N modes has rank min(n, 2N, T) on n sequences"
+    title = "The kernel of final states of N complex modes has rank min(n, 2N, T) on n sequences of length T"
     source = Source("foundation2025", _PLACE, note="how large the space is")
     stated = Kind.OWN
     population = NoiseSequences()
@@ -321,7 +321,7 @@ class NonlinearHeadRank(Claim[StateSequences]):
     so the kernel is positive definite on them. This holds even if there are fewer states than sequences.
     """
 
-    title = "A Gaussian kernel of the final states has full rank with any number of modes"
+    title = "A Gaussian kernel of a linear recurrence's final states has full rank with any number of modes"
     source = Source("foundation2025", _PLACE, note="how large the space is with a nonlinear readout")
     stated = Kind.OWN
     population = NoiseSequences()

@@ -97,7 +97,7 @@ class LegendreCoefficients(Claim[LegendreMemory]):
     needs no coefficient of higher order.
     """
 
-    title = "LegS states are the Legendre coefficients of the past input"
+    title = "LegS (HiPPO) states are the Legendre coefficients of the past input"
     source = _HIPPO
     stated = Kind.THEOREM
     population = LegendreMemories()
@@ -192,7 +192,7 @@ class LegsLargestFrequency(Claim[LegendreMemory]):
     not c = -1/2. The limit rests on numerical evidence, not on a proof.
     """
 
-    title = "The largest frequency of LegS is N²/pi - pi/6 for large N"
+    title = "The largest frequency of the N x N LegS matrix is N²/pi - pi/6 for large N"
     source = Source(
         "gu2022s4d", "Section 4", note="conjectured there with a constant of 0.5236; here with its sign and value"
     )

@@ -156,7 +156,7 @@ class StatesForPowerLaw(Claim[PowerLaw]):
     memory.
     """
 
-    title = "The states needed for a power law grow at most like the logarithm of its range"
+    title = "The number of decaying states that a power-law memory needs grows at most like the logarithm of its range"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()
@@ -192,7 +192,7 @@ class ResponseDecay(Claim[MixedModes]):
     pole e^{Dl}. For such a recurrence, the condition is D Re l >= log(r)/T.
     """
 
-    title = "The response of a recurrence falls at least as fast as its slowest pole"
+    title = "The response of a linear recurrence falls at least as fast as the powers of its slowest pole"
     source = Source("foundation2025", "Section 3.4, linear filters", note="how much of the past a stable system keeps")
     stated = Kind.OWN
     population = SlowModes()

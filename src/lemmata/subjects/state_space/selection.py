@@ -163,7 +163,7 @@ class HoldingByLinearModels(Claim[MarkedNoise]):
     The model that gives x_{t-s} the weight p (1 - p)^s attains this fraction.
     """
 
-    title = "Linear recurrences explain at most p/(2 - p) of the variance of the last input marked with probability p"
+    title = "With marks of rate p, linear recurrences explain at most p/(2 - p) of the last marked input's variance"
     source = _SOURCE
     stated = Kind.OWN
     population = HeldNoises()
@@ -191,7 +191,7 @@ class GatedSumByLinearModels(Claim[MarkedNoise]):
     The best model adds up p times each of the last T inputs.
     """
 
-    title = "Linear recurrences leave 1 - p of the variance of a sum of inputs marked with probability p unexplained"
+    title = "With random marks of rate p, linear recurrences leave 1 - p of the variance of marked sums unexplained"
     source = _SOURCE
     stated = Kind.OWN
     population = MarkedNoises()
@@ -224,7 +224,7 @@ class SelectiveStateHolds(Claim[MarkedSequence]):
     input exactly.
     """
 
-    title = "One selective state holds the last marked input exactly"
+    title = "One state of a selective recurrence holds the last marked input exactly"
     source = _SOURCE
     stated = Kind.OWN
     population = MarkedSequences()

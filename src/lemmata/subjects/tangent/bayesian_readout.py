@@ -195,7 +195,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     where C does not depend on m.
     """
 
-    title = "The Bayesian readout tends to the NNGP posterior at rate m^(-1/2)"
+    title = "The Bayesian readout of m random features tends to the NNGP posterior at rate m^(-1/2)"
     source = Source("lee2018", "Section 2.1", "Section 2.3", note="a mean of m independent terms has the rate m^(-1/2)")
     population = NoisyFunctions()
     # The kernel's error is exactly C²/m in mean square. The posterior is smooth in it, on the scale of the noise, so

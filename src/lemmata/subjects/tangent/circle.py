@@ -223,7 +223,7 @@ class FrequencyTime(Claim[Bias]):
     the input.
     """
 
-    title = "The time in which a wide ReLU network learns a frequency grows like its square"
+    title = "The time in which a wide ReLU network learns a frequency grows like the square of the frequency"
     source = Source("basri2019", note="the order in the frequency, with biases")
     stated = Kind.STEP
     population = Drawn(

@@ -149,7 +149,7 @@ class EnsembleMean(Claim[Fit]):
     training point.
     """
 
-    title = "The mean prediction of an ensemble of wide trained networks"
+    title = "A formula for the mean prediction of an ensemble of wide trained networks during gradient flow"
     source = _SOURCE
     population = SphericalFits()
     # |y| = 1. Descent in place of flow costs 0.0074 on a mode, the correction that is left c/64² with c some tens.
@@ -190,7 +190,7 @@ class EnsembleVariance(Claim[Fit]):
     The trials compare the means of the variance over three new points.
     """
 
-    title = "The variance of the predictions of an ensemble of wide trained networks"
+    title = "A formula for the variance of the predictions of an ensemble of wide trained networks"
     source = _SOURCE
     population = SphericalFits()
     # the correction is a relative c/m, allowed here up to c = 3 at m = 64; using descent instead of flow costs less

@@ -78,7 +78,7 @@ class ReluTangentWidth(Claim[Rows]):
     where C does not depend on m. On your data, the first 16 inputs are used.
     """
 
-    title = "The ReLU tangent kernel approaches its limit like m^(-1/2)"
+    title = "The ReLU tangent kernel at width m approaches its limit of infinite width like m^(-1/2)"
     source = Source("jacot2018", "Theorem 1", note="a mean of m independent terms has the rate m^(-1/2)")
     population = Drawn(
         Rows, _some_input, pose=_first_inputs, n=rows(12, high=32), d=dimension(4, low=2), x=normal("n", "d")

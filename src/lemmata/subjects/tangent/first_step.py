@@ -54,7 +54,7 @@ class OutputKurtosis(Claim[Width]):
     distribution of the readout decides how fast this limit is reached. The measurement uses 100000 networks.
     """
 
-    title = "The excess kurtosis of the output of a random network, for normal readouts and for signs"
+    title = "A formula for the excess kurtosis of a random network's output, for normal readouts and for signs"
     source = Source("emergence2026", "Figure 4.13", note="the first term that is left at finite width")
     stated = Kind.OWN
     population = Drawn(
@@ -115,7 +115,7 @@ class FirstGradientAligns(Claim[SingleIndex]):
     ratio is 1/d. The trials test both ratios. Each measurement uses 200 samples of n rows.
     """
 
-    title = "The alignment of the first gradient with the direction that determines the targets"
+    title = "A formula for the alignment of the first gradient with the direction that determines the targets"
     source = Source("ba2022", note="the first step with targets of one direction, at every n and d")
     stated = Kind.OWN
     population = Drawn(

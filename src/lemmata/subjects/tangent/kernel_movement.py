@@ -95,7 +95,7 @@ class SmoothKernelMovement(Claim[Training]):
     consists of 20 steps of 1/tr Theta_0.
     """
 
-    title = "With a smooth activation and a centred readout, the tangent kernel moves by 1/m"
+    title = "With a smooth activation and centred readout, the tangent kernel of width m moves by 1/m in training"
     source = Source("dyer2020", note="the order of the change of the tangent kernel, for one hidden layer")
     population = _smooth("gelu", "tanh", "softplus")
     # Slopes of single ladders have a deviation of 0.1 to 0.2.
@@ -123,7 +123,7 @@ class EqualSignsMovement(Claim[Training]):
     random signs of the readout.
     """
 
-    title = "With a readout of equal signs, the tangent kernel moves by m^(-1/2)"
+    title = "With a readout of equal signs, the tangent kernel of width m moves by m^(-1/2) in training"
     source = Source("chizat2019", "Section 2", note="the general order, attained without random signs")
     stated = Kind.OWN
     population = _smooth("gelu", "softplus")
@@ -151,7 +151,7 @@ class ReluKernelMovement(Claim[Training]):
     the kernel would move by the order m^(-3/4). With a smooth activation, it moves by the order 1/m.
     """
 
-    title = "The tangent kernel of a ReLU network moves by m^(-1/2) on one training point"
+    title = "In training on one point, the tangent kernel of a ReLU network of width m moves by m^(-1/2)"
     source = Source("chizat2019", "Section 2", note="the general order, attained by ReLU networks with random signs")
     stated = Kind.OWN
     population = Drawn(
@@ -193,7 +193,7 @@ class LinearisationGap(Claim[Training]):
     The bound O(m^(-1/2)) of the source is true, and it holds for more networks.
     """
 
-    title = "With a smooth activation, training differs from its linearisation by 1/m"
+    title = "With a smooth activation, training at width m differs from its linearisation by 1/m"
     source = Source("lee2019", "Theorem 2.1", note="with a faster rate, for one hidden layer and a smooth activation")
     population = _smooth("gelu", "tanh", "softplus")
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.1, resolution=0.1, spread=0.4)

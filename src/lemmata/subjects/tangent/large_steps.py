@@ -75,7 +75,7 @@ class CatapultRecursion(Claim[LinearUnits]):
     So f and lambda follow a recursion of their own. If eta lambda < 4, the kernel falls as long as f is not 0.
     """
 
-    title = "The output and the tangent kernel of a linear network follow a recursion in two numbers"
+    title = "The output and tangent kernel of a two-layer linear network follow a recursion in two numbers"
     source = Source("lewkowycz2020", note="the linear network with one training point")
     stated = Kind.STEP
     population = Drawn(LinearUnits, m=rows(50, 1, 1000), ratio=uniform(0.5, 5.0), u=normal("m"), v=normal("m"))
@@ -134,7 +134,7 @@ class CatapultPhases(Claim[LinearUnits]):
     the phase is predicted. In phase 1, lambda moves by less than 1/10.
     """
 
-    title = "If eta lambda is between 2 and 4, descent lowers the tangent kernel lambda and converges"
+    title = "In a two-layer linear network, descent at 2 < eta lambda < 4 lowers tangent kernel lambda and converges"
     source = Source("lewkowycz2020", note="the three phases, in the linear network with one training point")
     stated = Kind.STEP
     population = Phases()
@@ -280,7 +280,7 @@ class EdgeOfStability(Claim[SmallNetwork]):
     sharpness. The trials use normal targets, 2/eta from 2.8 to 3.3 times the sharpness at the start, and 6000 steps.
     """
 
-    title = "Full-batch descent settles at a sharpness of 2/eta"
+    title = "Full-batch descent with step eta settles at a sharpness of 2/eta (edge of stability)"
     source = Source("cohen2021edge", note="main result, for small networks, at two steps")
     stated = Kind.STEP
     population = Drawn(

@@ -184,7 +184,7 @@ class DropoutWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "The tangent kernel of two passes with Dropout approaches its limit like m^(-1/2) at width m"
+    title = "At width m, the tangent kernel between two Dropout passes approaches its limit like m^(-1/2)"
     trials = 64
     kernel = staticmethod(kernel_of_two_passes)
 

@@ -95,7 +95,7 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
     hidden layer with 8 to 200 units.
     """
 
-    title = "The tangent kernel of a model scaled by alpha moves by 1/alpha in training"
+    title = "If a model is multiplied by alpha, its tangent kernel moves by 1/alpha in training"
     source = Source("chizat2019", "Theorem 2.2", note="for the kernel, with the targets scaled as a comparison")
     stated = Kind.STEP
     population = _networks("gelu", "tanh", "softplus")
@@ -123,7 +123,7 @@ class PairedInitialisation(Claim[ScaledNetwork]):
     of the kernel is of the order 1/alpha.
     """
 
-    title = "With paired units, the tangent kernel of a model scaled by alpha moves by 1/alpha² in training"
+    title = "If a model of paired units is multiplied by alpha, its tangent kernel moves by 1/alpha² in training"
     source = Source("chizat2019", "Theorem 2.2", note="with paired units, for which the first order cancels")
     stated = Kind.OWN
     population = _networks("gelu", "tanh", "softplus")

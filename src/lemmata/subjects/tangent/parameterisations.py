@@ -117,7 +117,7 @@ class LazyStep(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "In the NTK parameterisation, one step moves hidden features by m^(-1/2) at width m"
+    title = "In the NTK parameterisation, one step moves hidden features by the order m^(-1/2) at width m"
     exponent = -0.5
     # the distribution of outputs at the start does not depend on m, so only averages over units, a relative 1/m, bend
     # the slope
@@ -163,7 +163,7 @@ class MaximalUpdateKernelMoves(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "In the maximal update parameterisation, training moves the kernel of a deep network at every width"
+    title = "In the maximal update parameterisation, training moves a deep network's kernel equally at every width"
     # the outputs at the start turn the slope by log(1 + c/32)/log 9, below 0.05 for c up to 4
     # one network a width: slopes of single ladders have a deviation of 0.25
     relation = Rate(along="m", rungs=_DEEP_WIDTHS, margin=0.05, resolution=0.1, spread=0.4)

@@ -56,7 +56,7 @@ class LeastEigenvalue(Claim[RowsPerDimension]):
     The claim states the formula within 2 % at d = 160.
     """
 
-    title = "The least eigenvalue of a ReLU kernel in high dimension, with its correction at finite dimension"
+    title = "A formula for the least eigenvalue of a ReLU kernel on n points in high dimension, corrected at finite d"
     source = Source("nguyen2021", note="the limit for points on a sphere, with the correction by the quadratic part")
     stated = Kind.OWN
     population = Drawn(
@@ -110,7 +110,7 @@ class PolynomialStaircase(Claim[Cubic]):
     allow deviations of 0.03.
     """
 
-    title = "From d^1.5 rows, kernel regression learns the linear part and nothing of the cubic part"
+    title = "From d^1.5 rows in d dimensions, kernel regression learns the linear part and nothing of the cubic part"
     source = Source("ghorbani2021", note="kernel methods learn the polynomials of degrees below log n / log d")
     stated = Kind.STEP
     population = Drawn(Cubic, d=Integer(64, 48, 80, "dimension"), direction=normal("d"))

@@ -108,7 +108,7 @@ class BernsteinOfRareEvents(Claim[RareEvents]):
     For rare events this bound is far below Hoeffding's bound exp(-2 t²/n).
     """
 
-    title = "Bernstein's inequality for the number of rare events"
+    title = "Bernstein's inequality for the number of rare events that happen"
     source = _SOURCE
     population = ManyRareEvents()
     relation = AtMost()

@@ -154,7 +154,7 @@ class BetheFromBelow(Claim[IsingModel]):
         log Z_Bethe - n log 2 <= log Z - n log 2   (Ruozzi).
     """
 
-    title = "Bethe's approximation is a lower bound if no coupling is negative"
+    title = "Bethe's approximation of the partition function is a lower bound if no coupling is negative"
     source = Source(_KEY, "Abstract, graphical models", note="for attractive models")
     population = IsingModels("dense", attractive=True)
     relation = AtMost()

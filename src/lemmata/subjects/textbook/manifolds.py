@@ -54,7 +54,7 @@ class ScalingRecoversDistances(Claim[PointCloud]):
     times the square roots of their eigenvalues. The points with these coordinates have the distances D.
     """
 
-    title = "Classical scaling recovers points from their distances"
+    title = "Classical (multidimensional) scaling recovers points from their distances"
     source = _SOURCE
     population = PointClouds()
     relation = Equal(block=-1)

@@ -46,7 +46,7 @@ class MinorisationForgetsStart(Claim[FiniteChain]):
         (1 - a)^t
     """
 
-    title = "A Markov chain whose rows overlap forgets its start geometrically"
+    title = "A Markov chain whose transition rows overlap forgets its start geometrically"
     source = _SOURCE
     population = RenewedChains()
     relation = AtMost()

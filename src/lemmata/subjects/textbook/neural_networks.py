@@ -61,7 +61,7 @@ class PerceptronMistakes(Claim[LabelledTable]):
     however often the perceptron passes over the rows (Novikoff).
     """
 
-    title = "A bound on the number of corrections of the perceptron"
+    title = "A bound on the number of corrections (mistakes) of the perceptron"
     source = _SOURCE
     population = NearlyOrthogonalRows()
     relation = AtMost()
@@ -95,7 +95,7 @@ class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
     One backward pass computes the derivatives of all layers.
     """
 
-    title = "One backward pass computes the gradient with respect to all weights of a network"
+    title = "One backward pass computes the gradient with respect to all weights of a network (backpropagation)"
     source = _SOURCE
     population = SmallNetworks()
     relation = Equal(block=-1)

@@ -35,7 +35,7 @@ class SplitGainsByAdvantage(Claim[LabelledTable]):
     guarantees no gain.
     """
 
-    title = "The best split of a decision tree lowers the impurity by a guaranteed amount"
+    title = "The best split of a decision tree lowers the impurity by a guaranteed amount if some split beats chance"
     source = Source(_KEY, "Abstract, decision trees", note="for one split")
     population = TwoValuedTables()
     relation = AtMost()

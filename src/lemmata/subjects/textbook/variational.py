@@ -114,7 +114,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
     and this difference is the same for every point.
     """
 
-    title = "The loss in evidence of a posterior with independent components"
+    title = "A formula for the loss in evidence of a posterior with independent components (mean field)"
     source = Source(_KEY, "Abstract, variational methods", note="for normal laws")
     population = FactorModels()
     relation = Equal()

@@ -143,7 +143,7 @@ class SmallestAttack(AbstractGauge):
     first-order distances. This holds in at least nine of ten models.
     """
 
-    title = "Radius of the smallest attack, predicted to first order"
+    title = "The radius of the smallest adversarial attack, predicted to first order as margin over gradient"
     source = Source("hein2017", note="the distance to first order, compared with projected gradient attacks")
     stated = Kind.OWN
     population = _NearlyStraight(unseen=False)

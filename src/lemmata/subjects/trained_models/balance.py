@@ -55,7 +55,7 @@ class UnitsStayBalanced(AbstractGauge):
     layer and into another. The curvature is measured where training began and where it ended.
     """
 
-    title = "An upper bound on how far gradient descent moves units out of balance"
+    title = "An upper bound on how far gradient descent moves units' incoming and outgoing weights out of balance"
     source = Source("du2018balanced", "Theorem 2.1", note="for gradient flow; here for descent, which drifts")
     stated = Kind.OWN
     population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)

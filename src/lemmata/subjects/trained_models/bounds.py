@@ -103,7 +103,7 @@ class HeldOutBound(AbstractGauge):
     lower limit is above the bound.
     """
 
-    title = "An upper limit on the error on new rows, from held-out rows"
+    title = "An upper limit on a model's error on new rows, from held-out rows"
     source = Source("clopper1934", note="the exact limits; here tested on other rows")
     stated = Kind.OWN
     population = RectifiedNetworks(held=2000, steps=20, differentiable=False)
@@ -203,7 +203,7 @@ class ShortDescription(AbstractGauge):
     of the smaller model on held-out rows.
     """
 
-    title = "A bound on the error of a pruned and rounded model, from its bits"
+    title = "A bound on the error of a pruned and rounded model, from the bits of its description"
     source = Source(
         "zhou2019compression", note=("the bound from the length of a description; here with the simplest code")
     )

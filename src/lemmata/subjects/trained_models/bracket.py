@@ -41,7 +41,7 @@ class HeldOutErrorBracket(AbstractGauge):
     ten models, the share of wrong classes among new rows lies between these two limits.
     """
 
-    title = "Interval for the held-out error of a model that stopped training early"
+    title = "An interval for the held-out error of a model that stopped training early, from training rows"
     source = Source("mackay1992evidence", note="the evidence; here for one end of an interval")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.002, noise=0.3, rows=50, hidden=8, widths=(6, 10), steps=50)

@@ -82,7 +82,7 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     after the training error, and also if it never falls.
     """
 
-    title = "Later held-out error, predicted from a checkpoint that fits all rows"
+    title = "Later held-out error in training with weight decay, predicted from a checkpoint that fits all rows"
     source = Source(
         "power2022grokking",
         note=("generalisation long after the training rows are right; here predicted by leaving rows out"),

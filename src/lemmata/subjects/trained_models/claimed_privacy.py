@@ -174,7 +174,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     claimed privacy.
     """
 
-    title = "The eps that a loss attack shows is at most the claimed eps"
+    title = "The eps that a loss attack shows is at most the claimed eps of differential privacy"
     source = Source("jagielski2020", note="limits from many trainings; here from the many rows of one training")
     stated = Kind.OWN
     population = ReleasedMemberships()
@@ -218,7 +218,7 @@ class ClaimCoversItsSteps(AbstractGauge):
     and a claim of this eps is at least the eps that the steps spend.
     """
 
-    title = "A claimed eps is at least the eps that the noisy steps spend"
+    title = "A claimed eps of differential privacy is at least the eps that the noisy training steps spend"
     source = Source("bun2016concentrated", "Proposition 1.3", note="here with the rho of T Gaussian releases")
     population = NoisedTrainings()
     relation = AtMost()

@@ -47,7 +47,7 @@ class MarginAboveChance(AbstractGauge):
     classes, the margin on them is at most 0, and the bound is trivial.
     """
 
-    title = "A lower bound on the normalised margin, from classes drawn at random"
+    title = "A lower bound on the normalised margin of a model, relative to training on classes drawn at random"
     source = Source(
         "bartlett2017spectral", note="Figure 1 shows margins on true and on random labels; the claim states a number"
     )
@@ -127,7 +127,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
     entries are permuted within each array. The null value is much smaller.
     """
 
-    title = "A lower bound on the cosine of the weights with the direction of largest margin"
+    title = "A lower bound on the cosine of trained weights with the direction of largest margin"
     source = Source("lyu2020margin", note="main result for gradient descent; here at a loss of 1/n")
     stated = Kind.OWN
     population = RunsToSmallLoss()

@@ -192,7 +192,7 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
     % for both samples contain the mean loss of the unseen documents.
     """
 
-    title = "Held-out loss of documents, predicted from training documents alone"
+    title = "Held-out loss of a language model's documents, predicted from training documents alone"
     source = Source("rad2020alo", note="main result; here a row is a document, and its loss a sum over tokens")
     stated = Kind.OWN
     population = LanguageModels(decay=0.1)
@@ -237,7 +237,7 @@ class MembershipOfDocuments(AbstractGauge):
     variances of means over documents. The interval contains the measured area in at least nine of ten models.
     """
 
-    title = "Success of a loss attack on documents, predicted by leaving documents out"
+    title = "Success of a loss attack on a language model's documents, predicted by leaving documents out"
     source = Source("shokri2017membership", note="the attack by the loss; here predicted by leaving documents out")
     stated = Kind.OWN
     population = LanguageModels()

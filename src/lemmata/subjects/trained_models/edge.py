@@ -53,7 +53,7 @@ class SharpnessBelowTheEdge(AbstractGauge):
     1.3 times 2/eta.
     """
 
-    title = "An upper bound on the sharpness after descent at a stated rate"
+    title = "An upper bound on the sharpness after gradient descent at a stated rate"
     source = Source("cohen2021edge", note="main result; here for the least of several values")
     stated = Kind.OWN
     population = DescendedNetworks(

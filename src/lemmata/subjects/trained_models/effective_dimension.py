@@ -63,7 +63,7 @@ class DimensionFromProducts(AbstractGauge):
     over Gauss' rules. This interval contains the effective dimension in at least nine of ten models.
     """
 
-    title = "Effective dimension, estimated from products with the Gauss-Newton matrix"
+    title = "Effective dimension of a model, estimated from products with the Gauss-Newton matrix"
     source = Source("mackay1992evidence", note="the number of well-determined parameters; from products alone")
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, unseen=False, widths=(4, 8))
@@ -112,7 +112,7 @@ class FewerDimensionsThanByChance(AbstractGauge):
     If the effective dimension is larger, the inputs seem to carry no information about the classes.
     """
 
-    title = "An upper bound on the effective dimension, from classes drawn at random"
+    title = "An upper bound on a model's effective dimension, relative to training on classes drawn at random"
     source = Source("mackay1992evidence", note="the number of well-determined parameters; here against random classes")
     stated = Kind.OWN
     population = SeparatedNetworks()

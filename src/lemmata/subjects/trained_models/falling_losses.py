@@ -92,7 +92,7 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
     0.95. In at least nine of ten trainings, these limits contain the loss of the last model on the same rows.
     """
 
-    title = "Loss of the last model, predicted from its earlier checkpoints"
+    title = "Loss of the last model of a training, predicted from its earlier checkpoints"
     source = Source("hoffmann2022", note="the form of the power law; here in the time of one training")
     stated = Kind.OWN
     population = FallingLosses()

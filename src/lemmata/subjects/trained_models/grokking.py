@@ -64,7 +64,7 @@ class LaterErrorFromRefittedRows(AbstractGauge):
     small, and Newton steps predict too small an error.
     """
 
-    title = "Later held-out error, predicted by descents that each leave one row out"
+    title = "Later held-out error in training with weight decay, predicted by descents that each leave one row out"
     source = Source(
         "power2022grokking", note="generalisation long after the training rows are right; here predicted by refits"
     )

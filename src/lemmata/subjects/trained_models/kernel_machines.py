@@ -92,7 +92,7 @@ class ErrorOfTheStartKernel(AbstractGauge):
     predicted, with normal limits.
     """
 
-    title = "Error of the tangent kernel at the start, predicted by leaving rows out"
+    title = "Error of ridge regression with the initial tangent kernel, predicted by leaving rows out"
     source = Source(
         "jacot2018", note=("the kernel; here its error by leaving rows out, which is exact for ridge regression")
     )
@@ -135,7 +135,7 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     the machine with the kernel at the start.
     """
 
-    title = "Leaving rows out of the trained tangent kernel gives too small an error"
+    title = "Leaving rows out of regression with the trained tangent kernel gives too small an error"
     source = Source("fort2020", note="the kernel after training")
     stated = Kind.OWN
     population = MemorisingNetworks()
@@ -166,7 +166,7 @@ class ErrorOfTheEndKernel(AbstractGauge):
     predicted, with normal limits.
     """
 
-    title = "Error of the trained tangent kernel, predicted by leaving rows out of the model"
+    title = "Error of ridge regression with the trained tangent kernel, predicted by leaving rows out of the model"
     source = Source("fort2020", note="the kernel after training")
     stated = Kind.OWN
     population = MemorisingNetworks(noise=0.4)

@@ -122,7 +122,7 @@ class FeaturesGatherByClass(AbstractLastFeatures):
     most nine tenths of its value at the parameters that training began with.
     """
 
-    title = "An upper bound on the spread of the last features within classes"
+    title = "An upper bound on the spread of a network's last features within classes, relative to its start"
     source = Source("papyan2020collapse", note="the collapse of features within classes; here compared with the start")
     control = Control("at most three tenths of its value at the start", lambda bound, problem: bound / 3)
     controls = "how much training gathers the last features by class"
@@ -162,7 +162,7 @@ class FeaturesFillFewerDirections(AbstractLastFeatures):
     with.
     """
 
-    title = "An upper bound on the number of directions of the last features"
+    title = "An upper bound on the number of directions of a trained network's last features"
     population = DecayedNetworks()
     source = Source("papyan2020collapse", note="the class means span few directions; here compared with the start")
     control = Control("at most half of this bound", lambda bound, problem: bound / 2)

@@ -53,7 +53,7 @@ class LastLayerKnowsItsRows(Claim[Trained]):
     wrong left-out rows is at most a tenth of the share of wrong new rows.
     """
 
-    title = "Leaving rows out of the last layer alone gives far too small an error"
+    title = "Leaving rows out of a network's last layer alone gives far too small an error"
     source = Source("rad2020alo", note="the step for a linear model, taken on the features of a network")
     stated = Kind.OWN
     population = MemorisingNetworks()

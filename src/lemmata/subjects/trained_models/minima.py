@@ -44,7 +44,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
     the loss. In at least nine of ten models, -lambda/delta is at most 1.
     """
 
-    title = "The negative curvature of the loss is at most the weight decay"
+    title = "At a minimum, the negative curvature of the loss is at most the weight decay"
     source = Source(
         "mackay1992evidence", note="the minimum at which Laplace's approximation is made; here for a converged copy"
     )

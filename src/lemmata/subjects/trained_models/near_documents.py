@@ -65,7 +65,7 @@ class SimilarityOfAnEditedCopy(Claim[Edited]):
     similarity of at least 0.8.
     """
 
-    title = "A lower bound on the similarity of a document and its edited copy"
+    title = "A lower bound on the Jaccard similarity of a document and its edited copy, from the replaced tokens"
     source = Source("broder1997resemblance", note="resemblance by shingles, with the cost of replaced tokens")
     stated = Kind.OWN
     population = EditedDocuments()

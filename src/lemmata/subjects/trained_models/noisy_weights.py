@@ -126,7 +126,7 @@ class PacBayesFromTheStart(AbstractGauge):
     bounds. In at least nine of ten models, this least bound is above the error of the noisy model on held-out rows.
     """
 
-    title = "A PAC-Bayes bound on the error with noisy weights, from the start"
+    title = "A PAC-Bayes bound on the error of a model with noisy weights, from the start of its training"
     source = Source(
         "dziugaite2017", note="Gaussians around the weights and the start; the moment of Maurer (maurer2004)"
     )
@@ -189,7 +189,7 @@ class PacBayesFromHalf(AbstractGauge):
     on held-out rows.
     """
 
-    title = "A PAC-Bayes bound on the error with noisy weights, from half of the rows"
+    title = "A PAC-Bayes bound on the error of a model with noisy weights, from training on half of the rows"
     source = Source("dziugaite2017", note="the same bound; here the prior is trained on rows of its own")
     stated = Kind.OWN
     population = RectifiedNetworks(rows=400, hidden=0, widths=(0, 0), decay=0.05)

@@ -87,7 +87,7 @@ class ConformalCoverage(AbstractGauge):
     interval of this distribution contains the number that is measured.
     """
 
-    title = "Coverage of 90 % prediction sets, predicted as beta-binomial"
+    title = "Coverage of 90 % conformal prediction sets, predicted as beta-binomial"
     source = Source("vovk2005conformal", note="main result, for split conformal prediction")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
@@ -210,7 +210,7 @@ class CalibrationAfterTemperature(AbstractGauge):
     the binned error of the first half.
     """
 
-    title = "Calibration error after temperature scaling, against calibrated models"
+    title = "Calibration error after temperature scaling, compared with that of calibrated models"
     source = Source("guo2017calibration", note="main result; here compared with the error of a calibrated model")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)

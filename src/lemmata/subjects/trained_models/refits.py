@@ -61,7 +61,7 @@ class ErrorAtHalfTheRows(AbstractGauge):
     trained on halves.
     """
 
-    title = "Error with half of the rows, predicted by the tangent kernel before training"
+    title = "A model's error with half of the rows, predicted by the tangent kernel before training"
     source = Source("jacot2018", note="the kernel of the start; here for a learning curve of the model itself")
     stated = Kind.OWN
     population = TrainedNetworks(rows=100, decay=0.05)

@@ -93,7 +93,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     the number of wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
     """
 
-    title = "Held-out error, predicted from a sample of training rows"
+    title = "Held-out error, predicted by leaving out a sample of training rows"
     source = Source("rad2020alo", note="the step for each row; here without a matrix, for a few rows of a large model")
     stated = Kind.OWN
     population = TrainedNetworks(rows=100, decay=0.05, hidden=3, widths=(0, 5))
@@ -192,7 +192,7 @@ class SampledRowsAreTheDual(Claim[Trained]):
     where d_i = (H - J_i' Lambda_i J_i)^-1 J_i' (p_i - y_i) is found by conjugate gradients from products alone.
     """
 
-    title = "Leaving rows out by products with the curvature gives the same outputs as the dual matrix"
+    title = "Leaving rows out by products with the Gauss-Newton curvature gives the same outputs as the dual matrix"
     source = HeldOutErrorFromSampledRows.source
     stated = Kind.OWN
     population = TrainedNetworks(rows=30, steps=1, unseen=False, held=1)

@@ -37,7 +37,7 @@ class RowsInUseAreAlike(AbstractGauge):
     there are fewer than 100 held-out rows, training rows take their place, and the outputs are not used.
     """
 
-    title = "An upper limit on the ROC area of a classifier of deployment rows"
+    title = "An upper limit on the ROC area of a classifier that tells deployment rows from held-out rows"
     source = Source("lopezpaz2017twosample", note="classifier two-sample tests; here with permutations")
     stated = Kind.OWN
     population = DeployedRows(hidden=0)
@@ -68,7 +68,7 @@ class MovedRowsAreSeen(Claim[Trained]):
     rows. The p-value is then at most 1/20.
     """
 
-    title = "A classifier detects deployment rows that are moved by 0.8 standard deviations"
+    title = "A classifier of deployment and held-out rows detects a shift of 0.8 standard deviations"
     source = RowsInUseAreAlike.source
     stated = Kind.OWN
     population = DeployedRows(moved=_MOVED, hidden=0)
@@ -95,7 +95,7 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
     has learned from the training rows.
     """
 
-    title = "Without outputs, training rows can be the reference of a test for shift"
+    title = "Without a model's outputs, training rows can be the reference of a test for distribution shift"
     source = RowsInUseAreAlike.source
     stated = Kind.OWN
     population = DeployedRows(rows=100, features=50, hidden=0, decay=0.01)
@@ -213,7 +213,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     error on the deployment rows.
     """
 
-    title = "Confidence falls less than accuracy under a large shift"
+    title = "Confidence falls less than accuracy under a large shift of the inputs"
     source = Source("guillory2021confidences", note="the difference of confidences, under a large shift")
     stated = Kind.OWN
     population = DeployedRows(moved=_FAR, hidden=0)
@@ -289,7 +289,7 @@ class SameInputsTwoErrors(Claim[Trained]):
     the threshold of the confidence, and for the guess 1/2. So the error in deployment is not known without classes.
     """
 
-    title = "Inputs alone do not determine the error in deployment"
+    title = "Inputs alone do not determine the error of a model in deployment"
     source = Source(
         "garg2022unlabeled", note="the impossibility in general, by two distributions of classes on the same inputs"
     )
@@ -330,7 +330,7 @@ class LabelledRowsTellTheError(Claim[Trained]):
     distribution and also vary by chance.
     """
 
-    title = "404 labelled deployment rows give the error to within 0.05 under any shift"
+    title = "404 labelled deployment rows give a model's error to within 0.05 under any shift"
     source = Source("clopper1934", note="the smallest number of rows, from their exact limits")
     stated = Kind.OWN
     population = DeployedRows(moved=_FAR, relabelled=0.2, hidden=0, used=labels_needed(WITHIN))

@@ -96,7 +96,7 @@ class LossOnTheLawOfSizes(AbstractGauge):
     0.99. In at least nine of ten families, these limits contain the loss of the examined model on the same rows.
     """
 
-    title = "Loss of the model, predicted from smaller models"
+    title = "Loss of a model, predicted from smaller models by a scaling law"
     source = Source("hoffmann2022", note="the form of the power law; here over the sizes of models")
     stated = Kind.OWN
     population = SizedModels()

@@ -100,7 +100,7 @@ class LinearFromTheStart(AbstractGauge):
     below 1e-6 is rounding error.
     """
 
-    title = "Distance from linear training on new rows, predicted from training rows"
+    title = "A network's distance from linear training on new rows, predicted from training rows"
     source = Source("chizat2019", note="the relative change of the tangent; here tested on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=48, widths=(32, 96), steps=5)

@@ -185,7 +185,7 @@ class PlantedTriggerIsSmall(Claim[Trained]):
     other classes.
     """
 
-    title = "A planted trigger is smaller than the changes that other classes need"
+    title = "A planted trigger (backdoor) is smaller than the changes that other classes need"
     source = Source("wang2019cleanse", note="infected labels need smaller changes")
     stated = Kind.OWN
     population = TriggeredNetworks()

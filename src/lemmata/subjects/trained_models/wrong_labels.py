@@ -112,7 +112,7 @@ class WrongLabelsComeFirst(AbstractGauge):
     wrong label comes first with probability at least 0.9.
     """
 
-    title = "Rows with wrong labels rank before rows with right labels"
+    title = "By leaving rows out, rows with wrong labels rank before rows with right labels"
     source = Source("rad2020alo", note="leaving one row out; here used to rank labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
@@ -151,7 +151,7 @@ class ShareOfWrongLabels(AbstractGauge):
     fitted anew for each e. In at least nine of ten models, these shares contain the share of labels that are wrong.
     """
 
-    title = "Share of wrong labels, estimated from training rows alone"
+    title = "The share of wrong labels, estimated from training rows alone"
     source = Source("rad2020alo", note="leaving one row out; here with a mixture of right and wrong labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
