@@ -121,7 +121,7 @@ class BalancedAllocation(Claim[SeparableLaw]):
     The claim also tests by how much the least loss exceeds E.
     """
 
-    title = "The compute-optimal numbers of parameters and tokens"
+    title = "The compute-optimal numbers of parameters and tokens under a law like Chinchilla's"
     source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", note="with constants")
     population = SeparableLaws()
     relation = Equal()
