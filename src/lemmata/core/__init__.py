@@ -32,5 +32,6 @@ from ._shared_arrays import refusing_disk_errors as refusing_disk_errors
 from ._shared_arrays import write_array as write_array
 from ._threads import all_blas_threads as all_blas_threads
 from ._threads import one_blas_thread as one_blas_thread
+from ._threads import one_torch_thread as one_torch_thread
 from ._workers import check_executor as check_executor
 from ._workers import completed as completed

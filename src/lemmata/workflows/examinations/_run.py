@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from lemmata.answers import share_interval
-from lemmata.core import available_bytes, one_blas_thread, require_float64
+from lemmata.core import available_bytes, one_blas_thread, one_torch_thread, require_float64
 from lemmata.errors import MemoryPlanError, words_of
 from lemmata.interruption import heeded
 from lemmata.subjects.trained_models import (
@@ -58,6 +58,7 @@ Progress = Callable[[str, float, float], None]
 _SHARE = 0.9  # share of the time limit after which nothing new is started
 _WEIGHING = 10.0  # seconds
 _LEVEL = 0.95  # level of the intervals of errors
+_ONE_THREAD = 2e7  # rows times parameters; with fewer, two threads of PyTorch are slower than one
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 
 
@@ -99,7 +100,7 @@ def run_examination(
     second, whole = 0.0, all(check.holds is not False for check in checks)
     if whole:
         try:
-            with one_blas_thread():
+            with one_blas_thread(), one_torch_thread() if _is_small(trained) else contextlib.nullcontext():
                 second = _gradient_seconds(trained)
                 _gauges(trained, found, plan, second, begun + CHECKS_SHARE * limit, progress)
                 _weigh_rows(trained, found, second, deadline)
@@ -115,6 +116,11 @@ def run_examination(
     seconds = time.monotonic() - begun
     record = _record(trained, checks, found, plan, name, rows_name, decay, seconds, interrupted, names)
     return dataclasses.replace(record, notes=[*record.notes, *notes], **tables)
+
+
+def _is_small(trained: Trained) -> bool:
+    """Whether a gradient is so small that several threads do not make it faster."""
+    return trained.model.differentiable and len(trained.x) * len(trained.model.theta) < _ONE_THREAD
 
 
 def _gauges(
