@@ -30,9 +30,9 @@ def variant(claim, **attributes):
 @pytest.mark.parametrize(
     ("claim", "status", "said"),
     [
-        (empty.WideCondition(), Status.INCONCLUSIVE, f"in {TRIALS} trials the tolerance reaches the control"),
+        (empty.WideCondition(), Status.INCONCLUSIVE, f"in {TRIALS} trials the rounding tolerance is too large"),
         (empty.WideComponent(), Status.INCONCLUSIVE, "so these trials say nothing in component 2 of 2"),
-        (empty.OftenWide(), Status.INCONCLUSIVE, "trials the tolerance reaches the control"),
+        (empty.OftenWide(), Status.INCONCLUSIVE, "trials the rounding tolerance is too large"),
         (empty.WideWitness(), Status.INCONCLUSIVE, "0 of 0 constructions"),
         (empty.InfiniteComponent(), Status.VACUOUS, f"{TRIALS} infinite bounds, which say nothing in component 2 of 2"),
         (empty.VacuousComponent(), Status.VACUOUS, "component 2 of 2 is beyond the trivial value in 100%"),

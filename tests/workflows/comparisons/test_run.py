@@ -202,7 +202,7 @@ def test_sentences_say_what_the_numbers_do(record):
     flat, attention = family("mlp", 0.2, "flattened"), family("attention", 0.7)
     tie = sentences(record.data, [flat, family("conv", 0.21), attention], ["mlp", "conv"], None)
     assert tie[0].startswith("No winner between flattened and conv: they leave 0.200 and 0.210")
-    assert "worse: attention (0.700)" in tie[0]
+    assert "These families leave more unexplained: attention (0.700)" in tie[0]
     assert "little is gained by mixing positions" in tie[1]
     guess = sentences(record.data, [family("mlp", 1.0), family("conv", 0.99)], ["conv", "mlp"], None)
     assert "no signal" in guess[0]
@@ -218,10 +218,10 @@ def test_trained_networks_may_be_ordered_otherwise():
             [own("mlp", 0.1, 0.3), own("conv", 0.4, 0.2)],
             "misleads here: as a trained network, flattened is better than convolution",
         ),
-        ([own("mlp", 0.4, 0.3), own("conv", 0.1, 0.2)], "is also the best network here, or nearly the best"),
-        ([own("mlp", 1.0, 1.0), own("conv", 1.0, 0.2)], "fixed mixer has built-in features"),
+        ([own("mlp", 0.4, 0.3), own("conv", 0.1, 0.2)], "this family also has the lowest error, or nearly the lowest"),
+        ([own("mlp", 1.0, 1.0), own("conv", 1.0, 0.2)], "features, which a network must first learn"),
         ([own("mlp", 1.0, 1.0), own("conv", 1.0, 1.0)], "None of the networks learns anything."),
-        ([own("mlp", 0.4, 1.0)], "On one split, small trained networks leave"),
+        ([own("mlp", 0.4, 1.0)], "On one split, a small network of each family was trained."),
     ):
         assert words in trained(results, titles)[0]
     assert trained([], titles) == []

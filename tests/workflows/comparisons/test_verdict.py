@@ -40,4 +40,4 @@ def test_a_winner_by_the_variance_is_told_as_before():
 def test_no_winner_says_both_rules():
     text = verdict({"attention": 1e-3, "convolution": 1.1e-3}, ["attention", "convolution"])
     assert text.startswith("No winner between attention and convolution")
-    assert "below 5 % of the variance, and no error is significantly twice as large as another" in text
+    assert "below 5 % of the variance, and no error is significantly more than twice another" in text

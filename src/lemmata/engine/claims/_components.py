@@ -51,7 +51,10 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
     none = 0 if infinite is None else int(infinite[:, least].sum())
     rest = int(mute[:, least].sum()) - none
     said = f"; {none} infinite bounds, which say nothing{where}" if none else ""
-    reaches = f"; in {rest} trials the tolerance reaches the control, so these trials say nothing{where}"
+    reaches = (
+        f"; in {rest} trials the rounding tolerance is too large to separate claim and control, so these trials say "
+        f"nothing{where}"
+    )
     return said + (reaches if rest else "")
 
 

@@ -54,7 +54,7 @@ class ImpulseResponses(Population[ImpulseResponse]):
 
     least: float = 0.75
     most: float = 2.0
-    settings = Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 1024)))
+    settings = Space(steps=Integer(1024, 512, 4096, "time steps in a period", step=64, corners=(768, 1024)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseResponse:
         smooth_key, sign_key = jax.random.split(key)

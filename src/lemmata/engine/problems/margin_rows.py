@@ -112,7 +112,7 @@ class OrthogonalPoints(Population[LabelledPoints]):
 
     def settings(self) -> Space:
         n = Integer(5, 2, 9, "points", corners=(2, 6))
-        return Space(n=n, spare=Integer(2, 0, 10, "dimensions beyond the number of points", corners=(0, 4)))
+        return Space(n=n, spare=Integer(2, 0, 10, "number of dimensions, minus the number of points", corners=(0, 4)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledPoints:
         generator, n = generator_of(key), setting["n"]
@@ -123,7 +123,7 @@ class OrthogonalPoints(Population[LabelledPoints]):
 
     def hypotheses(self, problem: LabelledPoints) -> list[Hypothesis]:
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
-        why = "dependent points have labellings without a margin"
+        why = "linearly dependent points have labellings without a margin"
         return [Hypothesis("smallest singular value divided by the largest", values[-1] / values[0], ">", 1e-6, why)]
 
 

@@ -75,7 +75,7 @@ class RandomLayers(Population[RandomUnits]):
             k=Integer(3, self.outputs, 64, "outputs"),
             m=Integer(64, 2, 4096, "units"),
             sigma=Real(self.sigma, 0.0, 1.0, "standard deviation of the weights"),
-            R=Real(self.radius, 1e-6, 0.00999, "how far a unit may move"),
+            R=Real(self.radius, 1e-6, 0.00999, "how far the weights of a unit may move"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RandomUnits:
@@ -99,7 +99,7 @@ class RandomLayers(Population[RandomUnits]):
         return [
             in_unit_ball(problem.x, why="|<w, x>| is bounded by |w|"),
             Hypothesis("R is below 0.01", problem.radius, "<", 0.01, "linear terms dominate"),
-            Hypothesis("R is positive", problem.radius, ">", 0.0, "units move"),
+            Hypothesis("R is positive", problem.radius, ">", 0.0, "the units move"),
             Hypothesis(width, math.log(2 * n * problem.width), "<=", most, "B does not grow with the number of units"),
         ]
 

@@ -28,7 +28,7 @@ class SetSystems(Population[SetSystem]):
 
     settings = Space(
         points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))
-    ).where("the radius is below the points", lambda s: s["radius"] < s["points"])
+    ).where("the radius is below the number of points", lambda s: s["radius"] < s["points"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SetSystem:
         """Draw a ball of radius r, or a random family with more members than a ball of radius r - 1.
@@ -67,7 +67,7 @@ class BinomialSums(Population[BinomialSum]):
     def hypotheses(self, problem: BinomialSum) -> list[Hypothesis]:
         return [
             Hypothesis("k", problem.chosen, ">=", 1.0, "(e N/k)^k"),
-            Hypothesis("N", problem.points, ">=", problem.chosen, "below the dimension all labellings occur"),
+            Hypothesis("N", problem.points, ">=", problem.chosen, "fewer than k points have all labellings"),
         ]
 
 

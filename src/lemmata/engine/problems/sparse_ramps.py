@@ -64,9 +64,9 @@ class SparseTargets(Population[SparseExamples]):
     def settings(self) -> Space:
         return Space(
             d=Integer(self.d, 1, 64, "dimension"),
-            n=Integer(self.n, 1, 64, "ramps"),
+            n=Integer(self.n, 1, 64, "number of ramps"),
             N=Integer(self.N, 16, 8192, "examples"),
-            s=Integer(self.s, 1, 3, "ramps that the target has"),
+            s=Integer(self.s, 1, 3, "number of ramps in the target"),
             tau=Real(self.tau, 0.5, 16.0, "sharpness"),
             sigma=Real(self.sigma, 0.0, 10.0, "standard deviation of the noise"),
         ).where("the target has no more ramps than there are", lambda s: s["s"] <= s["n"])

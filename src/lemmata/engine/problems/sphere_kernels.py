@@ -106,7 +106,7 @@ class SphereKernels(Population[SphereKernel]):
         return SphereKernel(sigma, setting["d"], setting["n"])
 
     def hypotheses(self, problem: SphereKernel) -> list[Hypothesis]:
-        return [Hypothesis("weights are random", problem.sigma, ">", 0.0, "sigma = 0 leaves <x, y>")]
+        return [Hypothesis("weights are random", problem.sigma, ">", 0.0, "at sigma = 0 the kernel is only <x, y>")]
 
 
 def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
@@ -115,7 +115,7 @@ def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
     Args:
         problem: points and sigma.
     """
-    return Hypothesis("sigma is at most 1", problem.sigma, "<=", 1.0, "40 degrees are summed")
+    return Hypothesis("sigma is at most 1", problem.sigma, "<=", 1.0, "the series is summed up to degree 40")
 
 
 class Polygons(Population[KernelPoints]):

@@ -29,7 +29,7 @@ def _compare(
     jobs: Jobs = 1,
     dask: Dask = None,
     directory: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of compare/ and compare.json.")
+        Path, typer.Option("--out", metavar="DIR", help="Write compare/ and compare.json into this folder.")
     ] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print compare.json, and nothing else, on stdout.")] = False,
 ) -> None:

@@ -37,8 +37,8 @@ class RunOptions(Judging):
         typer.Option(
             "--continue",
             help=(
-                "Add new trials to the trials in the ledger. The level stays valid, because e-values combine the "
-                "sessions."
+                "Add new trials to the trials in the ledger. The error level stays valid, because e-values combine "
+                "the sessions."
             ),
         ),
     ] = False

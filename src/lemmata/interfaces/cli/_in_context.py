@@ -17,9 +17,17 @@ def in_context(
         str | None, typer.Option(help="Numeric column to predict. Bundled data sets have a default.")
     ] = None,
     features: Annotated[
-        int, typer.Option(help="Number n of universal features. The residual stream has about 2n rows.")
+        int,
+        typer.Option(
+            help=(
+                "Number n of universal features, the functions that the Lasso combines. The transformer then carries "
+                "about 2n numbers for each token."
+            )
+        ),
     ] = 256,
-    layers: Annotated[int, typer.Option(help="Odd number L of layers. T iterations need L = 2T + 1 layers.")] = 401,
+    layers: Annotated[
+        int, typer.Option(help="Odd number L of layers. T iterations for the Lasso need L = 2T + 1 layers.")
+    ] = 401,
     penalty: Annotated[float, typer.Option(help="Lasso penalty, for a target of variance 1.")] = 3e-3,
     sharpness: Annotated[float, typer.Option(help="Slope of the features.")] = 4.0,
     width: Annotated[float, typer.Option(help="Width of the bumps of the function class, in the unit ball.")] = 0.5,
@@ -30,7 +38,7 @@ def in_context(
     directory: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Write in_context/ into this directory.")
     ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print only the record, on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the results, as JSON, on stdout.")] = False,
     task: Annotated[
         str | None, typer.Option(help="Set this to regression if the numeric target looks like classes.")
     ] = None,
@@ -95,8 +103,8 @@ def _print_table(run: dict) -> None:
 
     streams = run["width_of_stream"]
     out.print(
-        f"{run['examples']} examples, {run['queries']} queries, {run['columns']} columns; {run['features']} "
-        f"features, {run['layers']} layers, width of the residual stream D = {streams['plain']} "
+        f"{run['examples']} examples, {run['queries']} queries, {run['columns']} columns; {run['features']} features, "
+        f"{run['layers']} layers, width of the residual stream (numbers for each token) D = {streams['plain']} "
         f"({streams['with momentum']} with momentum)",
         highlight=False, markup=False,
     )  # fmt: skip

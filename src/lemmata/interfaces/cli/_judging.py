@@ -19,7 +19,7 @@ LedgerPath = Annotated[
         "--ledger",
         metavar="PATH",
         callback=lambda path: None if path is None else path.absolute(),
-        help="File of the trials. Default: a file in the platform's data directory.",
+        help="Ledger, the file that stores the trials. Default: a file in the platform's data directory.",
     ),
 ]
 """The path of the ledger. It is made absolute at once, because the user's own code may change the current folder."""
@@ -36,7 +36,12 @@ class Judging:
         int | None, "Number of trials, fixed in advance. Default: enough trials to support a true claim."
     ] = None
     corners: Annotated[
-        int | None, typer.Option(help="Number of extra settings to test. Default: 3, or 0 with --set.", min=0, max=50)
+        int | None,
+        typer.Option(
+            help="Number of extra settings, drawn at random, on which to test. Default: 3, or 0 with --set.",
+            min=0,
+            max=50,
+        ),
     ] = None
     level: Annotated[float, "Largest allowed probability of refuting a true statement."] = 1e-3
     seed: Annotated[int, "Seed of all random numbers."] = 0

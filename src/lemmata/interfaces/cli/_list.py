@@ -26,14 +26,23 @@ def list_claims(
         str | None, typer.Option(help="List the statements of this source in order, with their claims.")
     ] = None,
     loose: Annotated[
-        bool, typer.Option("--loose", help="Only claims without a control close to the claim, each with the reason.")
+        bool,
+        typer.Option(
+            "--loose",
+            help="Only claims whose control (a false version to refute) is far from the claim, each with the reason.",
+        ),
     ] = False,
     tool: Annotated[str | None, typer.Option(help="Only claims that use this mathematical tool.")] = None,
     architecture: Annotated[str | None, typer.Option(help="Only claims about this architecture.")] = None,
     about: Annotated[str | None, typer.Option("--object", help="Only claims about this object.")] = None,
     verdict: Annotated[
         str | None,
-        typer.Option(help="Only claims whose last verdict is this word. The word weak selects the weak claims."),
+        typer.Option(
+            help=(
+                "Only claims with this last verdict, such as refuted. The word weak selects claims whose trials do not "
+                "refute some slightly wrong versions of them (`lemmata mutate`)."
+            )
+        ),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = None,
     subject: Subjects = None,

@@ -35,7 +35,9 @@ def _model(
             help="Training rows: a CSV, TSV or Parquet file, an NPZ file with arrays x and y, or a bundled data set."
         ),
     ],
-    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of model/ and model.json.")] = Path(),
+    directory: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Write model/ and model.json into this folder.")
+    ] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print model.json, and nothing else, on stdout.")] = False,
 ) -> None:
     """What does theory predict about this trained model, and did it come true?

@@ -23,7 +23,11 @@ def mutate(
     sample: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Test a sample of N claims from all relations and subjects, the cheapest first."
+            metavar="N",
+            help=(
+                "Test N claims, chosen in turn from each group of claims with the same subject and the same kind of "
+                "comparison. Each group gives its cheapest claims."
+            ),
         ),
     ] = None,
     subject: Subjects = None,
@@ -35,7 +39,7 @@ def mutate(
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
-    write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Store the results in the catalogue.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print only the tables, as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -33,15 +33,24 @@ def refute(
         bool,
         typer.Option(
             "--all",
-            help="Use with --write: search all bounds and all false printed statements that have no recorded search.",
+            help=(
+                "Use with --write: search for counterexamples to all bounds and to all statements that are false as "
+                "printed, unless the catalogue already has the search."
+            ),
         ),
     ] = False,
     write: Annotated[
         bool,
-        typer.Option("--write", help="Record the tightness in the catalogue. --minutes then counts processor time."),
+        typer.Option(
+            "--write",
+            help=(
+                "Record in the catalogue the tightness, the largest ratio of measured value to bound that was found. "
+                "--minutes then counts processor time."
+            ),
+        ),
     ] = False,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Keep this setting fixed.")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Keep this setting at VALUE.")
     ] = None,
     without: Annotated[
         str | None,

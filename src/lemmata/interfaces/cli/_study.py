@@ -44,7 +44,9 @@ def _study(
             help="Write the recommended model, fitted to all rows, as a scikit-learn pipeline, and its card FILE.md.",
         ),
     ] = None,
-    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of report/ and study.json.")] = Path(),
+    directory: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Write report/ and study.json into this folder.")
+    ] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print study.json, and nothing else, on stdout.")] = False,
 ) -> None:
     """How much data do I need, which model predicts best, and what would more data buy?

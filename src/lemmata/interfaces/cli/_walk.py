@@ -44,9 +44,9 @@ def walk(
     place_seconds: Annotated[float, typer.Option(help="Time limit of all trials at one setting.")] = PLACE_SECONDS,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also test claims whose current code already has a recorded walk.")
+        bool, typer.Option("--again", help="Also test claims whose current code was already tested in this way.")
     ] = False,
-    write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Store the results in the catalogue.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Test claims at both ends of every setting's declared range, and at four settings in between.
@@ -78,7 +78,8 @@ def walk(
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     if not chosen:
         err.print(
-            "Nothing to walk: each of these claims has a recorded walk of its current code. Use --again to repeat."
+            "Nothing to test: the catalogue already has the results of each of these claims with its current code. "
+            "Use --again to repeat."
         )
     import jax
 

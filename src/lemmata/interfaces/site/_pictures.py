@@ -74,11 +74,12 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
     if not interval or verdict.get("estimate") is None:
         return [panel for panel in found if panel]
     if relation == "measured = predicted, to rounding":
-        found.append(_share({**verdict, "estimate": interval[0]}, "share of trials that contradict", (0.0, 0.1)))
+        share = {**verdict, "estimate": interval[0]}
+        found.append(_share(share, "share of trials that contradict the claim", (0.0, 0.1)))
     elif relation.startswith("the construction"):
         found.append(_share(verdict, "share of constructions that attain it", verdict["band"], success=True))
     elif relation.startswith(("measured <= predicted", "measured >= predicted")):
-        found.append(_share(verdict, "share of trials that contradict", verdict["band"]))
+        found.append(_share(verdict, "share of trials that contradict the claim", verdict["band"]))
     elif "is ordered" in relation:
         found.append(_ends(verdict, STEPS, 0.0, (-verdict["estimate"],)))
     elif " C " in relation:

@@ -56,7 +56,11 @@ class UnitsStayBalanced(AbstractGauge):
     """
 
     title = "An upper bound on how far gradient descent moves units' incoming and outgoing weights out of balance"
-    source = Source("du2018balanced", "Theorem 2.1", note="for gradient flow; here for descent, which drifts")
+    source = Source(
+        "du2018balanced",
+        "Theorem 2.1",
+        note="for gradient flow; here for gradient descent, under which the balance drifts",
+    )
     stated = Kind.OWN
     population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)
     relation = AtMost(delta=0.1)

@@ -99,7 +99,7 @@ class MembershipOfClassesByChance(AbstractGauge):
     ends = LIMITS
     control = Control("a quarter of this advantage over guessing", lambda interval, problem: 0.5 + (interval - 0.5) / 4)
     controls = "how much training of this kind remembers of a row whose class is drawn at random"
-    unexplained = "what the model itself remembers; attacks that see more than one loss"
+    unexplained = "what the model itself remembers; attacks that use more than one loss of a row"
     traced = False
     trivial = 0.5  # the area of guessing
 

@@ -181,7 +181,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     relation = AtMost(delta=ALPHA)
     control = Control("the eps is at most half of the claimed eps", lambda eps, problem: eps / 2)
     controls = "the lower limit of eps that the losses of one model show"
-    unexplained = "attacks that see more than one loss or plant rows of their own, which may show a larger eps"
+    unexplained = "attacks that use more than one loss of a row or plant rows of their own, which may show a larger eps"
     traced = False  # the limits are SciPy's
     trivial = "a privacy budget may be infinite"
 

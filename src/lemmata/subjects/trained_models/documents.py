@@ -247,7 +247,7 @@ class MembershipOfDocuments(AbstractGauge):
         lambda area, problem: 1 - area[..., ::-1],
     )
     controls = "how well the loss of a document shows whether the model has seen it"
-    unexplained = "attacks that see more than one loss, or look for words that occur nowhere else"
+    unexplained = "attacks that use more than one loss of a document, or look for words that occur nowhere else"
     of_losses = True
     traced = False
     trivial = 0.5  # the area of guessing

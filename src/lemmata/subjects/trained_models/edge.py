@@ -54,7 +54,7 @@ class SharpnessBelowTheEdge(AbstractGauge):
     """
 
     title = "An upper bound on the sharpness after gradient descent at a stated rate"
-    source = Source("cohen2021edge", note="main result; here for the least of several values")
+    source = Source("cohen2021edge", note="main result; here for the least sharpness after several numbers of steps")
     stated = Kind.OWN
     population = DescendedNetworks(
         activation="tanh", rows=60, features=4, spread=1.4, noise=0.4, rate=1.0, steps=800, scale=1.0

@@ -204,7 +204,7 @@ class MembershipFromTrainingRows(AbstractGauge):
     ends = LIMITS
     control = Control("a quarter of this advantage over guessing", lambda interval, problem: 0.5 + (interval - 0.5) / 4)
     controls = "how well the loss of a row shows whether the model has seen it"
-    unexplained = "attacks that see more than one loss, or train models of their own"
+    unexplained = "attacks that use more than one loss of a row, or train models of their own"
     traced = False
     trials = 160
     shared = (polished_copy, rows_left_out)

@@ -74,7 +74,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
     relation = Estimate()
     control = Control("a third of this share", lambda interval, problem: interval / 3)
     controls = "how many training rows one loss identifies, for an attacker who is hardly ever wrong about other rows"
-    unexplained = "attacks that see more than one loss, or train models of their own"
+    unexplained = "attacks that use more than one loss of a row, or train models of their own"
     traced = False
     shared = (polished_copy, rows_left_out)
     trivial = 1.0  # all of them

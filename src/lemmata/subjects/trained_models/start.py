@@ -121,8 +121,8 @@ class LinearFromTheStart(AbstractGauge):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
         return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
-                                   "above this limit the model has left the linear regime: training "
-                                   "was rich")]  # fmt: skip
+                                   "above this limit the model has left the linear regime: training was "
+                                   "rich and changed the features")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         new = len(problem.x) if problem.held is None else len(problem.held[0])

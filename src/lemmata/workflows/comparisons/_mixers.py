@@ -52,7 +52,8 @@ class Family:
 
 
 FAMILIES = (
-    Family("mlp", "flattened", "all tokens side by side, no mixing by position", "width of the head", (0.5, 1.0, 2.0)),
+    Family("mlp", "flattened", "all tokens side by side as one vector, without combining positions",
+           "width of the head", (0.5, 1.0, 2.0)),
     Family("conv", "convolution", "the mean over positions of 300 cosine features of windows of 3 tokens",
            "width of the features", (0.5, 1.0, 2.0)),
     Family("recurrent", "recurrence", "the last states of 16 linear modes with poles -1/2 + i pi k",

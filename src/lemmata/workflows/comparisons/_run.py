@@ -293,7 +293,7 @@ class _Job:
         wide = self.options.kernels == "wide"
         return FamilyResult(
             name=name, title=family.title,
-            words="a very wide network of this kind" if wide else family.described(self.options.read == "mean"),
+            words="an infinitely wide network of this kind" if wide else family.described(self.options.read == "mean"),
             error=estimate(error, boot.interval(place)),
             wrong=None if found.wrong is None else float(found.wrong.mean()),
             permuted=estimate(permuted, ends), sound=ends[0] <= 1 <= ends[1] or abs(permuted - 1) <= RELEVANT,

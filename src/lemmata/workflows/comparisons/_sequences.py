@@ -110,7 +110,8 @@ def standard_tokens(
             found=f"channel {', '.join(names)}",
             rule="each channel must vary over rows and positions",
             remedy=(
-                "leave this channel out, because it carries no information and a mixer turns it into rounding errors"
+                "leave this channel out: it carries no information, and layers that combine tokens turn it into "
+                "rounding errors"
             ),
         )
     return centred / deviation

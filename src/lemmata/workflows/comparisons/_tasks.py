@@ -83,10 +83,17 @@ TASKS = {
         SequenceTask(
             "lookup", "16 pairs of a key and a value, then one key; the target is its value", lookup, "attention wins"
         ),
-        SequenceTask("filter", "a long linear filter of white noise", filtered, "recurrence wins", 800, 650 / 800),
-        SequenceTask("motif", "a product of three neighbours, at any position", motif, "convolution wins"),
-        SequenceTask("smooth", "a smooth function of two numbers", smooth, "no winner"),
+        SequenceTask(
+            "filter", "white noise; the target is a linear filter of it", filtered, "recurrence wins", 800, 650 / 800
+        ),
+        SequenceTask("motif", "white noise; the target averages products of 3 neighbours", motif, "convolution wins"),
+        SequenceTask("smooth", "two numbers; the target is a smooth function of them", smooth, "no winner"),
         SequenceTask("noise", "a target that does not depend on the sequences", noise, "no winner"),
-        SequenceTask("hold", "the number that was marked last", hold, "no family here can solve this task"),
+        SequenceTask(
+            "hold",
+            "numbers, some of them marked; the target is the last marked number",
+            hold,
+            "no family here can solve this task",
+        ),
     )
 }

@@ -46,9 +46,9 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     else:
         right = better
     own = (
-        "the two rates of the theorem contradict its last sentence at every n, and neither rate depends on the "
-        f"target. With n = {training} training rows, d = {d} numbers in a row, smoothness s = {SMOOTHNESS} and all "
-        f"constants 1, the rate is {rates[0]:.2g} for attention and {rates[1]:.2g} for recurrence"
+        "the two rates of the theorem contradict its last sentence at every number n of training rows, and neither "
+        f"rate depends on the target. With n = {training} training rows, d = {d} numbers in a row, smoothness s = "
+        f"{SMOOTHNESS} and all constants 1, the rate is {rates[0]:.2g} for attention and {rates[1]:.2g} for recurrence"
     )
     says = "For fixed n, state-space models strictly dominate in terms of approximation rate when d > 2."
     return Theorem(says, named, right, why, own)
@@ -68,8 +68,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found = [
         Statement(
             "effective dimension of softmax attention",
-            "If n tokens are spread evenly on a sphere in R^p, the effective dimension grows as (log n)^(p - 1), "
-            "not as log n.",
+            "If n tokens are spread evenly on a sphere in R^p, the effective dimension of the kernel grows as (log "
+            "n)^(p - 1), not as log n.",
             spread < 0.05,
             f"the norms of the tokens vary by {spread:.0%} of their mean, but the result needs equal norms",
             _claim("attention.effective_dimension.effective_dimension_is_power_of_log"),
@@ -79,11 +79,12 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         found.append(
             Statement(
                 "rank of the kernel of a linear recurrence",
-                "With N complex states for each channel, a linear readout spans at most 2 N functions of the row for "
-                "each channel. A nonlinear head removes this limit.",
+                "If a linear recurrence has N complex states for each channel, a linear function of its last states "
+                "combines at most 2 N fixed functions of the row for each channel. A nonlinear head removes this "
+                "limit.",
                 True,
-                f"here the limit is {cap}. At the middle one of the tried step sizes, the states of {len(data.x)} "
-                f"rows have rank {rank}. Half of the head is nonlinear",
+                f"here the limit is {cap}. With the middle one of the tried step sizes, the last states of "
+                f"{len(data.x)} rows form a matrix of rank {rank}. Half of the head is nonlinear",
                 _claim("state_space.induced_kernels.final_state_rank"),
             )
         )
@@ -92,8 +93,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         Statement(
             "what time-invariant models miss if some inputs are marked",
             "Suppose that the inputs are white noise, the target is the last marked input, and p is the share of "
-            "marked inputs. The best linear time-invariant model then leaves 2(1 - p)/(2 - p) of the variance. One "
-            "selective state leaves nothing.",
+            "marked inputs. The best linear time-invariant model then leaves 2(1 - p)/(2 - p) of the variance "
+            "unexplained. A recurrence with one state that selects its inputs leaves nothing.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
             _claim("state_space.selection.holding_by_linear_models"),
@@ -107,8 +108,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "Operations grow as T² for softmax attention at every position, and as T for a recurrence.",
                 abs(attention - 2) < 0.15 and abs(recurrence - 1) < 0.15,
                 (
-                    f"the operations of the compiled mixers grow with exponent {attention:.2f} for attention and "
-                    f"{recurrence:.2f} for recurrence"
+                    f"in the compiled code, the number of operations grows with exponent {attention:.2f} for attention "
+                    f"and {recurrence:.2f} for recurrence"
                 ),
                 _claim("approximation.costs.attention_operations_in_length"),
             )
@@ -116,7 +117,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found.append(
         Statement(
             "Wasserstein rates of diffusion models",
-            "A distribution estimated from n samples has a W1 error of at least order n^(-1/2), and more for d > 2.",
+            "If a distribution is estimated from n samples, its error in the W1 (Wasserstein) distance is at least of "
+            "order n^(-1/2), and larger in d > 2 dimensions.",
             False,
             "no distribution is estimated here, because the rows have a target",
         )

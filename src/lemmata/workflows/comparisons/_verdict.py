@@ -48,19 +48,19 @@ def sentences(
     found += _order(best, by_name, leaders)
     if predicts(best) and best.error.value > LARGE and len(results) > 1:
         found.append(
-            f"Yet {told(best.error.value)} of the variance is unexplained. Either the target is noisy, or it follows "
-            "a rule that no mixer here can express. An example of such a rule is a selective recurrence, which "
-            "chooses tokens by their content."
+            f"Yet {told(best.error.value)} of the variance is unexplained. Either the target is noisy, or it follows a "
+            "rule that none of these families can express. An example is a rule that selects tokens by their content, "
+            "as a selective recurrence does."
         )
     found += _learning(data, best)
     found += _shuffled(results)
     position = (
-        "The outputs of attention and recurrence are read at the last token"
+        "For attention and recurrence, the model uses the outputs at the last token"
         if data.read == "last"
-        else "The outputs of attention and recurrence are averaged over all positions"
+        else "For attention and recurrence, the model uses the outputs averaged over all positions"
     )
     found.append(
-        f"{position}. The outputs of the convolution are averaged over positions, and the flattened row contains all "
+        f"{position}. For the convolution it uses the outputs averaged over positions, and for the flattened row all "
         "tokens."
     )
     if theorem is not None:
@@ -89,7 +89,7 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
     if not any(predicts(own) for own in everyone):
         return (
             f"No family wins, and no signal was found: none of {listed([own.title for own in everyone])} predicts the "
-            f"target better than its mean. They leave {told(everyone[0].error.value)} to "
+            f"target better than the mean of the training targets. They leave {told(everyone[0].error.value)} to "
             f"{told(everyone[-1].error.value)} of the target's variance unexplained."
         )
     if len(ahead) == 1:
@@ -105,13 +105,13 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
     values = [told(own.error.value) for own in ahead]
     leave = f"each leaves {values[0]}" if len(set(values)) == 1 else f"they leave {listed(values)}"
     text = (
-        f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance. The differences may be "
-        "due to chance. Or they are below 5 % of the variance, and no error is significantly twice as large as "
-        "another."
+        f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance unexplained. The "
+        "differences may be due to chance. Or they are below 5 % of the variance, and no error is significantly more "
+        "than twice another."
     )
     if behind:
         each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
-        text += f" These are worse: {each}."
+        text += f" These families leave more unexplained: {each}."
     return text
 
 
@@ -150,12 +150,13 @@ def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[s
         return []
     if "mlp" in leaders:
         return [
-            "The model of all tokens side by side predicts as well as any mixer. So on these rows, little is gained "
-            "by mixing positions."
+            "The model that takes all tokens side by side predicts as well as the families that combine tokens. So on "
+            "these rows, little is gained by mixing positions."
         ]
     return [
-        f"The model of all tokens side by side leaves {told(flat.error.value)} of the variance unexplained. So mixing "
-        f"the positions by {best.title} explains {told(flat.error.value - best.error.value)} more of the variance."
+        f"The model that takes all tokens side by side leaves {told(flat.error.value)} of the variance unexplained. So "
+        f"combining the positions by {best.title} explains {told(flat.error.value - best.error.value)} more of the "
+        "variance."
     ]
 
 
@@ -200,13 +201,13 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            f"With shuffled targets nothing can be learned, but {listed(leaks)} still {_leave(leaks)} "
-            "an error below 1. Do not trust the errors in this comparison."
+            "With shuffled targets nothing can be learned, so the error should be 1, that of predicting the mean. But "
+            f"{listed(leaks)} still {_leave(leaks)} an error below 1. Do not trust the errors in this comparison."
         )
     if costly:
         found.append(
-            f"With shuffled targets {listed(costly)} {_leave(costly)} an error above 1. This is the cost of choosing "
-            "a setting and a ridge with so few rows."
+            f"With shuffled targets {listed(costly)} {_leave(costly)} an error above 1, that of predicting the mean. "
+            "This is the cost of choosing two hyperparameters (a setting and a ridge) with so few rows."
         )
     return found
 
@@ -225,28 +226,31 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
     if not results:
         return []
     best, chosen = min(results, key=lambda own: own.error), min(results, key=lambda own: own.kernel)
-    each = listed([f"{titles[own.name]} {told(own.error)}" for own in results])
-    text = f"On one split, small trained networks leave {each} of the variance"
+    each = listed([f"{told(own.error)} for {titles[own.name]}" for own in results])
+    text = (
+        "On one split, a small network of each family was trained. The share of the variance that it leaves "
+        f"unexplained is {each}"
+    )
     if len(results) == 1:
         return [f"{text}."]
     if chosen.error > best.error + RELEVANT:
         ahead, behind = titles[best.name], titles[chosen.name]
         return [
             (
-                f"{text}. So the order of the kernels misleads here: as a trained network, {ahead} is better than "
-                f"{behind}."
+                f"{text}. So the order of the kernels' errors misleads here: as a trained network, {ahead} is better "
+                f"than {behind}."
             )
         ]
     if best.error <= 1 - RELEVANT:
         return [
-            f"{text}. The family with the best kernel, {titles[chosen.name]}, is also the best network here, or nearly "
-            "the best."
+            f"{text}. Of the kernels, that of {titles[chosen.name]} has the lowest error. Trained as a network, this "
+            "family also has the lowest error, or nearly the lowest."
         ]
     if chosen.kernel > 1 - RELEVANT:
         return [f"{text}. None of the networks learns anything."]
     return [
-        f"{text}. With these rows and steps, no network learns what the kernel of {titles[chosen.name]} predicts. A "
-        "fixed mixer has built-in features, which a network must learn."
+        f"{text}. With these rows and training steps, no network learns what the kernel of {titles[chosen.name]} "
+        "predicts. The kernel starts with its features, which a network must first learn."
     ]
 
 
@@ -259,4 +263,7 @@ def scored(results: list[ScoreResult]) -> str:
         if best.error < 1 - RELEVANT
         else "no kernel beats the best linear denoiser by 5 %, so the rows look Gaussian to a denoiser"
     )
-    return f"A diffusion model does not mix a sequence, so it is not compared. Of the denoising kernels, {gain}."
+    return (
+        "A diffusion model does not mix a sequence, so it is not compared. Of the kernels that were used to remove "
+        f"noise, {gain}."
+    )

@@ -50,8 +50,8 @@ def affordable(data: Sequences, names: list[str], seed: int) -> Sequences:
         return data
     kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(data.x))[:rows])
     note = (
-        f"used {rows} of {len(data.x)} rows, because a kernel of wide networks takes {data.length}² pairs of positions "
-        "for each pair of rows"
+        f"used {rows} of {len(data.x)} rows, because the kernel of a wide network needs {data.length}² pairs of "
+        "positions for each pair of rows"
     )
     parts = {"x": data.x[kept], "mask": data.mask[kept], "y": data.y[kept] - data.y[kept].mean(axis=0)}
     shares = data.shares + data.y[kept].mean(axis=0) if data.classes else data.shares

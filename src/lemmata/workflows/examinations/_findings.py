@@ -310,7 +310,7 @@ def _reading(own: Gauge) -> str:
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
-    often = f"One such interval in {round(1 / (1 - level))} fails by chance."
+    often = f"One such interval in {round(1 / (1 - level))} misses the measured value by chance."
     return f"{often} If this is not chance, a hypothesis that was not checked is false here."
 
 
@@ -360,8 +360,9 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
-            "The leave-one-out results use an approximate curvature, from the outputs that contribute most to it. "
-            f"In every direction, it differs from the exact curvature by at most {100 * error:.2g} %."
+            "The leave-one-out results use an approximation of the curvature of the training loss. It keeps only the "
+            "outputs that contribute most to the curvature. In every direction, it differs from the exact curvature by "
+            f"at most {100 * error:.2g} %."
         )
     return [*found, *_stopped(trained, gauges), *_triggers_unseen(trained, gauges)]
 
@@ -378,7 +379,7 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     return [
         f"The weights imply a decay of {implied:.2g}, but a decay of {trained.decay:.2g} is stated. Either training "
         "stopped before a stationary point, or training had another objective. The leave-one-out results are about a "
-        "converged copy of the model."
+        "copy of the model that lemmata trained further, until it converged."
     ]
 
 

@@ -77,7 +77,7 @@ def next_steps(
         price = lambda steps: steps * step_passes(trained) * second
         if price(_TRYING) > seconds:
             tried.append(
-                "Leaving out suspicious rows and other decays were not tried: each try takes about "
+                "Neither leaving out suspicious rows nor another weight decay was tried: each try takes about "
                 f"{price(_TRYING):,.0f} s"
             )
         else:

@@ -53,7 +53,8 @@ class StoredRecord:
     def _repr_html_(self) -> str:
         created, version = (getattr(self, name, "") for name in ("created", "lemmata"))
         names = ", ".join(field.name for field in dataclasses.fields(self))  # pyright: ignore
-        return preformatted(f"The record of {self.about}, by lemmata {version}, {created}\nIt has the fields {names}")
+        first = f"The record of {self.about} (its results), by lemmata {version}, {created}"
+        return preformatted(f"{first}\nIt has the fields {names}")
 
     @classmethod
     def told(cls, name: str | None = None) -> Told:

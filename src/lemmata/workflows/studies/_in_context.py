@@ -136,10 +136,22 @@ def theorem_hypotheses(
     asked = temperature_asked(number, model.layers, examples, barron_parameter(functions))
     return [
         Hypothesis("inputs lie in the unit ball", jnp.linalg.norm(x, axis=1).max(), "<=", 1.0),
-        Hypothesis("number of features is at least log |N_epsilon|", number, ">=", cover, f"epsilon {precision:.2g}"),
-        Hypothesis("temperature of Lemma 7", model.temperature, ">=", asked, "far smaller values are enough"),
+        Hypothesis(
+            "number of features is at least log |N_epsilon|",
+            number,
+            ">=",
+            cover,
+            f"N_epsilon covers the function class to within epsilon {precision:.2g}",
+        ),
+        Hypothesis(
+            "temperature of attention is at least that of Lemma 7",
+            model.temperature,
+            ">=",
+            asked,
+            "far smaller values are enough",
+        ),
         Hypothesis.unchecked(
-            "the target is a function of the class", "the data cannot show the class, so it is assumed"
+            "the target belongs to the function class of the theorem", "the data cannot show this, so it is assumed"
         ),
         Hypothesis.unchecked("noise is sub-Gaussian", "the data cannot show this"),
     ]
