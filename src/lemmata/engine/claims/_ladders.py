@@ -155,8 +155,8 @@ class Rate(AbstractLadder):
         text = f"the constant is {constants[0]:.3g} for the smaller sizes, and the larger sizes need {constants[1]:.3g}"
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
-            "over the large sizes the slope": slope(at[large:], scaled[:, large:]),
-            "without the largest size the slope": slope(at[:-1], scaled[:, :-1]),
+            "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
+            "without the last rung the slope": slope(at[:-1], scaled[:, :-1]),
         }
         for what, excess in parts.items():
             low, high = mean_interval(excess, level / 3, sample.exact)
