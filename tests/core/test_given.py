@@ -31,6 +31,17 @@ def test_one_line_says_what_is_wrong(values, said):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.complex128, np.float32])
+def test_arrays_that_jax_reads_are_not_copied(kind):
+    given = np.ones(3, kind)
+    assert np.shares_memory(array_of("x", given), given)
+
+
+@pytest.mark.parametrize(("kind", "read"), [(np.longdouble, np.float64), (np.clongdouble, np.complex128)])
+def test_long_double_becomes_double(kind, read):
+    assert array_of("x", np.ones(3, kind)).dtype == read
+
+
 def test_masked_arrays_without_a_mask_and_mixed_frames_pass():
     np.testing.assert_array_equal(numbers_of("x", np.ma.masked_array([1.0, 2.0], False)), [1.0, 2.0])
     frame = pandas.DataFrame({"a": [True, False], "b": [0.5, 2.0]})

@@ -1,14 +1,23 @@
 """The scripts of the site's front page, table of claims and listings do their work in a browser."""
 
+import re
+
 import pytest
 
 from lemmata.engine.catalogue import rows
-from lemmata.interfaces.site import _build, _documents, _front, _search, _table
+from lemmata.interfaces.site import _build, _documents, _front, _pages, _search, _table
 from tests.interfaces.site.browser import browser, complaints, until
 
 NAME = "tutorial"
 SESSION = '<pre class="code"><code>$ lemmata list\n3 claims\n$ lemmata map</code></pre>'
 SHOWN = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden).length"
+
+
+@pytest.mark.parametrize(("address", "loads"), [("claims.html", True), ("search.html", True), ("index.html", False)])
+def test_only_pages_with_the_search_index_may_load_scripts(address, loads):
+    text = _pages.page("missing.html", address, "", "No page here")
+    (policy,) = re.findall("script-src ([^;]*);", text)
+    assert ("'self'" in policy or "file:" in policy) == loads, policy
 
 
 @pytest.fixture(scope="module")

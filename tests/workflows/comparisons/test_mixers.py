@@ -5,8 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.options import ComparisonOptions
 from lemmata.workflows.comparisons import _mixers as mixers
+from lemmata.workflows.comparisons import load_sequences
 from lemmata.workflows.comparisons._mixers import FAMILIES, MODES, mixed, mixer
+from lemmata.workflows.comparisons._run import _candidate
+from lemmata.workflows.comparisons._wide import SETTINGS
 
 
 @pytest.fixture
@@ -100,3 +104,13 @@ def test_no_array_of_length_by_length(family):
         compiled = jax.jit(of).lower(jnp.zeros((length, 1)), jnp.ones(length, bool)).compile()
         held.append(compiled.memory_analysis().temp_size_in_bytes)
     assert held[1] < 6 * max(held[0], 2**12)
+
+
+@pytest.mark.parametrize(("family", "kernels"), [*((name, "fixed") for name in mixers.BY_NAME), ("mlp", "wide")])
+def test_a_familys_kernels_are_those_of_its_name(family, kernels):
+    data = load_sequences("motif", ComparisonOptions(max_rows=40))
+    candidate = _candidate(family, data, ComparisonOptions(kernels=kernels))
+    assert candidate.setting == (mixers.BY_NAME[family].setting if kernels == "fixed" else SETTINGS[family][0])
+    kernel = np.asarray(candidate.kernel(0, np.arange(30)))
+    assert kernel.shape == (40, 30)
+    assert np.ptp(kernel) > 0

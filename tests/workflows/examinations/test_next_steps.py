@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import log_softmax
-from sklearn.datasets import load_diabetes, load_digits, make_classification
+from sklearn.datasets import load_diabetes, load_digits, make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
 import lemmata
 from lemmata.interfaces.report import action_sentences
-from lemmata.subjects.trained_models import label_doubts, read_trained, rows_left_out
+from lemmata.subjects.trained_models import label_doubts, objective_of, polish, read_trained, rows_left_out
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
+from lemmata.workflows.examinations import _next_steps
 from lemmata.workflows.examinations._gauges import gauge
 from lemmata.workflows.examinations._next_steps import next_steps
 
@@ -108,6 +109,35 @@ def test_without_held_out_rows_rows_are_named_and_no_effect_is():
     found, _, _ = actions(LogisticRegression(C=0.5, max_iter=5000).fit(x, y), x, y, None)
     assert list(found) == ["labels"]
     assert found["labels"].effects == []
+
+
+def test_the_rows_to_look_at_are_those_that_are_more_likely_wrong_than_right():
+    x, y = make_blobs(120, 2, centers=4, cluster_std=0.4, random_state=3)
+    y[::12] = (y[::12] + 1) % 4
+    trained = read_trained(LogisticRegression(C=1.0, max_iter=5000).fit(x, y), x, y)
+    found, _ = next_steps(trained, gauge(HeldOutErrorFromTrainingRows(), trained, 0))
+    (own,) = [action for action in found if action.name == "labels"]
+    accused = np.flatnonzero(label_doubts(rows_left_out(trained).outputs, trained.y).wrong > 0.5)
+    assert len(accused) >= 8
+    assert set(accused) <= set(range(0, 120, 12))
+    assert f"Look at these {len(accused)} training rows" in own.text
+
+
+def test_a_descent_to_another_decay_starts_at_the_copy_for_the_last_one(monkeypatch):
+    x, y = make_classification(60, 4, random_state=1)
+    trained = read_trained(LogisticRegression(C=1.0).fit(x, y), x, y)
+    start = trained.model.at(trained.model.theta + 1.0)
+    begun = []
+
+    def descent(objective, *rest):
+        begun.append(objective)
+        return polish(objective, *rest)
+
+    monkeypatch.setattr(_next_steps, "polish", descent)
+    _next_steps.with_decay(trained, 4.0, start)
+    assert len(begun) == 1
+    np.testing.assert_array_equal(begun[0].model.theta, start.theta)
+    assert begun[0].decay == 4 * objective_of(trained).decay
 
 
 def test_few_held_out_rows_measure_nothing():
