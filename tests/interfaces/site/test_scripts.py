@@ -15,7 +15,7 @@ SHOWN = "return [...document.querySelectorAll('#claims tbody tr')].filter(row =>
 
 @pytest.mark.parametrize(("address", "loads"), [("claims.html", True), ("search.html", True), ("index.html", False)])
 def test_only_pages_with_the_search_index_may_load_scripts(address, loads):
-    text = _pages.page("missing.html", address, "", "No page here")
+    text = _pages.page("missing.html", address, "", "No page here", base="")
     (policy,) = re.findall("script-src ([^;]*);", text)
     assert ("'self'" in policy or "file:" in policy) == loads, policy
 
