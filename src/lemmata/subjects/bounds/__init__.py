@@ -1,4 +1,4 @@
-"""Bounds on the error of a classifier, from PAC-Bayes, short descriptions, Rademacher complexity and random labels."""
+"""Bounds on a classifier's error on new rows, from PAC-Bayes, descriptions, Rademacher complexity and random labels."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -62,7 +62,7 @@ def _moved_kl(
 
 
 def _term(share: np.ndarray, other: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """Return share h(moved/share), where other = share + moved."""
+    """Return share h(moved/share), where other = share + moved and h(x) = x - ln(1 + x)."""
     near = np.abs(moved) < share / 2
     ratio = np.divide(moved, share, out=np.zeros_like(moved), where=near)
     # if share and other are far apart, the two parts cancel by less than a digit, and no quotient overflows
@@ -80,11 +80,12 @@ def _less_logarithm(x: np.ndarray) -> np.ndarray:
 
 
 def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """Return the largest p with kl(q || p) <= budget, elementwise. This p is the largest value compatible with the
-    observed share q.
+    """Return the largest p with kl(q || p) <= budget, elementwise.
 
-    The result is rounded up. The result is never below the exact p, and exceeds the exact p by at most about 1e-13
-    (p - q) + 1e-307.
+    This p is the largest probability that is compatible with the observed share q.
+
+    The result is rounded up. It is never below the exact p, and exceeds the exact p by at most about 1e-13 (p - q) +
+    1e-307.
 
     Args:
         q: observed shares in [0, 1].
@@ -124,7 +125,10 @@ def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
 
 def _together(given: dict[str, tuple[Any, float]]) -> tuple[np.ndarray, ...]:
-    """Return arguments as arrays of one shape. Each argument comes with its upper limit; its lower limit is 0."""
+    """Return arguments as arrays of one shape.
+
+    Each argument is given with its largest allowed value; the least is 0.
+    """
     arrays = list[np.ndarray]()
     for name, (value, most) in given.items():
         array = real_numbers(name, array_of(name, value))
@@ -151,8 +155,8 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
     """Return the largest move of the share towards 1 for which the divergence is within the budget, rounded up.
 
     Bisection of the logarithm of the move finds even a tiny move with a small relative error. The divergence is a
-    convex function of the move, and 0 without a move. Therefore the relative error of the divergence is at least the
-    relative error of the move.
+    convex function of the move, and 0 without a move. Therefore the relative error of the move is at most the relative
+    error of the divergence.
     """
     share, rest = np.asarray(share), np.asarray(rest)
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
@@ -172,7 +176,7 @@ def kl_moment(n: int) -> float:
     2 sqrt(n), near sqrt(pi n/2) + 2/3. The result is the moment rounded up, by less than two units in the last place.
 
     Args:
-        n: the number of draws, from 1 to 10^7.
+        n: the number of trials of the binomial distribution, from 1 to 10^7.
 
     Raises:
         SettingError: for an n outside the allowed range.
@@ -193,7 +197,7 @@ def kl_moment(n: int) -> float:
 
 
 def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 1) -> float:
-    """Return (KL + ln(moment(n) hypotheses / delta)) / n, a bound on kl(training error || error) of a Gibbs rule.
+    """Return (KL + ln(moment(n) hypotheses / delta)) / n, a bound on kl(training error || error) for a Gibbs rule.
 
     The result is rounded up.
 

@@ -61,11 +61,13 @@ def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.
 
 
 def check_enough(n: int) -> None:
-    """Raise an error for fewer than 16 rows. Random labellings with only one class must be drawn again. With 16 rows,
-    on average one draw in 2^15 has only one class.
+    """Raise an error for fewer than 16 rows.
+
+    If a random labelling has only one class, it must be drawn again. With 16 rows and two classes, this happens on
+    average in one draw of 2^15.
 
     Args:
-        n: the number of rows.
+        n: the number of rows whose labels are drawn at random.
 
     Raises:
         DataError: for fewer than 16 rows.

@@ -1,11 +1,13 @@
-"""Models with Gaussian noise on their weights. The prior is centred at one fit, and the posterior at a point on the
-line from this fit to another fit.
+"""Models with Gaussian noise on their weights, whose mean is a point on the line between two fits.
 
-A family of rules contains two fits, w0 from the prior's rows and w1 from all rows. The weights of a rule are drawn from
-the posterior N(w0 + t (w1 - w0), sigma² S), and the prior is N(w0, sigma² S). The family computes the errors of the
-rules, and the squared distance (w1 - w0)' S^-1 (w1 - w0) for the divergence of posterior and prior. If outputs are
-linear in the weights, the errors are exact. This case includes kernels: the weights of a kernel model are a function f,
-with noise from the Gaussian process of covariance sigma² K. For networks, the errors are estimated from draws.
+The prior is centred at one fit, and the posterior at a point on the line from this fit to the other fit. A rule is a
+classifier. A family of rules contains two fits: w0, fitted to the rows that the prior may use, and w1, fitted to all
+rows. The number t is the position between the two fits, sigma is the size of the noise, and S is its covariance at
+sigma = 1. The weights of a rule are drawn from the posterior N(w0 + t (w1 - w0), sigma² S), and the prior is N(w0,
+sigma² S). The family computes the errors of the rules, and the squared distance (w1 - w0)' S^-1 (w1 - w0) for the
+divergence of posterior and prior. If outputs are linear in the weights, the errors are exact. This case includes
+kernels: the weights of a kernel model are a function f, with noise from the Gaussian process of covariance sigma² K.
+For networks, the errors are estimated from draws.
 """
 
 import copy
@@ -41,7 +43,10 @@ class LinearRules:
     exact: bool = True
 
     def errors_on(self, x: np.ndarray, labels: Int[np.ndarray, " n"]) -> Errors:
-        """Return the exact expected error on the rows. The number of draws and the seed have no effect."""
+        """Return a function for the exact expected error on the rows.
+
+        Its arguments `draws` and `seed` have no effect.
+        """
         first, last, spread = self.outputs(x)
 
         def errors(step: float, sigma: float, draws: int, seed: int) -> np.ndarray:
@@ -55,7 +60,7 @@ class SampledRules:
     """Rules whose errors come from draws of their weights.
 
     Args:
-        first, last: the weights w0 and w1, as lists of arrays.
+        first, last: the weights w0 and w1 of the module docstring, as lists of arrays.
         scales: the standard deviation of the noise of each array at sigma = 1.
         wrong: a map from weights (one list of arrays for each draw), rows and labels to the share of errors of each
             draw.
@@ -94,7 +99,7 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
-    """Return the root mean square of the weights as the unit of their noise, or `otherwise` if all weights are 0.
+    """Return the root mean square of the weights, which is the unit of their noise, or `otherwise` if all are 0.
 
     Args:
         weights: the weights of the prior's mean.
@@ -105,11 +110,11 @@ def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float
 
 
 def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"], features: Callable) -> LinearRules:
-    """Return the rules x -> features(x) w. The unit of the noise is the root mean square of the prior's weights.
+    """Return the rules x -> features(x) w. The unit of the noise is the root mean square of w0.
 
     Args:
-        first: the weights w0.
-        last: the weights w1.
+        first: the weights w0, fitted to the rows that the prior may use.
+        last: the weights w1, fitted to all rows.
         features: a map from n rows to features of shape (n, p).
     """
     scale = scale_of(first)

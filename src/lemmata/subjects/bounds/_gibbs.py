@@ -1,4 +1,4 @@
-"""The exact error probability of a rule with Gaussian outputs, from one integral for each row."""
+"""The exact error probability of a classifier with Gaussian outputs, from one integral for each row."""
 
 import numpy as np
 from jaxtyping import Float, Int

@@ -1,4 +1,4 @@
-"""Convert models to rules with Gaussian noise on their weights: scikit-learn estimators, kernels, Equinox modules."""
+"""Convert scikit-learn estimators, kernels and Equinox modules to classifiers with Gaussian noise on their weights."""
 
 import copy
 import dataclasses
@@ -43,10 +43,10 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fits:
-    """Two noiseless rules, and the family of noisy rules between both.
+    """Two classifiers (rules) without noise, and the family of noisy rules between both.
 
     Args:
-        rules: the family of rules.
+        rules: the family of noisy rules, with normal weights around a point between both rules.
         first: the rule of the prior's mean, a map from rows to classes.
         last: the rule of the fit to all rows, a map from rows to classes.
     """
@@ -60,13 +60,13 @@ def read_model(model: Any, rows: Rows, train: Callable | None, ridge: float) -> 
     """Fit a model to the prior's rows and to all rows, and return both fits with a family of rules with Gaussian noise.
 
     Args:
-        model: a scikit-learn classifier or a pipeline that ends in one, a kernel, or an Equinox module.
+        model: a scikit-learn classifier, a pipeline that ends in a classifier, a kernel, or an Equinox module.
         rows: all training rows, and the indices of the rows on which the prior may depend.
         train: a function that trains an Equinox module; by default, Adam on the cross-entropy.
-        ridge: the ridge of a kernel's fit.
+        ridge: the ridge of the kernel ridge regression, if the model is a kernel.
 
     Raises:
-        SettingError: for a model of another kind, or a model that is not suitable.
+        SettingError: for a model of another kind, or a model whose weights cannot be used.
     """
     if isinstance(model, AbstractKernel):
         return _kernel(model, rows, ridge)
@@ -134,7 +134,7 @@ def _estimator(model: Any, rows: Rows) -> Fits:
 
 
 def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """Return the classifier, and the steps before it as a function. These steps are fitted only to the prior's rows."""
+    """Return the classifier, and the pipeline's steps before it as a function, fitted only to the prior's rows."""
     if not isinstance(model, Pipeline):
         return lambda x: np.array(x, float), model
     if len(model.steps) == 1:

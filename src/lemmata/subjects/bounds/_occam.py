@@ -1,4 +1,4 @@
-"""Occam's razor: a bound on the error of a rule that has a short description and fits many rows."""
+"""Occam's razor: a bound on the error of a classifier (a rule) that has a short description and fits many rows."""
 
 import dataclasses
 import math
@@ -24,15 +24,14 @@ class OccamBound:
 
     Args:
         bound: the bound on the error on new rows, which holds with probability 1 - delta over the rows.
-        trivial: the error of guessing, 1 - 1/classes.
-        vacuous: the reason why the bound is no better than the trivial value, in words; empty if the bound is below
-            the trivial value.
-        error: the error on the training rows.
-        bits: the length of the description in bits.
-        rows: the number of rows.
+        trivial: the error 1 - 1/classes of guessing a class uniformly at random.
+        vacuous: the reason why the bound is not below `trivial`, in words; empty if the bound is below `trivial`.
+        error: the share of training rows that the rule classifies wrongly.
+        bits: the length of the rule's description in bits.
+        rows: the number of training rows.
         delta: the requested probability that the bound fails.
         conditions: the conditions for the bound.
-        claims: names of the claims that state the bound.
+        claims: the names of the claims (statements that lemmata tests) that state the bound.
     """
 
     bound: float

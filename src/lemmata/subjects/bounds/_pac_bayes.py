@@ -1,4 +1,4 @@
-"""The PAC-Bayes bound of a model with noise on its weights, and the reason if the bound is vacuous."""
+"""The PAC-Bayes bound of a model with noise on its weights, and the reason if the bound is no better than guessing."""
 
 import dataclasses
 import math
@@ -36,22 +36,25 @@ class PacBayesBound:
 
     Args:
         bound: the bound on the error on new rows, which holds with probability 1 - delta over the rows.
-        trivial: the error of guessing, 1 - 1/classes. A bound that is not below this error is vacuous.
+        trivial: the error 1 - 1/classes of guessing a class uniformly at random. A bound that is not below this error
+            is vacuous.
         vacuous: the reason why the bound is vacuous, in words; empty if the bound is not vacuous.
         kl: the divergence KL(posterior || prior), in nats.
-        gibbs: the error of the noisy rule on the rows that were not used for the prior.
+        gibbs: the error of the noisy rule (the model with redrawn weights) on the rows that were not used for the
+            prior.
         gibbs_upper: the value of `gibbs`, or an upper confidence limit if `gibbs` is estimated from draws.
         rows: the number of rows that were not used for the prior.
         prior_rows: the number of rows to which the prior was fitted.
         sigma: the noise size; the noise has the covariance sigma² S of the module `_gaussian_rules`.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
-        hold_out: the exact binomial limit, at the same delta, for the error of the prior's noiseless rule on the rows
-            that were not used for the prior. None for a prior without data. This limit is often the better bound.
+        hold_out: the exact binomial upper limit, at the same delta, on the error of the prior's fit without noise. It
+            comes from the rows that were not used for the prior, and is None for a prior without data. This limit is
+            often the better bound.
         test_error: the error of the noisy rule on held-out rows; None without held-out rows.
         plain_test_error: the error of the fit to all rows on held-out rows; None without held-out rows.
         delta: the requested probability that the bound fails.
         conditions: the conditions for the bound.
-        claims: names of the claims that state the bound.
+        claims: the names of the claims (statements that lemmata tests) that state the bound.
     """
 
     bound: float
@@ -112,7 +115,7 @@ def pac_bayes_bound(
     where E is the mean of exp(m kl(k/m || p)) for k ~ Binomial(m, p). This mean is at most 2 sqrt(m). The function
     tries five positions of the posterior and the J noise sizes, and returns the smallest bound. The error R_S is exact
     for linear rules and kernels. For networks, an upper limit from `draws` new draws of the weights replaces R_S. This
-    limit uses a tenth of delta.
+    upper limit uses a tenth of delta.
 
     The bound is for the error of the *noisy* rule. The unit of the noise is the root mean square of the prior's
     weights. For a kernel, the noise is a Gaussian process with the covariance sigma² times the kernel.
@@ -126,7 +129,7 @@ def pac_bayes_bound(
         y: the class of each row, with two or more classes of any type.
         prior: the share of the rows to which the prior is fitted, as a number or "half". Pass "free" for a prior around
             0 (linear, kernel) or around the weights of the given module. With "free", all rows remain for the bound,
-            but the divergence is the divergence of the whole fit.
+            but the divergence is larger, because it measures the whole way from the prior to the fit.
         held: a pair of held-out rows and their classes. The function uses this pair only to count errors.
         delta: the largest probability that the bound fails.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1). By default, the
@@ -135,7 +138,7 @@ def pac_bayes_bound(
         train: a function of a module, rows and classes 0, 1, ... that returns the trained module. By default, the
             module is trained by 400 steps of Adam at 3e-3 on the cross-entropy. Training on all rows starts from the
             prior's weights.
-        ridge: the ridge of a kernel's fit.
+        ridge: the ridge of the kernel ridge regression, if the model is a kernel.
         draws: the number of draws of the weights, for networks.
         seed: the random seed of the split and the draws.
 
@@ -237,7 +240,7 @@ def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Found:
-    """The smallest bound, the errors and divergences of all choices, and `rest`, the budget at divergence 0."""
+    """The smallest bound, the errors and divergences of all choices, and `rest`, the bound on kl at divergence 0."""
 
     bound: float
     kl: float

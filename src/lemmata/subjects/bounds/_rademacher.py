@@ -1,4 +1,4 @@
-"""The Rademacher complexity of a family of functions: closed forms for balls, and lower bounds by fits."""
+"""The Rademacher complexity of a family of functions: bounds in closed form for balls, and lower bounds by fits."""
 
 import dataclasses
 import math
@@ -32,12 +32,12 @@ class Rademacher:
         upper: the upper bound in closed form; None for a learner.
         lower: the lower bound in closed form; for a learner, the lower end of the interval.
         trivial: the mean over i of sup_f |f(x_i)|, which the complexity cannot exceed.
-        vacuous: a warning if `upper` is at least `trivial`, or for a learner, if twice `lower` is at least 1. Otherwise
-            the string is empty.
-        draws: the number of draws of the signs.
+        vacuous: a warning that the bound says nothing: for a ball, if `upper` is at least `trivial`, and for a learner,
+            if twice `lower` is at least 1. Otherwise the string is empty.
+        draws: the number of draws of all signs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state the results.
+        claims: the names of the claims (statements that lemmata tests) that state the results.
     """
 
     estimate: float
@@ -84,8 +84,8 @@ def rademacher(
       most B max_j |column j|_2 sqrt(2 ln(2d))/n, and at least B max_j |column j|_2 / (sqrt(2) n).
     * a kernel: functions f with RKHS norm |f|_H <= B. The bounds are as for "l2", with K(x_i, x_i) in place of |x_i|².
     * a learner: an estimator or a function fit(x, y), which is fitted to random signs. Predictions are clipped to
-      [-1, 1]. Predictions agree with the signs at most as well as the best function of the family. Therefore their
-      agreement is only a lower bound.
+      [-1, 1]. A fit agrees with the signs at most as well as the best function that the learner can return. Therefore
+      this agreement is only a lower bound.
 
     Args:
         family: one of the families listed above.
@@ -151,9 +151,10 @@ def _cross_polytope(suprema: np.ndarray, x: Float[np.ndarray, "n d"], radius: fl
 def _in_closed_form(
     suprema: np.ndarray, differences: float, bounds: tuple[float, float], trivial: float, level: float
 ) -> Rademacher:
-    """Return the result for a ball, where `differences` is |c|.
+    """Return the result for a ball, where `differences` is the Euclidean norm |c|.
 
-    A flip of sign i changes a supremum by at most 2 c_i. Therefore the mean is sub-Gaussian with variance |c|²/draws.
+    A flip of sign i changes a supremum by at most 2 c_i. Therefore the mean of the suprema over draws is sub-Gaussian
+    with variance |c|²/draws.
     """
     estimate, draws = float(suprema.mean()), len(suprema)
     reach = differences * math.sqrt(2 * math.log(2 / (1 - level)) / draws)

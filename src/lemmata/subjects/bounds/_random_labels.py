@@ -1,4 +1,4 @@
-"""A test whether a learner fits random labels, and the lower bound on its Rademacher complexity that follows."""
+"""A test of whether a learner fits random labels, which gives a lower bound on its Rademacher complexity."""
 
 import dataclasses
 import math
@@ -25,20 +25,20 @@ class RandomLabels:
         true_accuracy: the accuracy on the training rows after a fit to the true classes.
         random_accuracy: the accuracy on the training rows after a fit to independent, equally likely classes, as a
             mean over repeats.
-        attainable: a lower bound, at the confidence level, on the expected largest accuracy of any rule of the
-            learner.
-        chance: the accuracy 1/classes of guessing.
+        attainable: a lower bound, at the confidence level, on the expected accuracy on random classes of the best rule
+            that the learner can return.
+        chance: the accuracy 1/classes of guessing a class uniformly at random.
         true_seconds, random_seconds: the time of one fit in seconds, as a mean over repeats.
-        complexity: the value 2 random_accuracy - 1 for two classes, or None for more classes. This value is the part of
-            the Rademacher complexity that the learner attains.
+        complexity: the value 2 random_accuracy - 1 for two classes, or None for more classes. This value estimates the
+            part of the Rademacher complexity that the learner's fits attain.
         complexity_lower: a lower bound on the Rademacher complexity, at the confidence level; None for more than two
             classes.
         memorises: whether `attainable` is at least halfway from chance to 1. For two classes, the complexity is then at
-            least 1/2. Uniform bounds add twice the complexity to the training error. Then these bounds are at least 1.
+            least 1/2. Uniform bounds add twice the complexity to the training error, so they are then at least 1.
         repeats: the number of random labellings.
         level: the confidence level.
         conditions: the conditions for the results.
-        claims: names of the claims that state the results.
+        claims: the names of the claims (statements that lemmata tests) that state the results.
     """
 
     true_accuracy: float

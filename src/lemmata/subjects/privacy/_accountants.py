@@ -1,4 +1,4 @@
-"""Privacy accountants for training steps on sampled rows: the package dp-accounting, and a central limit theorem."""
+"""Privacy accountants for training steps on sampled rows: the package dp-accounting, and a normal approximation."""
 
 import contextlib
 import logging
@@ -17,7 +17,7 @@ _LARGE_ORDERS = tuple(2**power for power in range(6, 14))
 
 
 def budgets(noise: float, rate: float, steps: int, deltas: Sequence[float]) -> list[float]:
-    """Return for each delta the eps that `privacy_spent` reports.
+    """Return, for each delta, the eps of (eps, delta)-privacy that `privacy_spent` reports.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.
@@ -78,10 +78,10 @@ def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
 
 
 def by_divergences(event: Any, delta: float, package: Any) -> float:
-    """Return eps from Rényi divergences, at the best order found from 1.1 to 8192.
+    """Return the least eps that Rényi divergences give, among the tried orders from 1.1 to 8192.
 
     Args:
-        event: the steps.
+        event: the steps, from `sampled_steps`.
         delta: the delta of (eps, delta)-privacy.
         package: the module dp_accounting.
     """
@@ -99,21 +99,21 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
 
 
 def by_losses(event: Any, package: Any, scale: float) -> Any:
-    """Return the privacy loss distribution on a grid, with losses rounded up, or None.
+    """Return the distribution of the privacy loss of all steps on a grid, with losses rounded up, or None.
 
     The grid is coarser for a larger `scale`. The result is None if the grid would be too coarse.
 
     Args:
-        event: the steps.
+        event: the steps, from `sampled_steps`.
         package: the module dp_accounting.
-        scale: about the size of eps, from `by_divergences`.
+        scale: a rough value of eps, from `by_divergences`.
     """
     grid = _GRID * max(1.0, scale / FINE)
     return None if grid > _COARSEST else package.pld.PLDAccountant(value_discretization_interval=grid).compose(event)
 
 
 def eps_of(losses: Any, delta: float) -> float:
-    """Return eps from the privacy loss distribution, or infinity if `losses` is None.
+    """Return the eps of a distribution of the privacy loss at `delta`, or infinity if `losses` is None.
 
     Args:
         losses: the result of `by_losses`.
@@ -124,7 +124,7 @@ def eps_of(losses: Any, delta: float) -> float:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings about Rényi orders whose series do not converge.
+    """Return a context without warnings about Rényi orders whose series do not converge.
 
     dp-accounting leaves these orders out. The other orders give the bound.
     """

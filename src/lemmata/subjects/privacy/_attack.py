@@ -1,4 +1,7 @@
-"""A threshold attack: a lower bound on eps from scores of a canary in training runs with it and without it."""
+"""A threshold attack: a lower bound on the privacy parameter eps.
+
+It comes from scores of a canary (a test row) in training runs with the canary and without it.
+"""
 
 import dataclasses
 import math
@@ -15,19 +18,20 @@ from lemmata.errors import DataError, ShapeError
 
 @dataclasses.dataclass(frozen=True)
 class ThresholdAttack:
-    """A threshold of the scores, and the lower bound on eps that its error rates give.
+    """A threshold of the canary's scores, and the lower bound on eps that the error rates of the attack give.
 
     Args:
         eps: the lower bound: with confidence 1 - alpha, the training is not (e, delta)-private for any e below it.
-        ceiling: the largest lower bound on eps that this number of held-out scores can give.
+        ceiling: the largest lower bound on eps that this number of held-out scores (the second half) can give.
         threshold: the threshold with the best bound on the first half of the scores.
-        above: True if the event is a score above the threshold, and False if the event is a score at or below it.
+        above: the event on which the attack is based: True for a score above the threshold, False for a score at or
+            below it.
         member: whether the event is more likely with the canary than without it.
-        hits, trials: how often the event happened in held-out runs of the more likely kind, and the number of these
-            runs.
-        false_hits, false_trials: how often the event happened in the other runs, and the number of these runs.
-        likelier: the lower confidence limit of the event's probability in the runs of the more likely kind.
-        rarer: the upper confidence limit of the event's probability in the other runs.
+        hits, trials: how often the event happened in held-out runs of the kind in which it is more likely (with or
+            without the canary), and the number of these runs.
+        false_hits, false_trials: how often the event happened in the held-out runs of the other kind, and their number.
+        likelier: the lower confidence limit of the event's probability in runs of the kind in which it is more likely.
+        rarer: the upper confidence limit of the event's probability in runs of the other kind.
         delta, alpha: the delta and the alpha that were passed to `threshold_attack`.
     """
 

@@ -1,4 +1,4 @@
-"""An audit of the privacy of a training algorithm, by many runs with and without a canary (a test row)."""
+"""An audit of the differential privacy of a training algorithm, by many runs with and without a canary (a test row)."""
 
 import dataclasses
 import math
@@ -30,10 +30,10 @@ class PrivacyAudit:
         upper: the eps of the accountant; None if no noise was given.
         broken: whether the lower bound is above the accountant's eps at some delta. If True, the training differs from
             its description. None if no noise was given.
-        contradicted: the delta at which the lower bound most exceeds the accountant's eps, the lower bound at this
-            delta, and the accountant's eps at this delta. None if `broken` is not True.
-        attack: the threshold attack, with its event, its counts, and the largest lower bound that so many runs can
-            give.
+        contradicted: three numbers: the delta at which the lower bound most exceeds the accountant's eps, and both at
+            this delta. None if `broken` is not True.
+        attack: the threshold attack, with its event, its counts, and the largest lower bound that this number of runs
+            can give.
         spent: the result of `privacy_spent`; None if no noise was given.
         trainings: the number of training runs.
         conditions: the conditions for the results.
@@ -89,11 +89,11 @@ def privacy_audit(
     """Train many times with and without a canary, and compare a lower bound on eps with an accountant's eps.
 
     The bound follows from the rates at which a score distinguishes the runs with a canary from the runs without. Each
-    run draws one of the canaries. Half of the runs append this canary to the data. A few runs show little at a delta of
-    1e-5, so the lower bound and the accountant's eps are compared at many deltas. The accountant's eps must hold at
-    every delta, and the confidence limits of one event hold for all deltas together. So this comparison is valid. A
-    lower bound above the accountant's eps shows that the implementation is wrong. A lower bound of 0 does not show
-    privacy, because the attack may be weak.
+    run draws one of the canaries. Half of the runs append this canary to the data. At a delta of 1e-5, a few runs give
+    only a small lower bound, so the lower bound and the accountant's eps are compared at many deltas. The accountant's
+    eps must hold at every delta, and the confidence limits of one event hold for all deltas together. So this
+    comparison is valid. A lower bound above the accountant's eps shows that the implementation is wrong. A lower bound
+    of 0 does not show privacy, because the attack may be weak.
 
     Args:
         train: train(x, y, seed) returns a model; all of its randomness must follow from the seed.
@@ -104,8 +104,8 @@ def privacy_audit(
         score: a function score(model, row, target) that measures the fit of a model to a row, for example minus the
             loss. By default, the score is model(row, target).
         trainings: the number of training runs in all, at least 8.
-        noise: the noise of `privacy_spent`, if the training is meant to be private. With a noise, `rate` and `steps`
-            describe the training, too.
+        noise: the standard deviation of the noise in units of the clipping norm (see `privacy_spent`), if the training
+            is meant to be private. With a noise, `rate` and `steps` describe the training, too.
         rate: the probability with which a row takes part in a step.
         steps: the number of steps.
         delta: the delta of (eps, delta)-privacy, inside (0, 1).

@@ -1,4 +1,4 @@
-"""The exact privacy curve delta(eps) of normal noise, and its inverses."""
+"""The exact privacy curve delta(eps) of normal noise, and its inverses: the eps for a delta, and the noise for both."""
 
 import math
 import sys
@@ -82,7 +82,8 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
 
     Raises:
         SettingError: for a delta outside (0, 1), an eps that is not a finite number of at least 0, and a sensitivity
-            that is not a finite number above 0. Also if no sigma of double precision is enough.
+            that is not a finite number above 0. The error is also raised if the needed sigma is beyond double
+            precision.
 
     Example:
         >>> round(gaussian_sigma(1.0, 1e-5), 4), round(gaussian_sigma(100.0, 1e-5), 4)
@@ -110,7 +111,7 @@ def _ratio(sensitivity: float, sigma: float) -> float:
 
 
 def _start(eps: float, ratio: float) -> float:
-    """Return s = eps/mu - mu/2, rounded only once, because a rounding error of s is multiplied by s in the density."""
+    """Return s = eps/mu - mu/2, rounded only once: in the normal density, a rounding error of s is multiplied by s."""
     near = eps / ratio
     if not near < 1e9 or near < 1e-9:  # the density is 0, or eps/mu does not matter
         return near - ratio / 2
@@ -118,7 +119,7 @@ def _start(eps: float, ratio: float) -> float:
 
 
 def curve(eps: float, ratio: float) -> float:
-    """Return the least delta at an eps of at least 0.
+    """Return the least delta of (eps, delta)-privacy for normal noise, at an eps of at least 0.
 
     Args:
         eps: the eps of (eps, delta)-privacy.
@@ -170,7 +171,7 @@ def curve_above(eps: float, ratio: float) -> float:
 
 
 def budget(delta: float, ratio: float) -> float:
-    """Return the least eps at a delta inside (0, 1), rounded up.
+    """Return the least eps of (eps, delta)-privacy for normal noise, at a delta inside (0, 1), rounded up.
 
     Args:
         delta: the delta of (eps, delta)-privacy.

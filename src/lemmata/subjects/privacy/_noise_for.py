@@ -1,4 +1,4 @@
-"""The least noise with which training steps stay within a privacy budget."""
+"""The least noise with which training steps stay within a privacy budget eps at a given delta."""
 
 import dataclasses
 import math
@@ -25,8 +25,9 @@ class NoiseFor:
     Args:
         noise: the standard deviation of the noise in units of the clipping norm. With this noise, `spent` is within the
             budget.
-        eps: the budget.
-        too_little: a smaller noise that exceeds the budget. Below rate 1, this was found with a coarser grid of losses.
+        eps: the budget: the eps of (eps, delta)-privacy that the steps may spend.
+        too_little: a smaller noise with which the steps exceed the budget. At a rate below 1, it was found with a
+            coarser grid of privacy losses.
         spent: the result of `privacy_spent` for `noise`.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -49,12 +50,12 @@ class NoiseFor:
 def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
     """Return the least noise, rounded up by at most a thousandth, for which DP-SGD steps stay within a budget.
 
-    At rate 1, the noise is sqrt(steps)/mu, where mu comes from the exact Gaussian curve. Below rate 1, the noise is
-    found by a search with a coarser grid of losses. The noise is then raised until `privacy_spent` returns at most the
-    budget.
+    At rate 1, the noise is sqrt(steps)/mu, where mu comes from the exact Gaussian curve. At a rate below 1, the noise
+    is found by a search with a coarser grid of privacy losses than that of `privacy_spent`. The noise is then raised
+    until `privacy_spent` returns at most the budget.
 
     Args:
-        eps: the budget, above 0.
+        eps: the budget, the eps of (eps, delta)-privacy that the steps may spend, above 0.
         rate: the probability with which a row takes part in a step, in (0, 1].
         steps: the number of steps, at least 1.
         delta: the delta of (eps, delta)-privacy, inside (0, 1).
@@ -101,7 +102,7 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
 
 
 def _climb(wanted: Callable[[float], float], start: float, step: float) -> float:
-    """Return the first of start, start + step, start + 3 step, ... (the step doubles) where `wanted` is at least 0."""
+    """Return the first of start, start + step, start + 3 step, ... (the step doubles) with `wanted` at least 0."""
     place = start
     while wanted(place) < 0:
         place, step = place + step, 2 * step

@@ -1,4 +1,4 @@
-"""The privacy budget that noisy gradient steps spend, computed by several accountants."""
+"""The privacy budget eps that noisy gradient steps spend at a given delta, computed by several accountants."""
 
 import dataclasses
 import math
@@ -30,8 +30,8 @@ class PrivacySpent:
         pld: the eps from the privacy loss distribution, rounded up. None at rate 1 if dp-accounting is not installed or
             cannot compute with this noise.
         rdp: the eps from Rényi divergences. None in the same cases as `pld`.
-        central_limit: the eps for a normal total privacy loss. This eps is not a bound and is usually too small. At
-            rate 1, this eps is exact.
+        central_limit: the eps if the total privacy loss of all steps is taken to be normal. This eps is not a bound and
+            is usually too small. At rate 1, this eps is exact.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -50,7 +50,7 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """The most by which one row can change the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+        """The most by which one row can change the mean of any result in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
 
         This value is 1 if eps is infinite or delta is 1.
         """
@@ -119,10 +119,10 @@ def checked(noise: float, rate: float, steps: int, delta: float) -> tuple[float,
     """Return the four settings as numbers, or raise SettingError.
 
     Args:
-        noise: a finite number above 0.
+        noise: the standard deviation of the noise in units of the clipping norm, a finite number above 0.
         rate: the probability that a row takes part in a step, in (0, 1].
         steps: the number of steps, at least 1.
-        delta: inside (0, 1).
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
     """
     noise, rate, steps = positive("noise", noise), positive("rate", rate), whole("steps", steps, 1)
     if rate > 1:

@@ -1,4 +1,4 @@
-"""How losses fall with size, data and attempts: power laws, the best use of budgets, gains from more attempts."""
+"""How losses fall with model size and data, and what more attempts gain: power laws, use of budgets, and votes."""
 
 from lemmata.answers import Condition as Condition
 from lemmata.core import read_arguments as _read_arguments

@@ -1,4 +1,4 @@
-"""Allocate attempts to the problems for which the next attempt helps most."""
+"""Allocate attempts to problems: each attempt goes to the problem for which it helps most."""
 
 import dataclasses
 import heapq
@@ -49,8 +49,8 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
         p: for each problem, the probability that one attempt succeeds. If n is given, pass the number of successes
             instead.
         budget: the number of attempts in all.
-        n: the number of attempts that were made, one number for all problems or one for each.
-        level: the probability of the interval.
+        n: the number of attempts that were already made, one number for all problems or one for each.
+        level: the probability that the number of solved problems is in the interval.
 
     Raises:
         DataError: for probabilities outside [0, 1], counts larger than n, or no problems.
@@ -102,7 +102,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
 def _log_gain(
     right: np.ndarray | float, wrong: np.ndarray | float, posterior: bool, attempts: np.ndarray | np.integer
 ) -> np.ndarray | float:
-    """Return the log of the probability that these attempts fail and the next succeeds. It falls with `attempts`."""
+    """Return the log of the probability that so many attempts fail and the next succeeds. It falls with `attempts`."""
     if posterior:
         return betaln(right + 1, wrong + attempts) - betaln(right, wrong)
     with np.errstate(divide="ignore"):
@@ -133,7 +133,7 @@ def _by_price(right: np.ndarray, wrong: np.ndarray, posterior: bool, budget: int
 
 
 def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
-    """Return probabilities and zeros, or the two parameters of each problem's beta posterior."""
+    """Return the given probabilities and zeros, or for counts the two parameters of each problem's beta posterior."""
     if n is not None:
         successes, trials = counts("successes", p, n)
         return successes + _PRIOR, trials - successes + _PRIOR
@@ -173,7 +173,7 @@ def _fail(right: np.ndarray, wrong: np.ndarray | None, attempts: np.ndarray) -> 
 
 
 def _solved_limits(solved: Float[np.ndarray, "problems"], level: float) -> tuple[float, float]:
-    """Return quantiles of the number of successes in independent trials with different probabilities."""
+    """Return the two quantiles at `level` of the number of solved problems, from each problem's probability."""
     law = np.ones(1)
     for chance in solved:
         law = np.convolve(law, [1 - chance, chance])

@@ -12,8 +12,9 @@ _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """A problem with n attempts (`made`), each right with probability p (`success`). Pass@k for k attempts (`asked`) is
-    estimated from these n attempts.
+    """A problem with n attempts (`made`), each right with probability p (`success`).
+
+    Pass@k, the probability that at least one of k attempts (`asked`) is right, is estimated from these n attempts.
     """
 
     success: Float[Array, ""]
@@ -36,8 +37,8 @@ class Difficulties(eqx.Module):
     """Problems whose success probabilities follow Beta(a, b).
 
     Args:
-        a: the density of p near 0 is like p^(a-1).
-        b: the density near 1 is like (1-p)^(b-1); a whole number up to 3.
+        a: the first parameter: near 0, the density of the success probability p is proportional to p^(a-1).
+        b: the second parameter: near 1, the density is proportional to (1-p)^(b-1). A whole number up to 3.
         attempts: the number K of attempts.
     """
 

@@ -27,11 +27,12 @@ _STRETCH = 1.08  # without it, intervals at 0.9 contained 0.868 of 500 true valu
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PassAtK(AbstractFinding):
-    """The mean over problems of the probability that one of k attempts succeeds.
+    """Pass@k: the mean over problems of the probability that at least one of k attempts succeeds.
 
     Args:
-        k: the number of attempts.
-        each: the estimate for each problem; if k is above n, it comes from the fitted distribution.
+        k: the number of attempts, of which at least one has to succeed.
+        each: the estimate for each problem. If k is above the number n of observed attempts, it comes from the fitted
+            distribution.
         beta: the parameters a and b of the fitted distribution of success probabilities; None if k is at most n.
     """
 
@@ -43,16 +44,17 @@ class PassAtK(AbstractFinding):
 def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9) -> PassAtK:
     """Estimate the probability that at least one of k attempts solves a problem, averaged over problems.
 
-    Up to n attempts, the estimate is the unbiased 1 - C(n-c, k)/C(n, k) for c successes among n. For a single problem,
-    the interval comes from the Clopper-Pearson limits of its success probability. For several problems, which are
-    regarded as a sample from a larger number, the interval of the mean is binomial. The number of trials of this
+    For k up to n attempts, the estimate is the unbiased 1 - C(n-c, k)/C(n, k) for c successes among n. For a single
+    problem, the interval comes from the Clopper-Pearson limits of its success probability. For several problems, which
+    are regarded as a sample from a larger number, the interval of the mean is binomial. The number of trials of this
     binomial distribution is chosen to give the spread of the estimates (Korn and Graubard).
 
-    Beyond n attempts, there are no observations. Success probabilities are then assumed to follow Beta(a, b) over
-    problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The result depends on
-    this distribution near p = 0, and n attempts show nothing about this part; a note says so. Distributions with very
-    different pass@k may fit the counts equally well. If so, the value is the middle of these pass@k, and a note says
-    so. With one attempt for each problem, all distributions with the same mean fit equally well.
+    For k above n, there are no observations of so many attempts. Success probabilities are then assumed to follow
+    Beta(a, b) over problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The
+    result depends on this distribution near p = 0, and n attempts show nothing about this part; a note of the result
+    says so. Distributions with very different pass@k may fit the counts equally well. If so, the value is the middle of
+    these pass@k, and a note says so. With one attempt for each problem, all distributions with the same mean fit
+    equally well.
 
     On simulated problems that were not used for tuning, intervals of level 0.9 contained the mean in 90 to 94 % of
     cases (10 and 50 problems). Beyond n, if the beta distribution is right, the intervals contained the mean in 93 % of
@@ -62,7 +64,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
         successes: how many attempts were right, one number for each problem.
         n: how many attempts were made, one number for all problems or one for each.
         k: the number of attempts for which the probability is estimated.
-        level: the confidence of the interval.
+        level: the confidence level of the interval.
 
     Raises:
         DataError: for counts that are not whole or larger than n. The error is also raised for k above n if there are
@@ -166,7 +168,10 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
 
 
 def _not_exact(low: float, high: float) -> tuple[float, float]:
-    """Return the ends. If they are one number, move the lower end by rounding, because an estimate is not exact."""
+    """Return both ends of an interval.
+
+    If they are equal, lower the first by one rounding, as an estimate is not exact.
+    """
     return (low, high) if low < high else (math.nextafter(low, 0.0), high)
 
 
@@ -178,7 +183,7 @@ def _beta_pass(a, b, k: int):
 def _beta_region(
     found: np.ndarray, trials: np.ndarray, k: int, level: float
 ) -> tuple[float, float, tuple[float, float], tuple[float, float]]:
-    """Return a, b, and the extremes of pass@k in the likelihood region and among equally good fits.
+    """Return a, b, and the extremes of pass@k over the likelihood region of Beta(a, b) and among equally good fits.
 
     The search uses a grid of the mean's logit and the logarithm of a + b, which is refined around the region. If
     equally good fits differ much, a and b belong to the fit nearest to the middle of the extremes.

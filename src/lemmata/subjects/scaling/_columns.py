@@ -7,8 +7,9 @@ from lemmata.errors import DataError, ShapeError
 
 
 def positive_column(name: str, values: object) -> Float[np.ndarray, "m"]:
-    """Return a column of positive finite numbers. Otherwise, raise ShapeError, or DataError that names the first wrong
-    row.
+    """Return a column of positive finite numbers.
+
+    Otherwise, raise ShapeError, or DataError that names the first wrong row.
     """
     try:
         column = np.asarray(values, dtype=float)

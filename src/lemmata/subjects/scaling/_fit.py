@@ -1,4 +1,7 @@
-"""Fit a scaling law to log losses by Huber's loss, from a grid of starts."""
+"""Fit the law E + A n^-alpha (+ B d^-beta) to log losses by Huber's loss, from a grid of starts.
+
+E is called the floor.
+"""
 
 import dataclasses
 import itertools
@@ -21,7 +24,7 @@ class Fit:
     """A fitted law, with the numbers from which intervals are computed.
 
     Args:
-        design: the sizes, and whether there is a floor.
+        design: the sizes, and whether the law has a floor E.
         log_loss: the measured log losses.
         theta: the fitted parameters.
         clip: the size beyond which residuals count linearly.
@@ -41,8 +44,9 @@ class Fit:
         return self.log_loss - self.design.log_loss(self.theta, self.design.sizes)[0]
 
     def excess(self, theta: Float[np.ndarray, "p"]) -> float:
-        """Return the excess of another law's objective over that of the fit, in units of `scale`, as a squared t
-        variable.
+        """Return the excess of another law's objective over that of the fit, in units of `scale`.
+
+        It has about the distribution of a squared t variable.
         """
         return (_objective(self, theta) - _objective(self, self.theta)) / self.scale
 
@@ -55,8 +59,9 @@ class Fit:
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
 
     def towards(self, theta: Float[np.ndarray, "p"], pull, weight: float) -> Float[np.ndarray, "p"]:
-        """Return the parameters of the best law with an extra loss weight² (value - wanted)². Here pull(theta) returns
-        value - wanted and its slope.
+        """Return the parameters of the best law with an extra loss weight² (value - wanted)².
+
+        Here `value` is a number that theta determines, and pull(theta) returns value - wanted and its slope.
         """
         unit = np.sqrt(self.scale)
 
@@ -70,7 +75,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """Raise the floor to at least this share of the least loss, because a floor of 0 has no slope."""
+    """Raise the floor to at least this share of the least loss, because the logarithm of a floor of 0 has no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() - design.unit + np.log(share))

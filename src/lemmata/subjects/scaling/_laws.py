@@ -12,12 +12,13 @@ _STEEPEST = 3.0  # log of the largest exponent that is considered, 20
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """The measured sizes, with a centre. A term's amplitude is its value at the centre, where the data determine it
-    best.
+    """The measured sizes, with a centre.
+
+    A term's amplitude is its value at the centre, where the data determine the amplitude best.
 
     Args:
         sizes: log n, and log d if d was varied; one row for each run.
-        floor: whether the law has a constant term.
+        floor: whether the law has the constant term E.
         centre: the point at which amplitudes are the values of the terms, usually the mean logarithm of each size.
         unit: the logarithm of the unit of losses in which parameters are expressed, usually the median log loss.
     """
@@ -71,7 +72,7 @@ class Design:
         return (top + np.log(total))[:, 0] + self.unit, slopes
 
     def constants(self, theta: Float[np.ndarray, "p"]) -> dict[str, float]:
-        """Return E, A, alpha, B, beta in the units of the data."""
+        """Return E, A and alpha, and B and beta if the law has d, in the units of the data."""
         shares = self.log_loss(theta, self.sizes)[1]
         seen = self.floor and shares[:, 0].max() > _NOUGHT
         found = {"floor": float(np.exp(theta[0] + self.unit)) if seen else 0.0}

@@ -100,7 +100,7 @@ def extrapolation_interval(
         n: the size of each run.
         loss: the loss of each run.
         at: the size to which the law is extrapolated.
-        floor: whether the law has a constant.
+        floor: whether the law has a constant E.
         level: the confidence of the interval.
 
     >>> n = np.array([1e6, 1e7, 1e8, 1e9, 1e10])
@@ -142,7 +142,7 @@ def _enough(design: Design) -> None:
 
 
 def _spare(design: Design) -> bool:
-    """Return whether a law can still be fitted if any one size is left out."""
+    """Return whether a law can still be fitted after any one size is left out."""
     _, runs = np.unique(design.sizes[:, 0], return_counts=True)
     return len(runs) > 2 + int(design.floor) and len(design.sizes) - int(runs.max()) >= design.parameters
 

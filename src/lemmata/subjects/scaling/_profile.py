@@ -1,4 +1,4 @@
-"""Intervals by the jackknife, and by profile likelihood. The latter contain the values that the data do not reject."""
+"""Intervals by the jackknife, and by profile likelihood, which contain the values that the data do not reject."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def quantile(fit: Fit, level: float) -> float:
 
 
 def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float, float]:
-    """Return the range of a number over laws that do not fit significantly worse; an end may be infinite.
+    """Return the range of a number over laws that do not fit significantly worse than the best; an end may be infinite.
 
     The search finds an end by pulling the fit towards a value beyond the end. The best law under a pull is also the
     best of all laws that give the same value of the number. So every pull gives one point of the profile.
@@ -70,7 +70,7 @@ def _shifted(number: Functional, wanted: float) -> Functional:
 
 
 def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: float) -> tuple[float, float]:
-    """Return the jackknife interval, from the changes of a number if each size in turn is left out."""
+    """Return the jackknife interval of a number, from its changes when each size in turn is left out."""
     values = np.array([number(other.theta)[0] for other in others])
     count, centre = len(values), number(fit.theta)[0]
     spread = np.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())

@@ -12,11 +12,11 @@ class AbstractFinding:
     """The answer to a question about scaling.
 
     Args:
-        value: the number.
+        value: the number that answers the question.
         interval: the interval that contains the true number with probability `level`; both ends are the value if the
             value is certain.
         level: the confidence of the interval.
-        claim: the name of the claim behind the answer; use `lemmata show` to read it.
+        claim: the name of the claim (a statement that lemmata tests) behind the answer; `lemmata show` prints it.
         hypotheses: the conditions of the answer, with their values.
         notes: remarks to read before using the number.
     """

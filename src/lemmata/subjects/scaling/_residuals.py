@@ -1,4 +1,4 @@
-"""Check whether a smooth law fits, by the runs of equal signs in its residuals."""
+"""Check whether a fitted law holds at all sizes, by the runs of equal signs in its residuals."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ _ROUNDING = 1e-9  # smaller relative misfits are rounding errors
 
 
 def runs_test(fit: Fit) -> tuple[int, float]:
-    """Count runs of equal signs along the fitted loss. Return the probability of at most so many runs under the law.
+    """Count runs of residuals of equal sign along the fitted loss. Return the probability of so few runs under the law.
 
-    If the law does not hold at all sizes, residuals have long runs of equal signs. Under independent signs, the number
-    of runs has a classical distribution. But the residuals of a fit are not independent, because they are orthogonal
-    to the p derivatives of the law. If these p derivatives form a Chebyshev system, the residuals change their sign at
-    least p times, whatever the noise is. So the probability is estimated from draws of normal noise with a fixed seed.
-    The draws are also projected orthogonally to these derivatives.
+    If the law does not hold at all sizes, residuals have long runs of equal signs. If the signs were independent, the
+    number of runs would have a classical distribution. But the residuals of a fit are not independent, because they are
+    orthogonal to the p derivatives of the law. If these p derivatives form a Chebyshev system, the residuals change
+    their sign at least p times, whatever the noise is. So the probability is estimated from draws of normal noise with
+    a fixed seed. The draws are also projected orthogonally to these derivatives.
     """
     predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)
     if np.abs(fit.residuals).max() < _ROUNDING:

@@ -25,11 +25,11 @@ _FAR = 1e30
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Extrapolation(AbstractFinding):
-    """The loss that the law gives at one point, or the size that a loss needs.
+    """The loss that the law gives at one point, or the size n at which the law reaches a loss.
 
     Args:
         leave_one_out: the jackknife interval over sizes n. Its ends are NaN if this interval was not computed.
-        beyond: the size of this point, divided by the largest size that was fitted.
+        beyond: the size n of the point, divided by the largest size that was fitted.
     """
 
     leave_one_out: tuple[float, float]
@@ -38,7 +38,7 @@ class Extrapolation(AbstractFinding):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Allocation(AbstractFinding):
-    """The best use of a compute budget; the value is the loss.
+    """The best use of a compute budget; the value is the loss of the law there.
 
     Args:
         n, d: the sizes with the least loss.
@@ -59,10 +59,10 @@ class ScalingLaw(AbstractFinding):
         constants: the floor, A and alpha, and also B and beta if d was given.
         intervals: the interval of each constant by profile likelihood.
         leave_one_out: the interval of each constant by the jackknife over sizes n.
-        told: for each constant, whether the data determine it. A floor must be distinguishable from zero, and other
-            constants must be known to a factor of 4.
+        told: for each constant, whether the data determine it well. A floor must be distinguishable from zero, and
+            other constants must be known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
-        runs: the number of runs of equal signs in the residuals.
+        runs: the number of runs of equal signs in the residuals (see `runs_test`).
         broken: the probability of at most this many runs if the law holds. A small probability shows that the law
             breaks.
         largest: the largest n, and the largest d.

@@ -1,4 +1,4 @@
-"""Test problems: separable scaling laws with a compute budget that is to be allocated."""
+"""Test problems: separable scaling laws, with a compute budget to divide between parameters and tokens."""
 
 import equinox as eqx
 import jax

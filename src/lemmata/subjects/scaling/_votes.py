@@ -1,4 +1,4 @@
-"""The number of votes that a majority needs, and the largest accuracy of many attempts if a verifier errs."""
+"""The number of votes that a plurality vote needs, and the largest accuracy of many attempts if a verifier errs."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ _SUMMED = 10**7  # votes over which the exact sum fits into memory
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Votes(AbstractFinding):
-    """The number of votes that are enough; infinite if no number is enough.
+    """The number of votes with which a plurality vote has the allowed error; infinite if no number is enough.
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
@@ -37,7 +37,8 @@ class Ceiling(AbstractFinding):
     """The accuracy that no number of attempts exceeds, with this verifier.
 
     Args:
-        p, tpr, fpr: the arguments of `verifier_ceiling`, as probabilities.
+        p, tpr, fpr: the probabilities that an attempt is right, that a right answer is accepted and that a wrong one
+            is.
     """
 
     p: float
@@ -45,13 +46,13 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """Return the accuracy of an accepted answer among `attempts`; if none is accepted, a random answer is chosen.
+        """Return the accuracy of a random accepted answer among `attempts`, or of a random answer if none is accepted.
 
         Args:
             attempts: the number of attempts, at least 1.
 
         Raises:
-            SettingError: for any other number.
+            SettingError: for a number of attempts that is not a whole number of at least 1.
         """
         attempts = whole("attempts", attempts, 1)
         accepted = self.p * self.tpr + (1 - self.p) * self.fpr
@@ -63,14 +64,14 @@ class Ceiling(AbstractFinding):
 def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
     """Return the probability that answer 2, which starts with `ahead` votes, ties with or beats answer 1.
 
-    The number of votes for the two answers together is binomial. Given this number, the votes for the first answer are
+    The number of votes for the two answers together is binomial. Given this number, the number of votes for answer 1 is
     binomial. The sums are exact.
 
     Args:
-        p1: the probability of one answer in one vote.
-        p2: the probability of the other answer.
+        p1: the probability of answer 1 in one vote.
+        p2: the probability of answer 2 in one vote.
         votes: the number of votes that are cast.
-        ahead: the number of votes that the second answer already has.
+        ahead: the number of votes that answer 2 already has.
 
     Raises:
         SettingError: for probabilities outside [0, 1] or with a sum above 1, for numbers of votes that are negative or
@@ -104,7 +105,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
     Args:
         p1: the probability of the right answer, or (successes, trials).
         p2: the probability of the strongest wrong answer, or (successes, trials).
-        error: the error that is allowed.
+        error: the largest allowed probability that the vote is wrong.
         level: the confidence of the interval.
 
     Raises:
@@ -153,7 +154,7 @@ def _exponent(p1: float, p2: float) -> float:
 
 
 def _smallest(p1: float, p2: float, error: float) -> float:
-    """Return the least number of votes from which on the error stays at or below the allowed error.
+    """Return the least number such that the error is allowed for this and for every larger number of votes.
 
     One more vote can increase the error, because the error falls along odd numbers and along even numbers separately.
     A number is good if its error is allowed. So the search finds the first good odd number and the first good even

@@ -1,4 +1,4 @@
-"""Repeated attempts: how often at least one of many is right, and on which problems another attempt helps.
+"""Repeated attempts: how often at least one of many is right, and on which problems another attempt helps most.
 
 This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
 assumes that attempts on a problem are independent, and that a right answer is recognised. It leaves unexplained how a
@@ -215,7 +215,7 @@ def _next(best: Float[Array, "2"], problem: Multiplied) -> Float[Array, "2"]:
 
 
 def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
-    """Return the largest expected number of solved problems and its attempts, by dynamic programming."""
+    """Return the largest expected number of solved problems, and the attempts on each, by dynamic programming."""
     value, plans = np.zeros(budget + 1), [[] for _ in range(budget + 1)]
     for p in success:
         solved = 1 - (1 - p) ** np.arange(budget + 1)
@@ -230,7 +230,7 @@ class AdaptiveAttempts(Claim[SharedBudget]):
     """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest p_i (1 -
     p_i)^(k_i), where k_i is the number of attempts already made on problem i. For every budget of attempts, this rule
     maximises the expected number of problems solved. Easy problems get one attempt, and very hard problems get no
-    attempt until the budget is large. The claim tests the expected number of problems solved.
+    attempt until the budget is large. The claim tests the expected number of problems that the rule solves.
     """
 
     title = "Giving each attempt to the problem with the largest gain solves the most problems on average"
@@ -252,7 +252,7 @@ class AdaptiveAttempts(Claim[SharedBudget]):
 
 
 def _inverse(problem: SharedBudget) -> float:
-    """Return the mean number solved if attempts are in proportion to 1/p, with the largest remainders rounded up."""
+    """Return the expected number solved with attempts in proportion to 1/p, the largest remainders rounded up."""
     success = np.asarray(problem.success)
     shares = problem.budget / success / (1 / success).sum()
     attempts = np.floor(shares)

@@ -2,7 +2,7 @@
 
 This theory controls how fast the distance to the nearest of n points falls, and with it the error of the simplest local
 learner. It assumes values without noise and points that are spread evenly. It does not cover learners that adapt to
-smoothness; their exponents are larger.
+smoothness; their errors fall with larger exponents.
 """
 
 import equinox as eqx
@@ -18,7 +18,10 @@ AMBIENT = 20
 
 
 class TorusFunction(eqx.Module):
-    """k circles in 20 dimensions, each on two orthonormal columns of the frame, and the function sin(direction . x)."""
+    """A torus of k circles in 20 dimensions, each in the plane of two orthonormal columns of `frame`.
+
+    The function on the torus is sin(direction . x).
+    """
 
     frame: Float[Array, "20 columns"]
     direction: Float[Array, "20"]

@@ -39,7 +39,7 @@ class MeasuredCurve(eqx.Module):
     Args:
         sizes: the size n of each run.
         losses: the measured losses.
-        floor: the floor of the law.
+        floor: the floor: the loss without noise at unlimited size.
         amplitude: the amplitude A.
         exponent: the exponent alpha.
     """
@@ -107,7 +107,7 @@ def _measured(problem: SeparableLaw, compute: Float[Array, ""]) -> Float[Array, 
 
 
 def _flat(problem: SeparableLaw) -> Float[Array, ""]:
-    """The error of log N is the root of the rounding error: a change h adds a share alpha beta h²/2 to the excess."""
+    """The error of log N is the root of the rounding error: a change h of it adds a share alpha beta h²/2 to L - E."""
     return 1 / jnp.sqrt(jnp.finfo(float).eps * problem.exponents.prod())
 
 
@@ -140,7 +140,7 @@ class BalancedAllocation(Claim[SeparableLaw]):
         return jnp.stack([size, data, problem.parts(size, data).sum()])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The optimum is flat, so N and D are known to half of the digits, and the loss to all digits."""
+        """The loss is flat at the optimum, so N and D are known to half of the digits, and L - E to all digits."""
         return jnp.stack([_flat(problem), _flat(problem), 100.0])
 
 
@@ -314,12 +314,12 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The condition number of a flat optimum whose cost has a logarithm near 50; D depends on N by a power."""
+        """The condition numbers at a flat optimum whose cost has a logarithm near 50; D depends on N by a power."""
         return 30 * _flat(problem)
 
 
 def _wanted(problem: SeparableLaw):
-    """Return an excess loss, and how many tokens reach it with exp(log) parameters; infinite if no number is enough."""
+    """Return the given excess loss, and a function: the tokens that reach it with exp(log) parameters, or infinity."""
     wanted = problem.parts(*_balanced(problem, problem.exponents)).sum()
     (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
 

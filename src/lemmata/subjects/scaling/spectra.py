@@ -1,8 +1,9 @@
 """Learning curves from spectra: power laws of eigenvalues and of coefficients make power laws of the error.
 
-This theory controls the error of learners that learn modes in order, through the energy of the target beyond the
-learned modes. It assumes spectra that are power laws and features that are independent normal variables. It does not
-explain the origin of the spectra of real data.
+This theory controls the error of learners that learn modes (eigenfunctions) in order. The error depends on the energy
+of the target beyond the learned modes, which is its sum of squared coefficients there. It assumes spectra that are
+power laws and features that are independent normal variables. It does not explain the origin of the spectra of real
+data.
 """
 
 import equinox as eqx
@@ -20,9 +21,9 @@ class PowerSpectrum(eqx.Module):
     """Eigenvalues j^-decay of a kernel and squared coefficients j^-(1 + tail) of a target, for j = 1, 2, ....
 
     Args:
-        decay: the exponent a > 1.
-        share: the ratio r/(2a), where r > 0; the energy beyond m modes falls as m^-r.
-        signs: the signs of the first coefficients.
+        decay: the exponent a > 1 of the eigenvalues j^-a.
+        share: the ratio r/(2a), where r > 0 is the tail exponent: the target's energy beyond m modes falls as m^-r.
+        signs: the signs of the first coefficients of the target; the number of signs is the number of modes.
     """
 
     decay: Float[Array, ""]
@@ -46,7 +47,7 @@ class PowerSpectrum(eqx.Module):
 
 
 def _power_spectra(decay: Real, share: Real, *conditions: Condition, modes: int = 2000) -> Drawn:
-    """Decays and shares as set, and random signs."""
+    """Return a generator of problems with the set decays and shares, and random signs."""
     return Drawn(
         PowerSpectrum,
         lambda own: Hypothesis(

@@ -32,7 +32,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 
 class TwoAnswers(eqx.Module):
-    """The probabilities of the right answer and of its strongest rival; other answers are too rare to win.
+    """The probabilities of the right answer and of its rival, the strongest wrong answer; others are too rare to win.
 
     Args:
         right: the probability p1 of the right answer in one sample.
@@ -95,7 +95,7 @@ class Scored(eqx.Module):
 
 
 def _scored(spread: Real) -> Drawn:
-    """Right answers have higher mean scores, and wrong answers vary as the claim requires."""
+    """Return a generator of problems: right answers have a higher mean score, and wrong scores have the set spread."""
     return Drawn(
         Scored,
         positive("lead", "a useful verifier scores right answers higher"),
@@ -182,7 +182,7 @@ class VotesForTheRival(Claim[TwoAnswers]):
 
 
 def _none_accepted(problem: Verified) -> Float[Array, ""]:
-    """Return the probability that no attempt is accepted and that the random attempt is right."""
+    """Return the probability that no attempt is accepted and that an attempt chosen at random is right."""
     p, t = problem.success, problem.accepts_right
     rejected = p * (1 - t) + (1 - p) * (1 - problem.accepts_wrong)
     return rejected ** (problem.attempts - 1) * p * (1 - t)

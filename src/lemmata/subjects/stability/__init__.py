@@ -1,4 +1,4 @@
-"""Stability: how far one row moves the result of learning, what follows for new rows, and when more data hurt."""
+"""Stability: how far one row moves what is learned, what follows for errors on new rows, and when more data hurt."""
 
 from lemmata.core import read_arguments as _read_arguments
 

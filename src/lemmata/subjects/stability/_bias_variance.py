@@ -33,7 +33,7 @@ class BiasVariance:
         rows: the number of training rows of each fit.
         error: the expected squared error at a new row, which is the sum of `variance` and `rest`.
         variance: the variance of the prediction over training sets.
-        rest: squared bias plus noise. Data without repeated inputs cannot separate the two.
+        rest: squared bias plus noise. Data without repeated inputs cannot separate squared bias from noise.
         error_interval, variance_interval, rest_interval: the confidence intervals of `error`, `variance` and `rest`, of
             shape (k, 2).
         noise: the variance of the targets given the input, as passed by the caller or estimated from repeated inputs.
@@ -42,7 +42,7 @@ class BiasVariance:
         excess_bias: rest minus the smallest rest. The noise is the same for all fits, so this difference is the
             additional squared bias, compared with the fit of least bias.
         level: the confidence level of the intervals.
-        draws: the number of pairs of fits.
+        draws: the number of pairs of fits for each fitting method.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -65,7 +65,7 @@ class BiasVariance:
 
     @property
     def best(self) -> str:
-        """The name of the fitting method with the least error."""
+        """The name of the fitting method with the least estimated error."""
         return self.names[int(self.error.argmin())]
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def bias_variance(
         y: numbers, an array of shape (n,) or (n, outputs).
         draws: the number of pairs of fits for each method.
         rows: the number of training rows of each fit, at most (n - 1)/2; by default 2/5 of all rows.
-        noise: the variance of the noise, summed over outputs, if it is known.
+        noise: the variance of the targets given the input, summed over outputs, if it is known.
         level: the confidence level of the intervals.
         seed: the random seed of the splits.
 

@@ -62,7 +62,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
     """Return the loss function of this name, or the given function itself.
 
     Args:
-        loss: one of LOSSES, or a function of (predicted, y) that returns one number for each row.
+        loss: "squared", "absolute" or "zero-one", or a function of (predicted, y) that returns one number for each row.
         y: the targets. They must be numbers, unless the loss is "zero-one" or a function.
 
     Raises:
@@ -84,14 +84,14 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
 
 def check_fit(fit: Any, name: str = "fit") -> None:
-    """Raise SettingError if `fit` is not a function, or is a class or a model.
+    """Raise SettingError if `fit` is not a function of (x, y): if it cannot be called, or is a class or a model.
 
     Args:
         fit: the value that the caller passed.
         name: the name of the argument, for the message.
 
     Raises:
-        SettingError: if `fit` is not a function, or is a class or a model.
+        SettingError: if `fit` cannot be called, or is a class or a model.
     """
     if callable(fit) and not (isinstance(fit, type) or hasattr(fit, "predict")):
         return

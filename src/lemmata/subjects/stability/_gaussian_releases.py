@@ -12,9 +12,9 @@ class GaussianRelease(eqx.Module):
     """A statistic of known sensitivity, released with noise N(0, sigma² I), and a privacy budget.
 
     Args:
-        eps, delta: the privacy budget.
+        eps, delta: the privacy budget: the release should be (eps, delta)-differentially private.
         sensitivity: the largest distance between the values of the statistic on two data sets that differ in one row.
-        sigma: the standard deviation of the noise.
+        sigma: the standard deviation of the noise in each coordinate.
     """
 
     eps: Float[Array, ""]
@@ -24,7 +24,7 @@ class GaussianRelease(eqx.Module):
 
 
 class GaussianReleases(Population[GaussianRelease]):
-    """Releases with log eps uniform, and with about the noise that these privacy budgets need.
+    """Releases whose log eps is uniform, with about the noise that their privacy budgets need.
 
     Args:
         low, high: the range of eps.
@@ -55,7 +55,7 @@ class GaussianReleases(Population[GaussianRelease]):
 
 
 class SampledSteps(eqx.Module):
-    """Steps of DP-SGD. In each step, each row is used with a given probability, and noise is added to the clipped sum.
+    """Steps of DP-SGD. Each step samples rows, clips their gradients, and adds noise to the sum of the gradients.
 
     Args:
         noise: the standard deviation of the noise, in units of the clipping norm.

@@ -16,7 +16,7 @@ class NeighbouringLaws(eqx.Module):
     Args:
         before, after: the probabilities of the k outputs on the two data sets.
         loss: the loss of each output, in [0, 1].
-        eps, delta: the privacy parameters of the algorithm.
+        eps, delta: the parameters of the algorithm's (eps, delta)-differential privacy.
     """
 
     before: Float[Array, " k"]
@@ -27,12 +27,14 @@ class NeighbouringLaws(eqx.Module):
 
 
 class PrivateAlgorithms(Population[NeighbouringLaws]):
-    """Private algorithms. Half are randomised responses with the most informative loss, half are exponential
-    mechanisms.
+    """Private algorithms, with their output distributions on two neighbouring data sets.
+
+    Half are randomised responses with the most informative loss, and half are exponential mechanisms.
 
     Args:
         low, high: the range of eps.
-        leaks: whether the output reveals the data set with a probability delta of up to 0.1. Otherwise, delta is 0.
+        leaks: whether the output reveals with a probability delta of up to 0.1 which data set was used. Otherwise,
+            delta is 0.
     """
 
     free = ("loss",)
@@ -42,7 +44,7 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
     settings = Space(outputs=Integer(8, 2, 200, "outputs of the algorithm", corners=(2, 40)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NeighbouringLaws:
-        """Draw output distributions, with two additional outputs that each reveal one of the data sets."""
+        """Draw output distributions. Two additional outputs, of probability delta, each reveal one of the data sets."""
         keys = jax.random.split(key, 7)
         k, middle = setting["outputs"], (setting["outputs"] + 1) // 2
         eps = jax.random.uniform(keys[0], minval=self.low, maxval=self.high)
@@ -80,7 +82,7 @@ class Channel(eqx.Module):
         prior: the distribution of the value of the random row.
         answers: the probabilities of the outputs, with one row for each value of the data row.
         loss: the loss of each output at each value of the data row, (values, outputs), in [0, 1].
-        eps: the privacy parameter of the algorithm.
+        eps: the eps of the algorithm's eps-differential privacy.
     """
 
     prior: Float[Array, " z"]
@@ -90,7 +92,7 @@ class Channel(eqx.Module):
 
 
 class PrivateChannels(Population[Channel]):
-    """Channels. Half are algorithms whose output is a set of values, and half are exponential mechanisms.
+    """Random channels. Half are algorithms whose output is a set of values, and half are exponential mechanisms.
 
     The output set contains the row's true value more often than any other value.
     """
@@ -105,7 +107,10 @@ class PrivateChannels(Population[Channel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
-        """Draw a channel with eps = 2 log((values - held)/held). For this eps, sets are most informative."""
+        """Draw a channel with eps = 2 log((values - held)/held).
+
+        For this eps, sets of `held` values are most informative.
+        """
         keys = jax.random.split(key, 5)
         values, held = setting["values"], setting["held"]
         eps = 2 * jnp.log((values - held) / held)

@@ -1,4 +1,4 @@
-"""Random regression problems with Huber's loss: rows with replacements, and finite distributions of rows."""
+"""Random regression problems with Huber's loss: rows, each with a replacement, and finite distributions of rows."""
 
 import equinox as eqx
 import jax
@@ -9,8 +9,9 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 
 def huber(residual: Float[Array, "*s"], zone: Float[Array, ""]) -> Float[Array, "*s"]:
-    """Return Huber's loss: r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. The loss is convex, and has a slope
-    of at most 1 and a curvature of at most 1/zone.
+    """Return Huber's loss: r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond.
+
+    The loss is convex, and has a slope of at most 1 and a curvature of at most 1/zone.
     """
     size = jnp.abs(residual)
     return jnp.where(size <= zone, residual**2 / (2 * zone), size - zone / 2)
@@ -24,7 +25,7 @@ class ReplacedRows(eqx.Module):
 
     Args:
         x, y: the training rows.
-        other_x, other_y: the replacement rows.
+        other_x, other_y: the replacement rows: row i of these can replace training row i.
         zone: the size of residuals up to which Huber's loss is quadratic.
         decay: alpha, the coefficient of the penalty alpha |w|²/2, which makes the objective strongly convex.
     """
@@ -85,7 +86,7 @@ class OpposedRows(Population[ReplacedRows]):
     settings = Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReplacedRows:
-        """Draw a norm between 0.3 and 3, and a loss whose curvature is 2 to 10 times that of the penalty."""
+        """Draw an input norm between 0.3 and 3, and a loss whose curvature is 2 to 10 times that of the penalty."""
         key, row_key = jax.random.split(key)
         u = jax.random.uniform(key, (3,))
         norm, decay = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]

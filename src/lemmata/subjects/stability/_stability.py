@@ -35,13 +35,13 @@ class Stability:
         uniform: the largest observed change of the loss at any row, for any replaced row. Uniform stability is the
             supremum over samples and rows, so it is at least this value.
         train: the mean loss of the fit at its training rows.
-        held_gap: the mean loss at held-out rows, minus `train`. This is the gap of this one fit.
+        held_gap: the mean loss at held-out rows, minus `train`. This is the gap of the one fit to all training rows.
         held_interval: the confidence interval of the gap of this one fit, over new rows of the same distribution.
         rows: the indices of the rows of x that were replaced.
         changes: for each of these rows, the change of the loss at the row when it is replaced. A large change means
             that the fit memorised the row.
         n: the number of training rows.
-        unseen: the number of held-out rows. These rows replace training rows.
+        unseen: the number of held-out rows, which are the rows that replace training rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -93,8 +93,7 @@ def stability(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> Stability:
-    """Measure the changes of a fit's losses if one row is replaced, and estimate the generalisation gap from the
-    changes.
+    """Measure how a fit's losses change if one row is replaced, and estimate the generalisation gap from this.
 
     For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here R is the risk, R_S
     the training loss, and S^(i) the sample S with its i-th row z_i replaced by a new row. So the mean change at
@@ -213,8 +212,9 @@ def efron_stein(found: ReplaceOne) -> float:
 
 
 def _studentised(values: np.ndarray, level: float, generator: np.random.Generator) -> np.ndarray:
-    """Return two quantiles of the studentised bootstrap of a mean. If most resamples have no spread, return Student's
-    quantiles.
+    """Return two quantiles of the studentised bootstrap of a mean.
+
+    If most resamples have no spread, return Student's quantiles.
     """
     count, mean = len(values), values.mean()
     drawn = values[generator.integers(0, count, (_RESAMPLES, count))]

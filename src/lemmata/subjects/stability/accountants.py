@@ -27,10 +27,10 @@ _DRAWS = 1500
 def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Array, " cells"], Float[Array, "2 cells"]]:
     """Return a grid of losses, and the distribution on it of the loss of all steps, for both orders of the data sets.
 
-    One step releases N(0, s²) without a row and the mixture (1 - q) N(0, s²) + q N(1, s²) with it. The loss at x is
-    log(1 - q + q e^((2x - 1)/(2 s²))) if x is from the mixture, and minus this value if x is from N(0, s²). Each loss
-    is rounded to the nearest point of the grid. The distribution of a sum of independent losses comes from a power of
-    the Fourier transform.
+    Let s be the noise of a step, and q the rate at which rows are sampled. One step releases N(0, s²) without a row and
+    the mixture (1 - q) N(0, s²) + q N(1, s²) with it. The loss at x is log(1 - q + q e^((2x - 1)/(2 s²))) if x is from
+    the mixture, and minus this value if x is from N(0, s²). Each loss is rounded to the nearest point of the grid. The
+    distribution of a sum of independent losses comes from a power of the Fourier transform.
     """
     noise, rate = problem.noise, problem.rate
     single = jnp.log1p(rate * jnp.expm1((2 * (1 + 9 * noise) - 1) / (2 * noise**2)))
@@ -57,12 +57,12 @@ def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Arra
 def loss_delta(
     losses: Float[Array, " cells"], masses: Float[Array, " cells"], eps: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return the mean of (1 - e^(eps - L))+ over the losses L."""
+    """Return the mean of max(1 - e^(eps - L), 0) over losses L with these probabilities, which is delta(eps)."""
     return jnp.sum(masses * jnp.maximum(-jnp.expm1(eps - losses), 0.0))
 
 
 def loss_budget(problem: SampledSteps, steps: Array | float) -> Float[Array, ""]:
-    """Return the least eps that, at the problem's delta, is enough for both orders of the data sets."""
+    """Return the least eps that, at the problem's delta, holds for both orders of the data sets, from `loss_masses`."""
     losses, masses = loss_masses(problem, steps)
     half = _CELLS // 2
     grid, kept = losses[half:], jnp.maximum(masses[:, half:], 0.0)
@@ -91,12 +91,15 @@ def renyi_budget(problem: SampledSteps) -> Float[Array, ""]:
 
 
 def central_ratio(problem: SampledSteps, steps: Array | float) -> Float[Array, ""]:
-    """Return q sqrt(T (e^(1/s²) - 1)), the ratio of sensitivity to noise of the normal release in the limit."""
+    """Return q sqrt(T (e^(1/s²) - 1)) for T steps with noise s at rate q.
+
+    This is the ratio of sensitivity to noise of the normal release to which the steps tend.
+    """
     return problem.rate * jnp.sqrt(steps * jnp.expm1(1 / problem.noise**2))
 
 
 def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
-    """Return the eps of the Gaussian privacy curve at this delta, by bisection; 0 if delta is above the curve."""
+    """Return the eps of the Gaussian privacy curve at this delta, by bisection; 0 if delta is enough for eps = 0."""
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2
@@ -114,8 +117,8 @@ class DeltaOfLosses(Claim[SampledSteps]):
 
         L_t = log(1 - q + q e^((2 x_t - 1)/(2 s²))),   x_t ~ (1 - q) N(0, s²) + q N(1, s²),
 
-    and delta(eps) = E (1 - e^(eps - sum L_t))+. To compute this mean, put the distribution of one loss on a grid and
-    raise its Fourier transform to the power T.
+    and delta(eps) = E (1 - e^(eps - sum L_t))+. Here (z)+ = max(z, 0). To compute this mean, put the distribution of
+    one loss on a grid and raise its Fourier transform to the power T.
     """
 
     title = "The differential privacy loss of many noisy subsampled steps, computed by Fourier transforms"
@@ -133,7 +136,7 @@ class DeltaOfLosses(Claim[SampledSteps]):
         return _delta_at(problem, 1.0)
 
     def measure(self, problem: SampledSteps, key: Key[Array, ""]) -> Array:
-        """Delta from losses that are drawn step by step."""
+        """The mean for delta(eps), estimated from losses that are drawn step by step."""
         noise_key, row_key = jax.random.split(key)
         shape, noise = (_DRAWS, problem.steps), problem.noise
         present = jax.random.bernoulli(row_key, problem.rate, shape)
@@ -143,7 +146,7 @@ class DeltaOfLosses(Claim[SampledSteps]):
 
 
 def _some_eps(problem: SampledSteps) -> Array:
-    """Return an eps that privacy losses often exceed."""
+    """Return an eps that the privacy loss of all steps often exceeds."""
     return central_ratio(problem, float(problem.steps)) / 2
 
 

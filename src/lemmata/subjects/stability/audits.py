@@ -1,4 +1,4 @@
-"""Audits: the lower limit on eps that an attack on many trainings shows, and the eps of an accountant.
+"""Audits: the lower limit on the privacy parameter eps that an attack on many trainings shows, and an accountant's eps.
 
 This theory bounds eps from below: except by chance, no attack succeeds more often than the privacy allows. It does not
 say how far a weak attack stays below eps, so a failed attack is not evidence that the training is private.
@@ -72,7 +72,7 @@ class AuditedTraining(eqx.Module):
     Args:
         rows: the inputs, each times the sign ±1 of its class.
         canary: one additional row, in the same form.
-        noise: the standard deviation of the noise.
+        noise: the standard deviation of the noise that each step adds.
         rate: the probability with which a row takes part in a step.
         delta: the delta at which eps is computed.
         steps: the number of steps.
@@ -89,7 +89,10 @@ class AuditedTraining(eqx.Module):
 
 
 class AuditedTrainings(Population[AuditedTraining]):
-    """Normal rows and a long canary; all steps together act like one release with noise 0.4 to 0.6."""
+    """Normal rows and a long canary.
+
+    All steps together act like one release with noise of 0.4 to 0.6 clipping norms.
+    """
 
     # Sizes. A new size of a training is compiled again, so the extra settings change few sizes.
     settings = Space(
@@ -167,10 +170,11 @@ _compiled_budget = eqx.filter_jit(loss_budget)
 class AuditBelowBudget(Claim[AuditedSum]):
     """Release the sum of rows of norm at most 1 with normal noise sigma. This release is (eps, delta)-differentially
     private with the eps of the Gaussian curve. Make m releases with one additional row, the canary, and m releases
-    without the canary. Use the first half of the releases to choose an event of the form "the score is beyond a
-    threshold". Use the second half to bound the probabilities of this event with and without the canary. The bounds are
-    exact (Clopper-Pearson) limits, each at level alpha/2. Let p be the lower limit of the larger probability, and q the
-    upper limit of the smaller probability. Then
+    without the canary. The score of a release is the inner product of the canary with the released sum. Use the first
+    half of the releases to choose an event of the form "the score is beyond a threshold". Use the second half to bound
+    the probabilities of this event with and without the canary. The bounds are exact (Clopper-Pearson) limits, each at
+    level alpha/2. Let p be the lower limit of the larger probability, and q the upper limit of the smaller probability.
+    Then
 
         log((p - delta)/q) <= eps
 
@@ -207,9 +211,9 @@ class AuditOfTraining(Claim[AuditedTraining]):
     gradients are clipped to norm 1, and normal noise of standard deviation s is added to their sum. The training is
     (eps, delta)-differentially private, where eps follows from the distribution of the privacy loss. Repeat the
     training with one additional row, the canary, and without the canary. Score each run by the margin of the canary.
-    Use some of the runs to choose an event. Use the other runs to bound the probabilities of this event with and
-    without the canary by exact limits. Let p be the lower limit of the larger probability, and q the upper limit of the
-    smaller probability. Then
+    Use some of the runs to choose an event, which is a margin beyond a threshold. Use the other runs to bound the
+    probabilities of this event with and without the canary by exact limits. Let p be the lower limit of the larger
+    probability, and q the upper limit of the smaller probability. Then
 
         log((p - delta)/q) <= eps
 

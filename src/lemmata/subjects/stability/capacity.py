@@ -1,4 +1,4 @@
-"""More data and more parameters: when a ridge removes the peak of double descent, and where it lies without ridge.
+"""More data and more parameters: when a ridge removes the peak of double descent, and where the peak is without it.
 
 This theory is about the risk of linear fits with the best ridge as rows are added, and the risk of random features
 without a ridge as features are added. It assumes isotropic inputs. It does not cover networks whose features are
@@ -29,7 +29,7 @@ class RowLadders(Population[RowLadder]):
     """Linear regressions with standard normal inputs and coefficients of norm 1 in a random direction.
 
     Args:
-        most: the number of rows, in units of the number p of inputs.
+        most: the number of rows, divided by the number p of inputs.
     """
 
     most: float = eqx.field(static=True)

@@ -25,7 +25,7 @@ class SignedNoise(eqx.Module):
 
     @property
     def every(self) -> Float[Array, "m n"]:
-        """The targets of all 2^n training sets, which are equally likely."""
+        """The targets of all 2^n training sets, one for each choice of signs; they are equally likely."""
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(self.values))))
         return self.values + self.noise * signs
 
@@ -35,7 +35,7 @@ class SignedNoise(eqx.Module):
 
 
 class SignedNoises(Population[SignedNoise]):
-    """Waves of random phase, with 1 to 2.5 times the size of the noise."""
+    """Targets with values on a wave of random phase, whose size is 1 to 2.5 times the size of the noise."""
 
     settings = Space(n=Integer(8, 5, 12, "points", corners=(6, 9)))
 
@@ -61,7 +61,7 @@ def _median(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """Return the means of the left and right parts of the best split, as a tree with one split does."""
+    """Return, for each point, the mean of its side of the best split, as a tree with one split does."""
     n = y.shape[1]
     left = (jnp.arange(n) <= jnp.arange(n - 1)[:, None]).astype(y.dtype)
     mean = lambda part: (y @ part.T / part.sum(axis=1))[:, :, None] * part
@@ -71,7 +71,7 @@ def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 def _shrunk(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """Return the values, moved towards 0 by a quarter of the largest size, but not beyond 0."""
+    """Return the values, moved towards 0 by a quarter of the largest absolute value, but not beyond 0."""
     return jnp.sign(y) * jnp.maximum(jnp.abs(y) - jnp.abs(y).max(axis=1, keepdims=True) / 4, 0.0)
 
 

@@ -1,8 +1,8 @@
 """Stochastic gradient descent: two runs with the same indices on samples that differ in one row.
 
 This theory bounds how far such runs drift apart for convex losses, on average over the replaced row. It assumes steps
-that are short compared with the inverse curvature; without short steps, its bound is larger. It does not cover losses
-that are not convex, and it does not explain why many epochs do little harm.
+that are short compared with the inverse curvature; without this assumption, its bound is larger. It does not cover
+losses that are not convex, and it does not explain why many epochs do little harm.
 """
 
 import equinox as eqx
@@ -41,7 +41,7 @@ def _path(key: Key[Array, ""], steps: int, n: int) -> Int[Array, " t"]:
 
 
 class ConvexRuns(Population[CoupledRuns]):
-    """Runs on Huber losses without a penalty, with steps up to 2/beta on rows drawn with replacement."""
+    """Runs on beta-smooth Huber losses without a penalty, with steps up to 2/beta on rows drawn with replacement."""
 
     settings = Space(
         n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"), t=Integer(60, 1, 2000, "steps")
@@ -73,7 +73,7 @@ class ConvexRuns(Population[CoupledRuns]):
 
 
 class StronglyConvexRuns(Population[CoupledRuns]):
-    """Runs on Huber losses with a penalty, with steps of at most 1/beta and weights in a ball."""
+    """Runs on beta-smooth losses (Huber's loss plus a penalty), with steps of at most 1/beta and weights in a ball."""
 
     settings = Space(
         n=Integer(20, 8, 200, "training rows", corners=(12, 40)),
@@ -82,7 +82,10 @@ class StronglyConvexRuns(Population[CoupledRuns]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CoupledRuns:
-        """Draw runs with steps 1/(100 gamma), in a ball of 1/4 of the radius that a constant gradient reaches."""
+        """Draw runs with steps 1/(100 gamma), where gamma is the coefficient of the penalty.
+
+        The radius of the ball is 1/4 of the length that a constant gradient reaches.
+        """
         keys = jax.random.split(key, 3)
         u = jax.random.uniform(keys[0], (3,))
         norm, decay = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]
@@ -171,7 +174,7 @@ class KickedPaths(Population[KickedRuns]):
 
 
 def _last(problem: CoupledRuns, replaced: Array | int) -> Float[Array, " d"]:
-    """Return the weights after all steps, with row number `replaced` replaced; -1 means no row."""
+    """Return the weights after all steps if row number `replaced` is replaced; -1 means that no row is replaced."""
     rows = problem.rows
 
     def one(at, step):

@@ -26,7 +26,7 @@ class SampledLaw(eqx.Module):
     """A sample of y = tanh(2 coefficients'x) ± noise on standard normal inputs, and rows that are not in it.
 
     Args:
-        x, y: the sample.
+        x, y: the inputs and targets of the sample.
         pool_x, pool_y: other rows of the same distribution.
         coefficients: the coefficients of the distribution.
         noise: the size of the noise, whose two signs are equally likely.
@@ -50,7 +50,7 @@ def _rows(drawn: np.random.Generator, rows: int, coefficients: np.ndarray, noise
 
 
 class SampledLaws(Population[SampledLaw]):
-    """Samples with coefficients of norm 1 in a random direction, and eight rows that may replace others."""
+    """Samples with coefficients of norm 1 in a random direction, and eight further rows that may replace their rows."""
 
     settings = Space(
         n=Integer(16, 8, 200, "rows per sample", corners=(12, 24)),
@@ -70,7 +70,7 @@ class SampledLaws(Population[SampledLaw]):
         return SampledLaw(*(jnp.asarray(part) for part in (*sample, *pool, direction, noise)))
 
     def hypotheses(self, problem: SampledLaw) -> list[Hypothesis]:
-        """Require noise; the rows are from one distribution by construction."""
+        """Require noise. The other hypothesis, that all rows have one distribution, holds by construction."""
         return [
             Hypothesis("targets are noisy", problem.noise, ">", 0.0, "gaps are measured in units of the noise variance")
         ]
@@ -140,8 +140,8 @@ class GapIsInstability(Claim[SampledLaw]):
 
     So the expected generalisation gap is the mean change of the loss at a row when this row is replaced. The trials use
     the squared loss with kernel ridge regression, a regression tree and the nearest neighbour. The trials divide each
-    gap by a multiple of sigma², where sigma² is the variance of the noise. The multiple is chosen so that the quotient
-    is about 1.
+    gap by a multiple of sigma², where sigma² is the variance of the noise. For each algorithm, the multiple is chosen
+    so that the quotient is about 1.
     """
 
     title = "The expected generalisation gap is the instability under replacement of a row"

@@ -75,9 +75,9 @@ class StableMinimiser(Claim[ReplacedRows]):
         return jax.vmap(moved)(jnp.arange(len(problem.y))).max(axis=0)
 
     def condition(self, problem: ReplacedRows) -> Array:
-        """The condition number: weights up to rho/alpha and losses at far targets are rounded.
+        """The condition number of the measured changes: weights up to rho/alpha and losses at far targets are rounded.
 
-        The bound is 2/n of the largest weight.
+        The bound on the change of the weights is 2/n times the largest length of the weights.
         """
         losses = jnp.abs(jnp.concatenate([problem.y, problem.other_y])).max() * problem.decay / problem.lipschitz**2
         return len(problem.y) * (problem.smoothness / problem.decay + jnp.maximum(losses, 1.0))

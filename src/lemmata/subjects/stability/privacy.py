@@ -1,4 +1,4 @@
-"""Privacy as stability in distribution: how far the losses of a private algorithm move, and how much noise is enough.
+"""Privacy as stability: how far the expected losses of a private algorithm move, and how much noise makes it private.
 
 This theory is about the distribution of the output of an algorithm, for every two data sets that differ in one row. It
 does not say how well a private algorithm learns, or how private it is on typical data.
@@ -44,7 +44,7 @@ def integrated_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Ar
 
 
 def least_noise(problem: GaussianRelease) -> Float[Array, ""]:
-    """Return the least sigma whose integrated delta is within the budget, by bisection in log sigma."""
+    """Return the least sigma whose `integrated_delta` is within the budget, by bisection in log sigma."""
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2
@@ -56,7 +56,7 @@ def least_noise(problem: GaussianRelease) -> Float[Array, ""]:
 
 
 def _moved(problem: NeighbouringLaws) -> Array:
-    """Return how far the expected loss moves."""
+    """Return by how much the expected loss differs between the two data sets."""
     return jnp.abs(jnp.vdot(problem.before, problem.loss) - jnp.vdot(problem.after, problem.loss))
 
 

@@ -1,4 +1,4 @@
-"""Theory applied to one trained model: checks, each of which is a claim about a model and its rows."""
+"""Theory applied to one trained model. Each check tests a statement of theory on the model and its rows of data."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -46,12 +46,12 @@ class Chain:
 
     @functools.cached_property
     def norms(self) -> tuple[float, ...]:
-        """The largest singular value of each map, the largest factor by which the map stretches a difference."""
+        """The largest singular value of each map: the largest factor by which it stretches a difference of inputs."""
         return () if self.network is None else tuple(float(np.linalg.norm(own, 2)) for own in self.network.weights)
 
     @property
     def slope(self) -> float:
-        """The product of the norms: outputs move at most this many times as far as an input.
+        """The product of the norms: if an input moves, the outputs move at most this many times as far.
 
         The product is NaN if the model cannot be read as a chain.
         """
@@ -67,7 +67,7 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
     because all of these activations have a slope of at most 1 and are 0 at 0.
 
     Args:
-        model: the model.
+        model: the model that is read as a chain, at its parameters.
         x: the rows, of which only the shape and the first eight rows are used.
     """
     try:
@@ -155,7 +155,7 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
-    """Return the functions that a step of a trace calls once. Functions in loops and branches are not included."""
+    """Return the functions that one equation of a jaxpr calls once, without functions in loops and branches."""
     if step.primitive.name in _REPEATED:
         return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]

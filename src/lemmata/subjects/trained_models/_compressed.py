@@ -1,13 +1,13 @@
 """The Gauss-Newton curvature of many outputs, restricted to the span of a few rows, and the error of this restriction.
 
-Let J be the Jacobian of all outputs, and let R be the square roots of the Hessians of the losses with respect to the
-outputs. Rows of R J are chosen in blocks. A block has the rows whose parts outside the span of the earlier rows are
-longest. The squared lengths of these parts are the diagonal of R J J' R minus its part in the span. This choice is a
-pivoted partial Cholesky factorisation of R J J' R by blocks. Only the chosen columns of R J J' R are computed. Let J_w
-= R J, and let Q be the projection onto the span. Then J_w' J_w + ridge is replaced by H' = Q J_w' J_w Q + ridge. As
-quadratic forms, the two matrices differ by at most l + l^1/2, relative to H'. Here l is the largest eigenvalue of the
-part of R J J' R outside the span, divided by the ridge. In the results, the error of order l^1/2 mostly cancels, and an
-error of order l remains.
+Let J be the Jacobian of all outputs, and let R be the symmetric square roots of the Hessians of the losses with respect
+to the outputs. Rows of R J are chosen in blocks. A block has the rows whose parts outside the span of the earlier rows
+are longest. The squared lengths of these parts are the diagonal of R J J' R minus its part in the span. This choice is
+a pivoted partial Cholesky factorisation of R J J' R by blocks. Only the chosen columns of R J J' R are computed. Let
+J_w = R J, let Q be the projection onto the span, and let ridge be the number of rows of data times the decay. Then J_w'
+J_w + ridge is replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, the two matrices differ by at most l + l^1/2,
+relative to H'. Here l is the largest eigenvalue of the part of R J J' R outside the span, divided by the ridge. In
+outputs that are computed from H', the error of order l^1/2 mostly cancels, and an error of order l remains.
 """
 
 import dataclasses
@@ -34,12 +34,12 @@ class Compressed:
     """The rows of J and of R J in an orthonormal basis of the span of chosen rows.
 
     Args:
-        rows: the rows of J, one column for each, output after output.
+        rows: the rows of J in this basis. Each column is one row of J, for one output at one row of data.
         weighted: the rows of R J, in the same order.
-        own: J_i J_i' for each row of data.
+        own: J_i J_i' for each row of data, where J_i is the Jacobian of the outputs at row i.
         chosen: the indices of the rows of R J that span the space.
         lower: the Cholesky factor of the Gram matrix of the chosen rows.
-        left: the squared length of the part of R J that is outside the span.
+        left: the squared length of the part of R J that is outside the span, summed over all rows of R J.
     """
 
     rows: Float[np.ndarray, "k nC"]
@@ -59,7 +59,7 @@ class Compressed:
 def compress(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
 ) -> Compressed:
-    """Return a span of rows. Outside the span, the squared length of R J is at most `left` times the ridge.
+    """Return a span of rows such that the squared length of R J outside the span is at most `left` times the ridge.
 
     The choice of rows also ends after `most` rows, or if the remaining parts of the rows are rounding errors.
 
@@ -148,8 +148,9 @@ def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """Return the Cholesky factor of a block and the indices of its pivots, from the largest pivot, without small
-    pivots.
+    """Return the Cholesky factor of a block and the indices of its pivots.
+
+    The pivots come in descending order. Pivots that are small relative to the first are left out.
     """
     (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
     factor, order, rank, _ = pivoted(block, lower=1)

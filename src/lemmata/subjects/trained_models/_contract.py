@@ -1,4 +1,4 @@
-"""The interface to a trained model: its outputs and four products with its derivatives."""
+"""The interface to a trained model: its outputs, and products of its first and second derivatives with vectors."""
 
 import abc
 import dataclasses
@@ -45,8 +45,8 @@ class AbstractModel(abc.ABC):
 
     Parameters are one flat vector of P numbers, in the order of `layers`, with each array in C order. An array that is
     used twice is included once. Rows are arrays (n, *row) in the form that the model accepts. Outputs are (n, C):
-    logits, probabilities or values. Rows pass in batches. So a product stores at most one batch of rows and vectors of
-    P numbers, in the model's own precision.
+    logits, probabilities or values. Rows pass in batches. So a product with a derivative stores at most one batch of
+    rows and vectors of P numbers, in the model's own precision.
 
     A row of a language model is a document of tokens, shape (T,). The one output of a document is its loss, the sum of
     -log p(token | earlier tokens) over all tokens except the first. The logits of shape (n, T, V) that the user's model
@@ -142,10 +142,10 @@ class AbstractModel(abc.ABC):
     def hvp(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> Float[np.ndarray, " P"]:
-        """Return (sum_i Hessian of loss(f(theta, x_i), y_i)) v.
+        """Return H v, where H is the sum over i of the Hessians of loss(f(theta, x_i), y_i) with respect to theta.
 
         Args:
-            v: the direction.
+            v: the vector, with one entry for each parameter, that the Hessian is multiplied by.
             x: rows.
             y: the targets. For "softmax", they are probabilities of classes (for example, one-hot rows). For
                 "squared", they are values.
@@ -169,9 +169,9 @@ class AbstractModel(abc.ABC):
     ) -> Float[np.ndarray, " P"]:
         """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of loss i with respect to the outputs.
 
-        The matrix is positive semidefinite, because the losses are convex in the outputs. For documents, the outputs in
-        this product are the logits of all tokens that count. If the Hessian of a `Loss` depends on the targets, pass
-        the targets as `y`.
+        Here J_i is the Jacobian of the outputs at row i. The matrix is positive semidefinite, because the losses are
+        convex in the outputs. For documents, the outputs in this product are the logits of all tokens that count. If
+        the Hessian of a `Loss` depends on the targets, pass the targets as `y`.
         """
         own = self._own(v)
         if loss == "documents":
@@ -327,7 +327,7 @@ def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any
 
     Args:
         call: the model as a function of a batch.
-        x: the batch.
+        x: the batch, with one line for each row.
         joined: a function that concatenates a list of batches.
     """
     found = call(x)

@@ -23,7 +23,7 @@ class Deployed(Trained):
 
     Args:
         answers: the classes of the deployment rows, as one-hot rows.
-        wrong: the error of the model on 5000 other deployment rows.
+        wrong: the share of 5000 other deployment rows for which the model predicts a wrong class.
     """
 
     answers: Float[np.ndarray, "used C"] | None = None
@@ -37,13 +37,15 @@ class DeployedRows(Population[Trained]):
     of the rows gets the next class. This change does not affect the inputs.
 
     Args:
-        moved: the default distance of the shift. With 0, the inputs have the distribution of the held-out rows.
-        relabelled: the default share of relabelled rows.
+        moved: the default distance by which the deployment rows are moved. With 0, the inputs have the distribution of
+            the held-out rows.
+        relabelled: the default share of deployment rows whose class is replaced by the next class.
         rows: the default number of training rows.
-        features: the default d.
-        used: the default number of deployment rows, and the least number in extra settings.
+        features: the default number d of features of a row.
+        used: the default number of deployment rows. If a test of a claim draws other settings, they have at least this
+            number.
         hidden: the number of hidden units.
-        decay: the weight decay.
+        decay: the weight decay delta in mean loss + (delta/2) |theta|².
     """
 
     drops = 0.15  # a test at level 0.05 finds a shift in one of twenty problems that have no shift

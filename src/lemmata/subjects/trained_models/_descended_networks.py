@@ -34,7 +34,7 @@ def descend(activation: str, start: dict, x: Array, y: Array, rate: Array, steps
 
     Args:
         activation: "relu" or "tanh".
-        start: the parameters at the start.
+        start: the initial weights, by name.
         x: the rows.
         y: one-hot classes.
         rate: the learning rate.
@@ -58,8 +58,8 @@ def draw_classes(
     Args:
         rng: the random generator.
         n: the number of rows.
-        centres: the centres of the classes.
-        spread: the standard deviation around the centres.
+        centres: the mean of each class, one in each row.
+        spread: the standard deviation of each feature around the centre.
         noise: the share of rows with a random class.
     """
     labels = rng.integers(0, len(centres), n)
@@ -80,7 +80,7 @@ class DescendedNetworks(Population[Trained]):
         spread: the standard deviation of rows around the centre of their class. The centres have lengths of about 3.
         noise: the share of classes drawn at random.
         scale: the size of the initial weights, relative to weights of variance 1/fan-in.
-        readout: the size of the readout's initial weights, relative to `scale`.
+        readout: the size of the initial weights of the last layer (the readout), relative to `scale`.
     """
 
     activation: str = "relu"

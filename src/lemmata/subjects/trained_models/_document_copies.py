@@ -104,8 +104,8 @@ def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, 
 
     A pair (A, B) of this kind shares at least alike |A| elements. Put all elements in a common order. Then B contains
     one of the first |A| - ceil(alike |A|) + 1 elements of A, and the same holds with A and B exchanged. So the first
-    shared element is in the heads of both sets. Elements are ordered by the number of sets that contain them, the
-    rarest first.
+    shared element is among these first elements of both sets. Elements are ordered by the number of sets that contain
+    them, the rarest first.
 
     Args:
         sets: the sets, each as sorted numbers of its elements without repetitions.
@@ -148,7 +148,7 @@ def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> f
     appear.
 
     Args:
-        shingled: the number of different shingles.
+        shingled: the number of different shingles of the document.
         replaced: the number of replaced tokens.
         length: the length of a shingle.
     """

@@ -23,7 +23,7 @@ def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractM
 
     Raises:
         SettingError: if the model has no derivatives.
-        ShapeError: if the outputs have another shape.
+        ShapeError: if the outputs do not have the shape (n, T, V).
         DataError: if a token has no output.
     """
     rule = "a module or function from tokens (n, T) to logits (n, T, vocabulary)"
@@ -48,7 +48,7 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     """Return documents as arrays in which -1 - k stands for a token k that is passed to the model but does not count.
 
     Args:
-        x: (n, T) tokens. Tokens below 0 are already excluded, and -1 is padding.
+        x: (n, T) tokens. Tokens below 0 are already marked as tokens that do not count, and -1 is padding.
         padding: the token that fills up short documents.
         name: the name of a row in error messages.
 

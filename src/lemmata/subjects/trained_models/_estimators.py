@@ -90,7 +90,7 @@ def as_given(model: AbstractModel, x: np.ndarray) -> Any:
 
     Args:
         model: a model that `read_trained` has read.
-        x: rows of this model.
+        x: rows as arrays of numbers, as `read_trained` stores them.
     """
     return model.given(x) if isinstance(model, BlackBox) else x
 
@@ -205,8 +205,9 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
 
 
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function for class probabilities, or else class scores, or else classes as 1 and 0, or values of
-    regressions.
+    """Return a function for the outputs that an estimator can give.
+
+    These are class probabilities, or else class scores, or else classes as 1 and 0. For a regression, they are values.
     """
     classes = getattr(estimator, "classes_", None)
     if hasattr(estimator, "predict_proba"):

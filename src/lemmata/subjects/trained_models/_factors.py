@@ -47,11 +47,11 @@ class Factor:
         return (self.scale * np.einsum(letters, *both)).reshape(n, width, -1)
 
     def slope(self, u: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "a b"]:
-        """Return sum_i sum_c u_ic df_ic/dW, without the scale."""
+        """Return sum_i sum_c u_ic df_ic/dW without the scale, where f_ic is output c at row i and W is the array."""
         return np.einsum("nc,nca->na", u, self.pushed).T @ self.taken
 
     def pushed_along(self, v: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "n C"]:
-        """Return the derivative of each output as W moves along v, without the scale."""
+        """Return the derivative of each output along the direction v of the array W, without the scale."""
         return np.einsum("nca,na->nc", self.pushed, self.taken @ v.T)
 
     def rows(self, part: slice) -> "Factor":

@@ -21,8 +21,8 @@ def rows_fix_weights(trained: Trained) -> bool:
     the outputs.
 
     For least squares without a penalty, leaving a row out is then exact, with the leverages x_i' (X' X)^-1 x_i. With C
-    > 2 classes, all logits may move together without changing a probability. So one direction of the C outputs may be
-    free.
+    > 2 classes, all logits may move together without changing a probability. So the rows may leave one direction of the
+    C outputs undetermined.
     """
     parameters = len(trained.model.theta)
     if not trained.model.differentiable or trained.task.is_language or parameters > min(EXACT, trained.y.size):

@@ -27,7 +27,7 @@ class _Column:
     """A column of a frame, with its different values in the order of their codes.
 
     Args:
-        name: the name.
+        name: the name of the column.
         kind: the type of the column in the training rows.
         values: the different values, as a pandas or polars series; None for numbers.
         codes: the index of each value in `values`.
@@ -163,7 +163,7 @@ def as_numbers(model: AbstractModel, own: Any, x: Any, held: Any, deployed: Any)
 
     Args:
         model: the model that `read_model` has read.
-        own: the user's model.
+        own: the user's model, before it was read.
         x: the training rows.
         held: a pair of held-out rows and their targets; anything else is returned unchanged.
         deployed: the deployment rows, or None.

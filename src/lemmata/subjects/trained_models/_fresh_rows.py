@@ -20,14 +20,17 @@ _ENOUGH = 100.0
 
 @once
 def copies_of(trained: Trained) -> Copies:
-    """Return the duplicate rows in the data."""
+    """Return the training rows and held-out rows that duplicate a training row."""
     find = find_document_copies if trained.task.is_language else find_copies
     return find(trained.x, None if trained.held is None else trained.held[0])
 
 
 @once
 def without_held_rows(trained: Trained) -> Trained:
-    """Return the same model without held-out rows. The new object stores its own results (see `share_answers`)."""
+    """Return the same model without held-out rows.
+
+    The new object has no stored results yet (see `share_answers`).
+    """
     return dataclasses.replace(trained, held=None)
 
 

@@ -63,7 +63,7 @@ _NEAR = 0.05  # relative gap of the two rules at which a probe ends; probes diff
 
 @dataclasses.dataclass(frozen=True)
 class DimensionEstimate:
-    """The effective dimension tr M (M + ridge)^-1, computed only from products with M.
+    """The effective dimension tr M (M + ridge)^-1, computed only from products with M; the ridge is n times the decay.
 
     Args:
         value: the estimate, halfway between the means of `low` and `high` over the probes.
@@ -103,9 +103,9 @@ def dimension_by_products(
     Args:
         model: a model with derivatives.
         x: the training rows.
-        task: how outputs are read.
+        task: the meaning of the outputs, with the loss.
         ridge: n times the decay, above 0.
-        probes: the number of random vectors.
+        probes: the number of random vectors u.
         steps: the largest number of products per probe. A probe ends earlier if the space is exhausted or the two rules
             agree to 1/20.
         seed: the seed of the probes.
@@ -129,7 +129,10 @@ def dimension_by_products(
 def _quadrature(
     product: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, " nC"], steps: int, ridge: float
 ) -> tuple[float, float, int]:
-    """Return Radau's and Gauss' values of start' K (K + ridge)^-1 start, |start| = 1, and the number of products."""
+    """Return Radau's and Gauss' values of start' K (K + ridge)^-1 start, and the number of products with K.
+
+    The vector `start` has length 1, and `product` multiplies a vector by K (see `dimension_by_products`).
+    """
     basis, vector = np.zeros((min(steps, len(start)), len(start))), start
     diagonal, beside = [], []
     for k in range(len(basis)):
@@ -201,7 +204,7 @@ def gauss_newton_spectrum(trained: Trained) -> Float[np.ndarray, " k"]:
 
 @once
 def rows_left_out_at_evidence(trained: Trained) -> LeftOut:
-    """Return the results of leaving each row out of the current model, with the decay that maximises the evidence."""
+    """Return the results of leaving each row out at the current weights, with the decay that maximises the evidence."""
     model, n = trained.model.in_double(), len(trained.x)
     kept = model.theta if model.decayed is None else model.theta[model.decayed]
     damping = damping_of_most_evidence(gauss_newton_spectrum(trained), kept, n)

@@ -1,4 +1,7 @@
-"""Linear classifiers that start far from 0. They fit their training rows early, and learn the true rule late."""
+"""Linear classifiers whose weights start far from 0.
+
+They fit their training rows early, and learn the true rule late.
+"""
 
 import jax
 import jax.numpy as jnp

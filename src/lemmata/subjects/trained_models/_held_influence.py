@@ -1,9 +1,9 @@
 """The effect of each training row on the loss of held-out rows, from one linear system.
 
-Let theta be a stationary point of sum_j l_j + (n delta/2) |theta|², where l_j is the loss of row j. To first order in
-the row, the parameters without row i are theta + A^-1 grad l_i. Here A is the Gauss-Newton matrix plus n delta. The
-mean held-out loss L then grows by <A^-1 grad L, grad l_i>. For all rows together, this takes one linear system and one
-product with the Jacobian.
+Let theta be a stationary point of sum_j l_j + (n delta/2) |theta|², where l_j is the loss of row j. There are n
+training rows, and delta is the decay. To first order in the row, the parameters without row i are theta + A^-1 grad
+l_i. Here A is the Gauss-Newton matrix plus n delta. The mean held-out loss L then grows by <A^-1 grad L, grad l_i>. For
+all rows together, this takes one linear system and one product with the Jacobian.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ _FREE = 1e-4  # the decay assumed for a parameter without decay, divided by the 
 
 @once
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
-    """Return the growth of the mean held-out loss without each training row. Below 0, the row does harm.
+    """Return the growth of the mean held-out loss without each training row. Below 0, the row raises this loss.
 
     For a single output, the factor 1/(1 - h), with the leverage h of the row, removes the row from the curvature. For a
     linear model with squared loss, the result is then the exact derivative of the held-out loss along the change of the

@@ -23,7 +23,7 @@ class JaxModel(AbstractModel):
 
     Args:
         f: a function f(params, x) with x of shape (n, *row) and outputs (n, C) or (n,).
-        tree: the structure of the parameters.
+        tree: the structure of the pytree of parameters.
     """
 
     f: Callable[[Any, Any], Any] = dataclasses.field(repr=False)
@@ -217,7 +217,7 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
 
     Args:
         f: a function f(params, x), where x is a batch of rows.
-        params: a pytree of floating-point arrays.
+        params: the trained parameters, a pytree of floating-point arrays.
         kind: the library that the function comes from.
         decayed: a pytree like `params` with True for decayed parameters, or None for all.
 

@@ -1,4 +1,4 @@
-"""The products of rows with parameter matrices in the trace of a JAX function."""
+"""The products of rows with parameter matrices in the trace (the jaxpr) of a JAX function."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,7 +25,8 @@ class _Products:
 
     Args:
         rows: the number of rows.
-        probes: the arrays that are added to the results of the products; None adds nothing.
+        probes: the arrays that are added to the results of the products, so that derivatives with respect to these
+            results can be computed; None adds nothing.
     """
 
     rows: int

@@ -46,8 +46,9 @@ class LabelDoubts:
     fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
-        """Return the probability that a row with a planted wrong label is more doubtful than another row. Ties count
-        half.
+        """Return the probability that a planted wrong label has a smaller q_i (`own`) than another label.
+
+        Ties count half.
 
         Raises:
             ShapeError: if all rows are planted, or none, or there is not one entry for each row.
@@ -61,8 +62,7 @@ class LabelDoubts:
 
 
 def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> LabelDoubts:
-    """Estimate the share of wrong labels, and which labels are wrong, from outputs of models that have not seen the
-    row.
+    """Estimate how many and which labels are wrong, from outputs of models that have not seen the row.
 
     Args:
         f: the logits at each row, from a model that has not seen this row, as from `leave_one_out`.

@@ -1,4 +1,7 @@
-"""The last features of a model, which are the inputs of its readout, for a model of any library."""
+"""The last features of a model: the inputs of its readout, which is its last matrix.
+
+The model may be of any library.
+"""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,8 +13,9 @@ _TRIED = 32
 
 
 def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
-    """Return the indices (C, h) of the readout matrix in the parameter vector, or None without such a matrix (see
-    `readout`).
+    """Return the indices (C, h) of the readout matrix in the parameter vector.
+
+    The result is None if the model has no such matrix (see `readout`).
 
     Args:
         model: the model at its parameters.
@@ -33,7 +37,8 @@ def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
 def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "n h"]:
     """Return the features phi of rows.
 
-    Output c is <w_c, phi> plus terms without w_c, so its gradient with respect to w_c is phi.
+    Let w_c be row c of the readout matrix. Output c is <w_c, phi> plus terms without w_c, so its gradient with respect
+    to w_c is phi.
 
     Args:
         model: the model at its parameters.

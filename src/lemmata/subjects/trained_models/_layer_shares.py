@@ -1,7 +1,7 @@
-"""The share of each parameter array in the trace of a model's tangent kernel.
+"""The share of each parameter array in the trace of a model's tangent kernel J J'.
 
-Let J be the Jacobian of all outputs f_ic at rows i. The trace of J J' is the sum over arrays W of sum_i sum_c
-|df_ic/dW|².
+Let J be the Jacobian of all outputs f_ic, where f_ic is output c at row i. The trace of J J' is the sum over arrays W
+of sum_i sum_c |df_ic/dW|².
 """
 
 import numpy as np

@@ -1,10 +1,11 @@
 """For each training row, the output of a model that has not seen the row, by one Newton step.
 
-Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Let J_i be the Jacobian of the
-outputs at row i, p_i the predictions, and Lambda_i the Hessian of the loss with respect to the outputs. Let H = sum
-J_i' Lambda_i J_i + n delta be the Gauss-Newton curvature. To first order in the row, the parameters without row i are
-theta + H^-1 J_i' (p_i - y_i). Let S_i = J_i H^-1 J_i'. If the row's own curvature is removed from H, the output at the
-row is
+Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Here f_i are the outputs at row i,
+y_i is the target, n is the number of rows and delta is the decay. Let J_i be the Jacobian of the outputs at row i, p_i
+the predictions, and Lambda_i the Hessian of the loss with respect to the outputs. Let H = sum J_i' Lambda_i J_i + n
+delta be the Gauss-Newton curvature. To first order in the row, the parameters without row i are theta + H^-1 J_i' (p_i
+- y_i). Let S_i = J_i H^-1 J_i'. If the row's own curvature is removed from H, the output of the model without row i at
+this row is
 
     f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
 
@@ -75,8 +76,8 @@ def leave_one_out(
     Args:
         model: the model at a stationary point; `movement` in the result measures whether it is one.
         x: the training rows.
-        y: the encoded targets of the rows.
-        task: how outputs are read.
+        y: the targets of the rows, in the form that the loss needs (see `Task.encode`).
+        task: the meaning of the outputs, with the loss.
         decay: delta in mean loss + (delta/2) |theta|². A decay of 0 is allowed only if rows alone determine the weights
             (see `rows_fix_weights`).
 
@@ -333,7 +334,7 @@ def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
 
 @once
 def rows_left_out(trained: Trained) -> LeftOut:
-    """Return, for each training row, the output of a model that has not seen the row, from the converged copy."""
+    """Return, for each training row, the output of a model that has not seen the row, from `polished_copy`."""
     model, decay = polished_copy(trained).model, objective_of(trained).decay
     return leave_one_out(model, trained.x, trained.y, trained.task, decay)
 

@@ -1,9 +1,9 @@
 """Losses of single rows in models that have not seen these rows, computed by products with the Gauss-Newton matrix.
 
-Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|², where l_j is the loss of row j. To first order
-in the row, the model without row i has the weights theta + d. Here d solves (sum_{j != i} G_j + n delta) d = grad l_i,
-and G_j is the Gauss-Newton matrix of row j. Conjugate gradients find d from products with the matrices of the other
-rows, and the loss of row i is evaluated at theta + d.
+Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|², where l_j is the loss of row j. There are n
+rows, and delta is the decay. To first order in the row, the model without row i has the weights theta + d. Here d
+solves (sum_{j != i} G_j + n delta) d = grad l_i, and G_j is the Gauss-Newton matrix of row j. Conjugate gradients find
+d from products with the matrices of the other rows, and the loss of row i is evaluated at theta + d.
 """
 
 import dataclasses
@@ -24,11 +24,11 @@ class LeftOutRows:
     """The losses of rows that were left out.
 
     Args:
-        rows: the indices of the rows.
+        rows: the indices, among the training rows, of the rows that were left out.
         losses: the loss of each row in the model without this row.
         seen: the loss of each row in the model with this row.
         residual: the largest |A d - g| / |g| over these rows at the end of conjugate gradients. For each row, A is the
-            Gauss-Newton matrix of the objective without the row, g is the gradient of the row's loss, and the solution
+            Gauss-Newton matrix of the objective without the row, and g is the gradient of the row's loss. The solution
             d of A d = g is the change of the parameters.
     """
 
@@ -52,7 +52,7 @@ def leave_rows_out(
         rows: the indices of training rows.
         steps: the largest number of conjugate gradient steps for each row; each step costs a product with the
             Gauss-Newton matrix of all other rows.
-        tolerance: the tolerance of the residual, relative to the gradient.
+        tolerance: the residual |A d - g| / |g| at which conjugate gradients stop (see `LeftOutRows`).
 
     >>> from lemmata.subjects.trained_models import read_model, read_task
     >>> x, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([0.0, 1.5, 1.5, 3.0])

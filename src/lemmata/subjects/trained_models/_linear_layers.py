@@ -20,8 +20,8 @@ class PartOfModel(AbstractModel):
     """A model as a function of some layers, with the other layers fixed.
 
     Args:
-        whole: the model.
-        chosen: which parameters of the model vary, in whole layers.
+        whole: the model with all its parameters.
+        chosen: for each parameter, whether it varies; all parameters of a layer vary or none.
     """
 
     whole: AbstractModel
@@ -101,7 +101,7 @@ def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel
 
     Args:
         model: the model at its parameters.
-        chosen: which parameters vary.
+        chosen: for each parameter, whether it varies.
     """
     ends = np.cumsum([layer.size for layer in model.layers])
     layers = tuple(Layer(own.name, own.shape) for own, end in zip(model.layers, ends, strict=True) if chosen[end - 1])

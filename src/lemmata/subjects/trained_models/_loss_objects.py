@@ -1,4 +1,4 @@
-"""A reader of losses that users state: texts in the form of `GRAMMAR`, and some loss objects of PyTorch."""
+"""A reader of losses that users state: in a form that the text `GRAMMAR` lists, or as a loss object of PyTorch."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ _PLAIN = {
 
 
 def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:
-    """Return the loss that the user stated: in a form of `GRAMMAR`, or as an object of PyTorch. Return None for None.
+    """Return the loss that the user stated: in a form that `GRAMMAR` lists, or as an object of PyTorch.
 
     The objects that can be read are `CrossEntropyLoss` (also with smoothed labels), `NLLLoss`, `BCEWithLogitsLoss`,
     `BCELoss`, `HuberLoss` and `PoissonNLLLoss`. They must take the mean over rows and have no weights. `MSELoss` is
     twice the squared loss of `GRAMMAR`, so `MSELoss` raises an error. The message gives the right text.
 
     Args:
-        loss: the loss, or None.
+        loss: the loss as the user wrote it, or None if it is not stated.
         name: the place of the statement, for error messages.
 
     Raises:

@@ -142,11 +142,11 @@ class StatedLoss:
 
     Args:
         kind: "log", "squared", "huber", "poisson" or "other".
-        width: the width of Huber's loss.
+        width: the width d of Huber's loss, see `Loss`.
         smoothing: the share by which labels are smoothed.
         weights: the weights of classes, by their names. "balanced" gives a class with r of the n rows the weight n /
             (C r), where C is the number of classes. None means no weights.
-        said: the words for another loss.
+        said: the user's words for a loss of the kind "other".
         origin: the origin of the statement, in words.
     """
 
@@ -196,7 +196,7 @@ def read_loss(loss: Any) -> StatedLoss | None:
     """Return the loss that the user stated, or None if `loss` is None.
 
     Args:
-        loss: the loss, in a form of `GRAMMAR`.
+        loss: the loss, in a form that the text `GRAMMAR` lists.
 
     Raises:
         SettingError: if the loss is stated in any other form.

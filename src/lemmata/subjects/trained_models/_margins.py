@@ -17,7 +17,7 @@ def margins(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[n
     """Return the output of each row's class minus the largest other output.
 
     Args:
-        f: the outputs.
+        f: the outputs of the model, one row for each row of data.
         y: one-hot classes.
     """
     return (f * y).sum(1) - np.where(y > 0, -np.inf, f).max(1)
@@ -62,8 +62,8 @@ class Directed:
 def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], seed: int) -> Directed:
     """Return the cosine of theta with its projection on the cone of gradients of the margins f_y - f_j, j not y.
 
-    Only the 200 smallest margins are used, because larger margins have no weight in the solution of largest margin. So
-    the cosine with all margins is at least the returned cosine.
+    Only the 200 smallest margins are used, because larger margins have coefficient 0 in the solution of largest margin.
+    So the cosine with all margins is at least the returned cosine.
 
     Args:
         model: a model with derivatives.

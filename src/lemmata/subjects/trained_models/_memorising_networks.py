@@ -1,4 +1,4 @@
-"""Small networks with more parameters than rows. They memorise random classes of their training rows."""
+"""Small networks with more parameters than rows, which fit even random classes of their training rows."""
 
 from jaxtyping import Array, Key
 

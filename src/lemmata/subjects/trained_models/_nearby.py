@@ -41,8 +41,9 @@ def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
 def unsettled_nearby(trained: Trained) -> float:
     """Return the share of moved training rows whose predicted class differs between the model and its converged copy.
 
-    The model and the copy are two solutions of one objective for the same training rows. If these rows do not determine
-    the class of a new row, a Newton step from one solution does not determine this class either.
+    The converged copy is the model after further training to a stationary point. The model and the copy are two
+    approximate solutions of one objective for the same training rows. If these rows do not determine the class of a new
+    row, a Newton step from one solution does not determine this class either.
     """
     rows = nearby_rows(trained.x, seed=trained.seed)
     calls = [model.outputs(rows).argmax(1) for model in (trained.model, polished_copy(trained).model)]

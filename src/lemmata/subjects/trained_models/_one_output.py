@@ -22,19 +22,20 @@ def with_two_outputs(
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
     """Turn a model with one output for two classes into a model with two outputs, -f/2 and f/2.
 
-    Here f is the logit of the second class. Suppose that log loss is stated. The output is read as a probability if all
-    outputs are in [0, 1] and are not linear in any layer of parameters, and otherwise as a logit. Without a stated
-    loss, the model must have derivatives and the targets must have two values. If the targets are words, Booleans or
-    whole numbers, the rule is the same. If the targets are 0.0 and 1.0, outputs in [0, 1] are probabilities if they are
-    not linear in any layer, and otherwise values. Outputs beyond [0, 1] are compared with the targets: they are logits
-    if their logistic function has the smaller squared distance, and otherwise values.
+    Here f is the logit of the second class. Suppose that the user or the estimator has stated log loss. The output is
+    then read as a probability if all outputs are in [0, 1] and are not linear in any layer of parameters. Otherwise, it
+    is read as a logit. Without a stated loss, the model must have derivatives and the targets must have two values. If
+    the targets are words, Booleans or whole numbers, the rule is the same. If the targets are 0.0 and 1.0, outputs in
+    [0, 1] are probabilities if they are not linear in any layer, and otherwise values. Outputs beyond [0, 1] are
+    compared with the targets: they are logits if their logistic function has the smaller squared distance, and
+    otherwise values.
 
     Args:
         model: any model. A model with several outputs, or with outputs that are values, is not changed.
         x: the training rows.
         y: the targets of the rows.
-        labels: the two classes, as stated.
-        stated: the loss, as stated.
+        labels: the two classes, as the user stated them; None if the user did not.
+        stated: the training loss, as the user or the estimator stated it; None if it is not known.
 
     Returns:
         The model, its labels, and the reason for this reading, in words. The reason is empty if the model is unchanged.
@@ -89,5 +90,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Return whether outputs are linear in no layer, as with a final logistic function, or only outputs are known."""
+    """Return True if outputs are linear in no layer, as after a logistic function, or if only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

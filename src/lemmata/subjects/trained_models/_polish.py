@@ -1,8 +1,8 @@
 """The distance of a model from a stationary point of its objective, and a copy that is trained to such a point.
 
-The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most theory about a
-trained model is about a stationary point. If the user's training stopped before a stationary point, a copy of the model
-is trained further.
+The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Here delta is the decay, and |theta|² is over the
+parameters that decay. Most theory about a trained model is about a stationary point. If the user's training stopped
+before a stationary point, a copy of the model is trained further.
 """
 
 import dataclasses
@@ -44,8 +44,8 @@ class Objective:
     Args:
         model: the model.
         x: the training rows.
-        y: the encoded targets.
-        task: the task, with its loss.
+        y: the targets in the form that the loss needs (see `Task.encode`).
+        task: the meaning of the outputs, with the loss of the training.
         decay: the decay delta, at least 0.
     """
 
@@ -84,8 +84,9 @@ class Objective:
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """Return -<theta, grad L>/|theta|² over decayed parameters. At a stationary point, this is the delta of the
-        training.
+        """Return -<theta, grad L>/|theta|² over decayed parameters.
+
+        At a stationary point, this number is the decay delta of the training.
         """
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
@@ -152,9 +153,9 @@ def _descended(
         start: the parameters at the start.
         steps: the largest number of steps.
         largest: the largest entry of the gradient at which L-BFGS ends.
-        gain: the decrease over ten steps at which L-BFGS ends. If the objective is above 1, the decrease is divided by
-            the objective. A single step may gain almost nothing if a unit has a kink. The first step is likely to gain
-            little, because it has no estimate of the curvature.
+        gain: the decrease of the objective over ten steps at which L-BFGS ends. If the objective is above 1, the
+            decrease is divided by the objective. A single step may gain almost nothing if a unit has a kink. The first
+            step is likely to gain little, because it has no estimate of the curvature.
     """
     values: list[float] = []
 
@@ -224,7 +225,7 @@ def polished_copy(trained: Trained) -> Polished:
 
 @once
 def changed_by_polishing(trained: Trained) -> float:
-    """Return the share of predictions on training rows that differ between the converged copy and the model.
+    """Return the share of predictions on training rows that differ between `polished_copy` and the model.
 
     For values, the result is the root mean square change of the predictions, relative to the root mean square error.
     For documents, the change of the losses is relative to their spread.

@@ -1,10 +1,11 @@
 """Laplace's approximation of the posterior of a trained model, which gives the uncertainty of outputs at new rows.
 
-Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Let J_i be the Jacobian of the outputs
-at row i, and let Lambda_i be the Hessian of the loss with respect to the outputs. Let H = sum_i J_i' Lambda_i J_i + n
-delta be the Gauss-Newton curvature. To second order, the posterior of the parameters is normal with covariance H^-1.
-For squared loss, this covariance is multiplied by the noise variance. The covariance of the outputs at a row x is J(x)
-H^-1 J(x)'. For squared loss and a model that is linear in its parameters, this posterior is exact.
+Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|², where delta is the decay. Let J_i be the
+Jacobian of the outputs at row i, and let Lambda_i be the Hessian of the loss with respect to the outputs. Let H = sum_i
+J_i' Lambda_i J_i + n delta be the Gauss-Newton curvature. To second order, the posterior of the parameters is normal
+with covariance H^-1. For squared loss, this covariance is multiplied by the noise variance. The covariance of the
+outputs at a row x is J(x) H^-1 J(x)'. For squared loss and a model that is linear in its parameters, this posterior is
+exact.
 """
 
 import dataclasses
@@ -55,10 +56,10 @@ def posterior_spread(
     Args:
         model: the model at a stationary point; `movement` in the result measures whether it is one.
         x: the training rows.
-        y: the encoded targets of the rows.
-        task: how outputs are read.
+        y: the targets of the rows, in the form that the loss needs (see `Task.encode`).
+        task: the meaning of the outputs, with the loss.
         decay: the decay delta, at least 0.
-        others: the new rows.
+        others: the new rows, at which the covariance of the outputs is computed.
 
     Returns:
         None if both computations cost too much, or if H is singular up to rounding.
@@ -99,7 +100,7 @@ _Found = tuple[Float[np.ndarray, "m C C"], float, float]
 
 
 def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
-    """Return the number of operations with the matrix of all parameters, and with the matrix of all outputs.
+    """Return the number of operations of `_by_parameters` and of `_by_outputs`.
 
     If memory is not enough, the number is infinite.
     """
@@ -175,8 +176,8 @@ def _by_outputs(
 
     Let C be the number of outputs, n the number of training rows and ridge = n `decay`. Let J be the Jacobian of all n
     C outputs, and K = J J'. Let R be the square root of the block-diagonal matrix of all Lambda_i of the module
-    docstring, and let A = R K R + ridge = L L' with the Cholesky factor L. Then the inverse of the Gauss-Newton
-    curvature H is H^-1 = (1 - J' R A^-1 R J) / ridge.
+    docstring. Let A = R K R + ridge = L L' with the Cholesky factor L. Then the inverse of the Gauss-Newton curvature H
+    is H^-1 = (1 - J' R A^-1 R J) / ridge.
     """
     prior, ridge = prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)

@@ -262,8 +262,7 @@ def _check_call(model: AbstractModel, rows: np.ndarray) -> None:
 
 
 def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
-    """Return rows of whole numbers unchanged if the numbers are names, such as tokens, and otherwise as floating-point
-    numbers.
+    """Return rows of whole numbers unchanged if the numbers are names, and otherwise as floating-point numbers.
 
     Numbers are names if the model does not accept 3.0 in place of 3, or returns different outputs for 3.0. Otherwise
     the numbers are quantities, and the model has derivatives with respect to them.

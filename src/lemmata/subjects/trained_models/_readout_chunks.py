@@ -1,4 +1,4 @@
-"""Losses of documents from features and a readout, without storing the logits of a whole document.
+"""Losses of documents from features and a readout (last matrix), without storing the logits of a whole document.
 
 A language model may return (features, matrix) or (features, matrix, bias) instead of logits, with features (n, T, h),
 matrix (h, V) and bias (V,). The logits are features @ matrix + bias. The functions in this file form logits for one

@@ -67,11 +67,11 @@ class RectifiedNetworks(Population[Trained]):
         hidden: the default number of hidden units; 0 means a linear model.
         widths: the range from which a verification draws other numbers of hidden units.
         decay: delta in mean loss + (delta/2) |theta|².
-        distance: the distance between the centres.
+        distance: the distance between the centres of any two classes.
         noise: the share of random classes, in training and held-out rows.
         steps: the number of descent steps on the loss; 0 trains to a stationary point.
-        differentiable: whether the claims need derivatives.
-        unseen: whether the claims are measured on held-out rows.
+        differentiable: whether the claims that are tested on these networks need derivatives.
+        unseen: whether these claims are measured on held-out rows.
     """
 
     rows: int = 300

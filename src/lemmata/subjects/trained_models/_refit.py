@@ -25,7 +25,8 @@ _FEW = 8
 class Refits:
     """A trainer that calls fit(x, y, seed), and stores every model and the cost of one training.
 
-    If fit fails or does not return a model with as many outputs, the trainer raises a SettingError of one line.
+    If fit fails, or returns a model with another number of outputs than the examined model, the trainer raises a
+    SettingError of one line.
 
     Args:
         fit: the user's function of rows, of targets as the user has them, and of a seed.
@@ -44,12 +45,12 @@ class Refits:
         """Return the model trained on some of the rows.
 
         Args:
-            rows: the indices of the rows.
-            seed: the seed for the program.
+            rows: the indices, among the training rows, of the rows to train on.
+            seed: the seed that is passed to the user's `fit`.
             targets: other targets for these rows. With None, the rows have their own targets.
 
         Raises:
-            SettingError: if fit fails, or does not return a model with as many outputs.
+            SettingError: if fit fails, or returns a model with another number of outputs than the examined model.
         """
         y = self._targets[rows] if targets is None else np.asarray(targets)
         key = (rows.tobytes(), y.tobytes(), seed)
@@ -62,8 +63,9 @@ class Refits:
 
     @property
     def passes(self) -> float:
-        """The cost of one training, in gradients of all rows. Without a timed training or derivatives, the cost is
-        assumed.
+        """The cost of one training, in gradients of all rows.
+
+        The cost is a fixed guess before the first training, and for models without derivatives.
         """
         if not self._known or not self._model.differentiable:
             return _ASSUMED

@@ -22,8 +22,8 @@ class RowEffects:
     """The growth of the loss of each given row if the model is trained to a stationary point without this row.
 
     Args:
-        rows: the indices of the rows.
-        effects: the growth of the loss of each row.
+        rows: the indices of these rows among the training rows.
+        effects: for each of these rows, the loss of the row without it minus its loss with it.
     """
 
     rows: Int[np.ndarray, " k"]
@@ -41,8 +41,9 @@ def shown_rows(trained: Trained) -> Int[np.ndarray, " k"]:
 def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator[AbstractModel]:
     """Yield the model at a stationary point with all rows, and then the model without each of the given rows in turn.
 
-    The objective without row i keeps the whole decay: the sum of the other losses + n (delta/2) |theta|². The model
-    with all rows is trained to a stationary point by the same descent, so errors of the descent cancel.
+    The objective without row i keeps the whole decay: the sum of the other losses + n (delta/2) |theta|², with n rows
+    and the decay delta. The model with all rows is trained to a stationary point by the same descent, so errors of the
+    descent cancel.
     """
     n, decay, task = len(trained.x), objective_of(trained).decay, trained.task
     tolerance = _TOLERANCE / n

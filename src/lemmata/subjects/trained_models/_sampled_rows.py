@@ -1,10 +1,11 @@
 """Outputs at some training rows of models that have not seen these rows, if no Gram matrix fits in memory.
 
-Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|², where l_j is the loss of row j. To first order
-in the row, the parameters without row i are theta + d. Here d solves (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i).
-J_i is the Jacobian of the outputs, p_i are the predictions, and G_j = J_j' Lambda_j J_j is the Gauss-Newton matrix of
-row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same outputs from a matrix of all rows
-and outputs. The functions in this file need only products with J.
+Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|², where l_j is the loss of row j. There are n
+rows, and delta is the decay. To first order in the row, the parameters without row i are theta + d. Here d solves
+(sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i). J_i is the Jacobian of the outputs f_i, p_i are the predictions, y_i
+is the target, and G_j = J_j' Lambda_j J_j is the Gauss-Newton matrix of row j. The output at the row is then f_i + J_i
+d. `leave_one_out` computes the same outputs from a matrix of all rows and outputs. The functions in this file need only
+products with J.
 """
 
 import dataclasses
@@ -29,7 +30,7 @@ class SampledRows:
     """The outputs of rows that were left out.
 
     Args:
-        rows: the indices of the rows.
+        rows: the indices, among the training rows, of the rows that were left out.
         outputs: the outputs at each row of the model without this row.
         movement: |J H^-1 g| / |f| over all rows, where H is the curvature and g is the gradient of the objective times
             n. This is the change of the outputs in one more Newton step, relative to their size.

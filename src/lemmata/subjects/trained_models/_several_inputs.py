@@ -45,7 +45,7 @@ def check_one_array(model: Any, x: Any, y: Any) -> None:
     Args:
         model: the user's model, without a wrapper.
         x: the training rows.
-        y: their targets.
+        y: the targets of the training rows.
     """
     if isinstance(x, Mapping):
         parts, said = list(x.values()), f"a dictionary of {', '.join(map(str, x))}"

@@ -56,7 +56,7 @@ class Shift:
 
     @property
     def p_value(self) -> float:
-        """The share of areas that are at least as large as the observed area. The observed area is included."""
+        """The share of areas, the observed area included, that are at least as large as the observed area."""
         return float(1 + (self.nulls >= self.area).sum()) / (1 + len(self.nulls))
 
     @property
@@ -145,7 +145,7 @@ def two_sample_areas(
     samples. The scores are linear in the labels, so one matrix product gives the scores for all permutations.
 
     Args:
-        blocks: blocks of columns for all rows.
+        blocks: blocks of columns, such as inputs and outputs, each with a line for every row of both samples.
         second: whether each row is in the second sample.
         rng: the random generator of folds and permutations.
     """
@@ -194,8 +194,8 @@ def copied(reference: np.ndarray, used: np.ndarray) -> float:
     """Return the share of deployment rows that equal a reference row, beyond what duplicates explain.
 
     Args:
-        reference: rows (n, *row).
-        used: rows (m, *row).
+        reference: the reference rows (n, *row), held-out or training rows.
+        used: the deployment rows (m, *row).
 
     Returns: The share of deployment rows that equal a reference row, minus the share of reference rows that equal
     another reference row.

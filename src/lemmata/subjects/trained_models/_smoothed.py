@@ -1,4 +1,4 @@
-"""A model with noise on its inputs: the most frequent classes, radii in which these classes stay, and attacks."""
+"""A model with noise on its inputs: its most frequent classes, radii in which these do not change, and attacks."""
 
 import dataclasses
 
@@ -31,8 +31,8 @@ class Smoothed:
     Args:
         model: the model f.
         sigma: the standard deviation of the noise.
-        x: rows (r, *row) at which the class is certain.
-        classes: their smoothed classes.
+        x: rows (r, *row) at which the class is certified.
+        classes: the class of the smoothed model at each of these rows.
         radii: the radii of the Euclidean balls in which these classes do not change, each with a probability of at
             least 0.9999 over the draws.
         seed: the seed of all draws.
@@ -46,11 +46,12 @@ class Smoothed:
     seed: int
 
     def broken(self) -> Float[np.ndarray, " r"]:
-        """Return for each row the least radius at which an attack changes the class, or 8 certified radii if none does.
+        """Return, for each row, the least radius at which an attack changes the class, or 8 times its certified radius.
 
-        Projected gradient steps lower the mean probability of the class under the noise. Fresh draws decide whether
-        the class has changed: another class must be more frequent by 3.5 standard deviations. The search begins at the
-        certified radius, doubles the radius while attacks fail, and then bisects.
+        The result is 8 times the certified radius if no attack succeeds. Projected gradient steps lower the mean
+        probability of the class under the noise. Fresh draws decide whether the class has changed: another class must
+        be more frequent by 3.5 standard deviations. The search begins at the certified radius, doubles the radius while
+        attacks fail, and then bisects.
         """
         rng = np.random.default_rng([self.seed, 16])
         low, high = np.zeros(len(self.x)), self.radii.copy()
@@ -101,7 +102,7 @@ def smoothed(trained: Trained) -> Smoothed:
     quarter of the root mean square of the features' standard deviations.
 
     Args:
-        trained: a classifier whose rows are fractions.
+        trained: a classifier whose rows are arrays of floating-point numbers.
     """
     x = np.asarray(trained.x if trained.held is None else trained.held[0], float)[:ROWS]
     spread = np.asarray(trained.x, float).reshape(len(trained.x), -1).std(0)
@@ -123,7 +124,7 @@ def spread_ratio(x: np.ndarray) -> float:
     The ratio is the 90 % quantile of the standard deviations of the varying features, divided by the 10 % quantile.
 
     Args:
-        x: rows (n, *row) of fractions.
+        x: rows (n, *row) of floating-point numbers.
     """
     flat = np.asarray(x, float).reshape(len(x), -1)
     if np.abs(flat).max() <= 1:
@@ -139,7 +140,7 @@ def shared_range(x: np.ndarray) -> float:
     The share is near 1 for pixels. Columns with different units have different ranges.
 
     Args:
-        x: rows (n, *row) of fractions.
+        x: rows (n, *row) of floating-point numbers.
     """
     flat = np.asarray(x, float).reshape(len(x), -1)
     low, high = flat.min(0), flat.max(0)

@@ -30,13 +30,13 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² for residuals r_i, weights w and a fitted scale s. Here h
     is Huber's loss of width epsilon. At the fitted s, the estimator minimises the mean of Huber losses of width epsilon
     s plus (s alpha/n) |w|²/2. PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean loss. Least
-    squares, and log loss of infinite C, have no penalty, which is a decay of 0. A penalty on absolute values is not a
-    decay. With this penalty, checks that need the objective are skipped. Any other regressor is assumed to have squared
-    loss.
+    squares, and logistic regression with an infinite C, have no penalty, which is a decay of 0. A penalty on absolute
+    values is not a decay. With this penalty, checks that need the objective are skipped. Any other regressor is assumed
+    to have squared loss.
 
     Args:
         estimator: a fitted estimator; other models do not state a loss.
-        n: the number of its training rows.
+        n: the number of training rows of the estimator.
     """
     if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):
         return None, None
@@ -97,8 +97,9 @@ def _weights(estimator: Any) -> tuple[tuple[Any, float], ...] | str | None:
 
 
 def _of_descent(estimator: Any, name: str) -> tuple[StatedLoss, float | None]:
-    """Return the loss and the decay of an SGD estimator. The decay is None if the penalty is not squared or the loss is
-    squared.
+    """Return the loss and the decay of an SGD estimator.
+
+    The decay is None if the penalty is not squared or the loss is squared.
     """
     known = _OF_SGD.get(estimator.loss)
     words = f"the {estimator.loss} loss of {name}"

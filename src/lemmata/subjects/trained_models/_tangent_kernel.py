@@ -1,4 +1,4 @@
-"""The tangent kernel of a model, and ridge regression with this kernel and exact leave-one-out outputs."""
+"""The tangent kernel of a model, and ridge regression with this kernel, with exact leave-one-out outputs."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ class KernelMachine:
     Args:
         ridge: the ridge, among 29 candidates, with the least squared leave-one-out error.
         left_out: the outputs at each training row of a regression without this row.
-        outputs: the outputs at other rows.
+        outputs: the outputs of the regression on all training rows at other rows.
     """
 
     ridge: float

@@ -26,7 +26,7 @@ class TargetError(DataError):
     """The target of a row cannot be used.
 
     Args:
-        target: the target, in words.
+        target: the unusable target, in words.
         row_name: the kind of the row: "row" for a training row, "held-out row" or "corrected row".
         row: the position of the row, counted from 0.
         found, rule, remedy: see `lemmata.errors.LemmataError`.
@@ -62,7 +62,7 @@ class Task:
             documents", "logarithms of means" of counts, "scores" of classes, or "classes". For scores, the largest
             score gives the class, but no score is a probability.
         labels: the class of each output; empty for values.
-        why: the reason for this loss, in words.
+        why: the reason why the training loss is taken to be `loss`, in words.
     """
 
     loss: str | Loss
@@ -136,9 +136,7 @@ class Task:
         return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
 
     def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradients of the reported losses (see `losses`) with respect to the outputs, for any training
-        loss.
-        """
+        """Return the gradients of the reported losses (see `losses`) with respect to the outputs."""
         away = self.means(f) - y
         return away * np.exp(f) if self.is_counted else away
 
@@ -151,9 +149,7 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """Return the error of each row: 1 or 0 for a wrong or right class, |m - y|² for values, nats per token for
-        documents.
-        """
+        """Return each row's error: wrong class (1) or right (0), |m - y|² for values, nats per token for documents."""
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:

@@ -1,4 +1,4 @@
-"""The temperature, a number by which logits are divided to correct a model's confidence."""
+"""The temperature: the number by which logits are divided so that the predicted probabilities fit the labels best."""
 
 import numpy as np
 from jaxtyping import Float

@@ -24,7 +24,7 @@ class Trained:
         x: the training rows.
         y: the encoded targets: one-hot rows of classes, columns of values, or the number of tokens that count in each
             document.
-        targets: the targets of the training rows as the user has them, for `fit`.
+        targets: the targets of the training rows as the user has them, for the user's training function `fit`.
 
     The other fields are the facts of `lemmata.facts.Facts`, by their keywords. Models are stored as `AbstractModel`,
     targets are encoded, and `noised` is (sampling, noise, steps). `lemmata.facts.FACTS` describes each fact.

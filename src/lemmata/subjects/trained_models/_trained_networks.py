@@ -90,8 +90,8 @@ class TrainedNetworks(Population[Trained]):
         hidden: the default number of hidden units; 0 means a linear model.
         widths: the range from which a verification draws other numbers of hidden units.
         steps: the number of descent steps on the loss; 0 trains to a stationary point.
-        differentiable: whether the claims need derivatives.
-        unseen: whether the claims are measured on held-out rows.
+        differentiable: whether the claims that are tested on these networks need derivatives.
+        unseen: whether these claims are measured on held-out rows.
         held: the number of held-out rows.
     """
 
@@ -135,7 +135,7 @@ class TrainedNetworks(Population[Trained]):
 
 
 def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
-    """Return the conditions under which the parameters without a row are one Newton step from the current parameters.
+    """Return the conditions under which one Newton step from the current parameters approximates leaving a row out.
 
     Args:
         problem: the model with its rows.

@@ -72,12 +72,13 @@ class Triggers:
         return float((middle - logs.min()) / max(np.median(np.abs(logs - middle)), _EVEN))
 
     def nearest_rows(self, x: np.ndarray, c: int) -> Int[np.ndarray, " n"]:
-        """Return the indices of rows, sorted by their distance sum m |x - p| from the pattern of class c, the least
-        first.
+        """Return the indices of rows, sorted by their distance sum m |x - p| from the pattern p of class c.
+
+        The mask m is that of class c, and the nearest row comes first.
 
         Args:
             x: rows (n, *row), for example those of class c.
-            c: the class.
+            c: the class whose pattern is used.
         """
         away = self.masks[c] * np.abs(np.asarray(x, float) - self.patterns[c])
         return np.argsort(away.reshape(len(x), -1).sum(1), kind="stable")
@@ -85,14 +86,14 @@ class Triggers:
     def rests(
         self, model: AbstractModel, x: np.ndarray, others: np.ndarray, c: int, *, seed: int = 0
     ) -> Float[np.ndarray, " n"]:
-        """Return the share of eight trials in which each row loses class c. In a trial, the mask is filled from another
-        row.
+        """Return the share of eight trials in which each row loses class c. A trial mixes in another row.
 
         Args:
-            model: the model for which the changes were found.
+            model: the model for which the changes were found. In a trial, a row x becomes (1 - m) x + m z, where m is
+                the mask of class c and z is a random row of `others`.
             x: rows (n, *row) for which the model predicts c.
-            others: at least one row of another class, from which the mask is filled.
-            c: the class.
+            others: at least one row of another class.
+            c: the class whose mask is used.
             seed: the seed of the random choice among `others`.
         """
         rng, lost = np.random.default_rng([seed, 19]), np.zeros(len(x))
@@ -130,12 +131,12 @@ def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: 
 
     Args:
         model: a model with derivatives.
-        x: rows (n, *row) of fractions, for which the model predicts at least two classes.
+        x: rows (n, *row) of floating-point numbers, for which the model predicts at least two classes.
         seed: the seed that chooses the rows of the search.
         steps: the number of steps of the search.
 
     Raises:
-        DataError: if the rows are not fractions, or if the model predicts the same class for all rows.
+        DataError: if the rows are not floating-point numbers, or if the model predicts the same class for all rows.
         ShapeError: if there are fewer than two outputs.
     """
     if np.asarray(x).dtype.kind != "f":

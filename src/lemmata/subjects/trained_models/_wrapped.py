@@ -15,15 +15,16 @@ _ARRAYS = "x and y as arrays"
 
 
 def bare_model(model: Any) -> Any:
-    """Return the model inside an object that contains a model, as the same function of a row. Other models do not
-    change.
+    """Return the model inside an object that contains a model, as the same function of a row.
+
+    Other models are returned unchanged.
 
     A scikit-learn search contains its best estimator. A Keras model on PyTorch becomes a PyTorch module. A Flax
     `TrainState` contains a function and its parameters. A pair (module, state) of Equinox contains a module that is
     called with a row and a state. The state does not change.
 
     Args:
-        model: the user's object.
+        model: the model, or an object that contains it.
 
     Raises:
         SettingError: if the object contains no model, or a model whose derivatives cannot be computed. The message

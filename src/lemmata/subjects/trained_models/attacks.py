@@ -104,7 +104,7 @@ def smallest_attacks(problem: Trained, upper: Float[np.ndarray, " n"]) -> Float[
 
 
 def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Whether projected gradient steps, each a quarter of the radius long, find another class in the ball."""
+    """Whether projected gradient steps, each a quarter of the radius, find another class in the ball around a row."""
     rows = np.arange(len(x))
     wide = (-1, *(1,) * (x.ndim - 1))
     moved, found = x.copy(), np.zeros(len(x), bool)
@@ -125,7 +125,7 @@ def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray)
 
 
 class _NearlyStraight(TrainedNetworks):
-    """Networks; in one of eight, the outputs are too curved on the way to the boundary."""
+    """Networks, of which one in eight has outputs too curved towards the boundary for the condition of the claim."""
 
     drops: ClassVar[float] = 0.2
 
@@ -138,8 +138,8 @@ class SmallestAttack(AbstractGauge):
 
     where j runs over the other classes. Let s be the step of this length along the gradient, and let m = f_y - f_j,
     where j is the class that s leads to. Attack 32 rows that the model predicts correctly by projected gradient steps,
-    and find the smallest radius at which the class of each row changes. If the median over these rows of
-    |m(x + s/2)/m(x) - 1/2| is at most 0.1, the median of these radii is within a factor 2 of the median of the
+    and find the smallest radius at which the class of each row changes. Suppose that the median over these rows of |m(x
+    + s/2)/m(x) - 1/2| is at most 0.1. Then the median of the radii is within a factor 2 of the median of the
     first-order distances. This holds in at least nine of ten models.
     """
 
@@ -196,7 +196,7 @@ class SmallestAttack(AbstractGauge):
         return jnp.quantile(jnp.asarray(radii), jnp.asarray([0.25, 0.5, 0.75]))
 
     def trivial(self, problem: Trained) -> Array:
-        """The distance to a row of another class."""
+        """The median distance between two training rows of different classes."""
         x, y = (a.reshape(len(a), -1) for a in (np.asarray(problem.x, float), problem.y))
         apart = np.linalg.norm(x[:64, None] - x[None, :64], axis=2)
         differ = y[:64].argmax(1)[:, None] != y[:64].argmax(1)[None]

@@ -1,7 +1,8 @@
 """Balance: what gradient descent conserves, and what a layer's largest singular value shows about its movement.
 
 The theory limits the weights that descent can reach from a given start. It needs the start. For balance it also needs
-the rate, all rows in every step, no decay and units that can be rescaled. It leaves open what the weights compute.
+the learning rate, all rows in every step and no decay. The incoming and outgoing weights of a unit must be rescalable
+without a change of the outputs. It leaves open what the weights compute.
 """
 
 import dataclasses
@@ -42,17 +43,17 @@ def _loss(problem: Trained) -> float:
 
 class UnitsStayBalanced(AbstractGauge):
     """Let a layer have units that can be rescaled, such as rectified units. This means that the following change leaves
-    all outputs as they are. Multiply the weights into a unit k, including its constant, by a number, and divide the
+    all outputs as they are. Multiply the weights into a unit k, and its bias, by a positive number, and divide the
     weights out of unit k by this number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the
     weights into k minus the squared length of the weights out of k. Gradient flow on the loss conserves q_k. One step
     of gradient descent on all rows at the rate eta changes q_k by exactly eta² (|gradient of what goes in|² - |gradient
-    of what leaves|²). If eta times the curvature on the way is at most 1, the step also lowers the loss by at least
-    eta/2 times the squared gradient. Hence, in training without decay,
+    of what leaves|²). If eta times the largest eigenvalue of the loss's Hessian on the way is at most 1, the step also
+    lowers the loss by at least eta/2 times the squared length of the gradient. Hence, in training without decay,
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 
     where the sum is over the units of all such layers. Here m = 1, or m = 2 if a weight array leads out of one such
-    layer and into another. The curvature is measured where training began and where it ended.
+    layer and into another. This eigenvalue is measured where training began and where it ended.
     """
 
     title = "An upper bound on how far gradient descent moves units' incoming and outgoing weights out of balance"
@@ -105,7 +106,10 @@ class UnitsStayBalanced(AbstractGauge):
 
 
 def largest_matrix(problem: Trained) -> tuple[Float[np.ndarray, "N M"], Float[np.ndarray, "N M"]]:
-    """The matrix with the longest shorter side, now and at the start. Arrays of more than two axes are unfolded."""
+    """The weight matrix whose shorter side is longest, now and at the start.
+
+    Arrays of more than two axes are unfolded.
+    """
     now, start = (model.split(model.theta) for model in (problem.model.in_double(), at_start(problem)))
     unfold = lambda array: array.reshape(len(array), -1)
     shapes = {name: unfold(array).shape for name, array in now.items() if array.ndim > 1}

@@ -48,12 +48,12 @@ def of_classes(problem: Trained) -> list[Hypothesis]:
 
 
 def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: float) -> float:
-    """Return by which factor the number of rows must grow for a bound to fall below the trivial value.
+    """Return by which factor the number of rows must grow for a bound on the error to fall below the trivial value.
 
     Args:
         bound_at: the bound as a function of the number of rows, all else unchanged. It falls as the number grows.
-        rows: the current number of rows.
-        trivial: the trivial value, which the bound must beat.
+        rows: the number of rows for which the bound was computed.
+        trivial: the trivial value, which is the error of always saying the most frequent class.
 
     Returns:
         The smallest factor, by bisection. It is 1 if the bound is already below the trivial value, and infinite if even
@@ -71,12 +71,12 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
 
 
 def error_limit(wrong: float | int, rows: float | int) -> float:
-    """The Clopper-Pearson limit: the p at which this number of wrong rows, or fewer, has probability DELTA."""
+    """The Clopper-Pearson limit: the error rate at which at most `wrong` wrong rows have probability DELTA."""
     return float(stats.beta.ppf(1 - DELTA, wrong + 1, rows - wrong)) if wrong < rows else 1.0
 
 
 def held_out_limit(problem: Trained) -> float:
-    """The limit from all held-out rows that are not duplicates, which every other bound must beat.
+    """The Clopper-Pearson limit of the error from all held-out rows without duplicates; other bounds must beat it.
 
     The limit is NaN without such rows.
     """
@@ -173,7 +173,10 @@ def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[Ab
 
 @functools.lru_cache(maxsize=1)  # used by the prediction, the measurement and the factor
 def described(problem: Trained) -> list[Described]:
-    """The model in each of 30 codes, with the smallest bound first. The first bits of a code word name the code."""
+    """The model, pruned and rounded for each of 30 codes, smallest bound first.
+
+    The first bits of a word name the code.
+    """
     labels, flat = problem.y.argmax(1), problem.x.reshape(len(problem.x), -1)
     found = []
     for kept, bits in itertools.product(_KEPT, _BITS):
@@ -240,5 +243,5 @@ class ShortDescription(AbstractGauge):
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
-        """The limit from held-out rows."""
+        """The upper limit of the error from held-out rows alone."""
         return held_out_limit(problem)

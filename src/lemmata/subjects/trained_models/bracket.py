@@ -1,4 +1,4 @@
-"""The bracket: what training rows alone show about new rows if a model is far from a stationary point.
+"""The bracket: an interval for the error on new rows, from training rows alone, far from a stationary point.
 
 The theory gives an interval for the error on new rows of models that stopped early. It needs a stated decay, and rows
 that are not duplicates of each other. It does not say where in the interval the error is.
@@ -28,10 +28,11 @@ _FEWEST = 20
 
 class HeldOutErrorBracket(AbstractGauge):
     """Let a model with parameters theta be trained on n rows, with mean log loss plus (delta/2) |theta|² as its
-    objective. Suppose that training stopped before a stationary point. Then leaving rows out by Newton steps does not
-    give one reliable error. The model has not learned enough from each row, so a Newton step from its weights removes
-    too much. The error on training rows is too small as an estimate. The leave-one-out error is too large, even at the
-    damping that maximises Laplace's evidence, computed at the current weights,
+    objective, where delta is the decay. Suppose that training stopped before a stationary point. Then leaving rows out
+    by Newton steps does not give one reliable error. The model has not learned enough from each row, so a Newton step
+    from its weights removes too much. The error on training rows is too small as an estimate. The leave-one-out error
+    is too large. This is so even if the Newton step uses, in place of the decay, the damping delta that maximises
+    Laplace's evidence at the current weights,
 
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
 
@@ -59,7 +60,10 @@ class HeldOutErrorBracket(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """Return the conditions on the model. One of them is that the sharper prediction cannot be made."""
+        """Return the conditions on the model.
+
+        One is that the model is too far from a stationary point to leave rows out.
+        """
         found = [
             Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(
@@ -100,7 +104,8 @@ class HeldOutErrorBracket(AbstractGauge):
 def distance(problem: Trained) -> float:
     """The larger of two ratios, each of a change to its limit.
 
-    One change is that of the outputs by a Newton step. The other change is that of the predictions by polishing.
+    One change is that of the outputs by a Newton step. The other change is that of the predictions if a copy of the
+    model is trained to a stationary point.
 
     Args:
         problem: the model with its rows.

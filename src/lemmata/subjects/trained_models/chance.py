@@ -1,7 +1,7 @@
-"""Chance: the result of the same training on classes that do not depend on the inputs.
+"""Chance: the result of the same training on random classes, which do not depend on the inputs.
 
-The theory describes a model that has only learned its rows. It needs a program that trains afresh. It leaves open what
-the model itself has learned; the result on random classes is the null value for this.
+The theory describes a model that can only memorise its training rows. It needs a program that trains afresh. It leaves
+open what the model itself has learned; the result on random classes is the null value for this.
 """
 
 import jax.numpy as jnp
@@ -41,9 +41,10 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     is wrong with a probability between 1 - max pi_c and 1 - min pi_c. The probability is 1 - sum pi_c² if the model
     predicts each class c with probability pi_c. Errors at two rows are not independent, because row i influences the
     prediction for row j, and row j influences the prediction for row i. A sum over ordered pairs therefore has twice
-    the variance of a sum over independent rows. Leave each row out by one Newton step. Take two quantiles of a binomial
-    distribution of n/2 rows: the 2.5 % quantile with probability 1 - max pi_c, and the 97.5 % quantile with probability
-    1 - min pi_c. In at least nine of ten models, the share of wrong rows lies between these two quantiles (level 95 %).
+    the variance of a sum over independent rows. Leave each row out by one Newton step. Take two binomial distributions
+    of n/2 trials. The first has the probability 1 - max pi_c, and the second has the probability 1 - min pi_c. In at
+    least nine of ten models, the share of wrong rows lies between the 2.5 % quantile of the first and the 97.5 %
+    quantile of the second (level 95 %).
     """
 
     title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
@@ -81,11 +82,11 @@ class ClassesByChanceAreGuessed(AbstractGauge):
 class MembershipOfClassesByChance(AbstractGauge):
     """Train a model afresh on classes that are drawn independently of the inputs. Then the model can learn the class of
     a row only from this row itself. An attack calls rows of small loss members, that is, training rows. To predict the
-    area under its ROC curve, replace the losses of new rows by the losses of training rows that are left out by one
-    Newton step each. The interval adds the variances of means over rows. The interval counts the variance of left-out
-    rows twice, because row i influences the prediction for row j, and row j influences the prediction for row i. With
-    the normal limits of 95 %, the interval contains the measured area in at least nine of ten models. This area is
-    measured against new rows, with classes drawn from the same distribution.
+    area under its ROC curve, leave each training row out by one Newton step. Use the losses of these rows in place of
+    the losses of new rows. The interval adds the variances of means over rows. The interval counts the variance of
+    left-out rows twice, because row i influences the prediction for row j, and row j influences the prediction for row
+    i. With the normal limits of 95 %, the interval contains the measured area in at least nine of ten models. This area
+    is measured against new rows, with classes drawn from the same distribution.
     """
 
     title = "Success of a membership attack on random classes, predicted by leaving rows out"

@@ -1,7 +1,8 @@
 """Checkpoints: what the earlier checkpoints of a training show about its end.
 
-The theory predicts the error on new rows of a model whose training goes on after all training rows are right. It needs
-earlier parameters, and a decay that was used in training. It does not say how long the training takes.
+The theory predicts the error on new rows of a model whose training goes on after it predicts all training rows
+correctly. It needs the parameters at earlier times of the training, and a decay that was used in training. It does not
+say how long the training takes.
 """
 
 import dataclasses
@@ -76,10 +77,10 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     length of the weights then falls. Take the first checkpoint at which all training rows are right, and bring a copy
     of this checkpoint to a stationary point of the same objective. From this point, leave each row out by one Newton
     step. The share of rows whose class is then wrong implies a beta-binomial distribution for new rows. The share
-    counts as if it came from n/2 independent rows, because row i influences the prediction for row j, and row j
-    influences the prediction for row i. In at least nine of ten trainings, the central 97 % of this distribution
-    contain the error of the last model on rows that it has not seen. This holds if the error on unseen rows falls long
-    after the training error, and also if it never falls.
+    counts as if it came from n/2 independent rows, because any two rows influence the predictions for each other. In at
+    least nine of ten trainings, the central 97 % of this distribution contain the error of the last model on rows that
+    it has not seen. This holds if the error on unseen rows falls long after the training error, and also if it never
+    falls.
     """
 
     title = "Later held-out error in training with weight decay, predicted from a checkpoint that fits all rows"

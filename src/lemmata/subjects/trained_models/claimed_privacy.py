@@ -1,7 +1,8 @@
 """Claimed privacy: whether the losses of members and other rows contradict the privacy that is claimed for a training.
 
-The theory gives a lower limit on the eps of a training. It assumes that training rows and held-out rows were separated
-at random. It does not say how far a weak attack stays below the true eps, so a small limit is not evidence for privacy.
+The theory gives a lower limit on eps, the privacy parameter of a training. It assumes that training rows and held-out
+rows were separated at random. It does not say how far a weak attack stays below the true eps, so a small limit is not
+evidence for privacy.
 """
 
 import importlib.util
@@ -34,17 +35,18 @@ def noisy_sum(
 ) -> dict[str, Float[np.ndarray, " d"]]:
     """The sum of the rows, each times the sign of its class, plus Laplace noise of scale 1/eps in each coordinate.
 
-    Rows of 1-norm at most 1 move the sum by at most 1 in this norm. So the sum is eps-private for one row more or less.
+    Rows of 1-norm at most 1 move the sum by at most 1 in this norm. So the noisy sum is eps-differentially private for
+    adding or removing one row.
     """
     return {"w": (2 * y - 1) @ x + rng.laplace(scale=1 / eps, size=x.shape[1])}
 
 
 class ReleasedMemberships(Population[Trained]):
-    """n training rows and n held-out rows, each a separate unit vector, in two random classes.
+    """n training rows and n held-out rows, each a different vector of the standard basis, in two random classes.
 
     The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise. The claimed privacy is
-    exactly the privacy of this noise. A row's margin is its membership plus noise, so no attack by the loss can be
-    better.
+    exactly the privacy of this noise. A row's margin is 1 for a training row and 0 for a held-out row, plus the noise.
+    So no attack on this model is better than an attack by the loss.
     """
 
     settings = Space(
@@ -79,13 +81,19 @@ _ROWS, _FEATURES = 40, 4
 
 
 def concentrated_budget(noise: float, steps: int, delta: float) -> float:
-    """The eps of zero-concentrated privacy: rho + 2 (rho log 1/delta)^1/2, where rho = steps/(2 noise²)."""
+    """The eps of zero-concentrated privacy: rho + 2 (rho log 1/delta)^1/2, where rho = steps/(2 noise²).
+
+    The noise is in units of the clipping norm.
+    """
     rho = steps / (2 * noise**2)
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 class NoisedTrainings(Population[Trained]):
-    """Descent on all rows with clipped gradients and normal noise, which claims the eps of concentrated privacy."""
+    """Descent on all rows with clipped gradients and normal noise.
+
+    Its claimed eps is that of zero-concentrated privacy.
+    """
 
     settings = Space(
         noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),

@@ -1,7 +1,8 @@
-"""Curvature: how large the rate of gradient descent may be before a small move away from the weights grows.
+"""Curvature: how large the learning rate of gradient descent may be before a small move away from the weights grows.
 
-The theory describes full-batch gradient descent near the weights of the model. It assumes a loss that is smooth there,
-and all rows in every step. It leaves open descent on batches, and whether sharpness says anything about new rows.
+The theory describes full-batch gradient descent near the trained weights of the model. It assumes a loss that is smooth
+there, and all rows in every step. It leaves open descent on batches, and whether sharpness says anything about new
+rows.
 """
 
 import dataclasses
@@ -110,7 +111,7 @@ class Moves:
         return bool(changes[-1] @ changes[-2] < 0 and (len(changes) <= _STEPS or last > first))
 
     def onset(self) -> Float[np.ndarray, " 3"]:
-        """Bracket the rate at which moves begin to grow: too small a rate, the middle, and a rate that suffices.
+        """Bracket the learning rate at which moves begin to grow: a rate below it, the middle, and a rate above it.
 
         The search begins at 2/c, where c is the curvature along the first move. It doubles or halves the rate at most
         twelve times each way. If moves never grow, the result is infinity; if they always grow, it is 0.

@@ -1,7 +1,7 @@
 """Margins: how clearly a model separates its training rows, relative to the size of its weights.
 
-The theory gives the direction in which descent moves the weights after every training row is right. It needs a
-homogeneous model, or a program that trains afresh. It does not give the error on new rows.
+The theory gives the direction in which descent moves the weights after the model predicts every training row correctly.
+It needs a homogeneous model, or a program that trains afresh. It does not give the error on new rows.
 """
 
 import jax.numpy as jnp
@@ -38,13 +38,13 @@ def normalised_margin(problem: Trained) -> float:
 
 
 class MarginAboveChance(AbstractGauge):
-    """Let the margin of a training row be the output of its class minus the largest of the other outputs. Normalise it
-    by the product of the largest singular values of the weight arrays. Let a model have at least four training rows per
-    input column, and let it be right on at least nine tenths of the rows. Let its inputs tell the classes apart. Train
-    the same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the 10 %
-    quantile of the model's normalised margins is at least 1.5 times the same quantile on the random classes. If the
-    ratio is smaller, the inputs seem to carry no information about the classes. If the model does not fit the random
-    classes, the margin on them is at most 0, and the bound is trivial.
+    """Let the margin of a training row be the output of its class minus the largest of the other outputs. The
+    normalised margin is the margin divided by the product of the largest singular values of the weight arrays. Let a
+    model have at least four training rows per input column, and let it be right on at least nine tenths of the rows.
+    Let its inputs tell the classes apart. Train the same model afresh on classes drawn independently of the inputs. In
+    at least nine of ten models, the 10 % quantile of the model's normalised margins is at least 1.5 times the same
+    quantile on the random classes. If the ratio is smaller, the inputs seem to carry no information about the classes.
+    If the model does not fit the random classes, the margin on them is at most 0, and the bound is trivial.
     """
 
     title = "A lower bound on the normalised margin of a model, relative to training on classes drawn at random"
@@ -93,7 +93,7 @@ class MarginAboveChance(AbstractGauge):
 
 
 def degree(problem: Trained) -> tuple[float, float]:
-    """Return L in f(c theta) = c^L f(theta), and the relative distance of J theta from L f."""
+    """Return L in f(c theta) = c^L f(theta), and the relative distance of J theta from L f; J is the Jacobian of f."""
     double = problem.model.in_double()
     f, along = double.outputs(problem.x), double.jvp(double.theta, problem.x)
     found = float((f * along).sum() / max(float((f * f).sum()), 1e-300))
@@ -120,11 +120,11 @@ class RunsToSmallLoss(Population[Trained]):
 class WeightsAlongMaximalMargin(AbstractGauge):
     """Let a model with parameters theta be homogeneous, f(c theta) = c^L f(theta). Suppose that gradient descent
     without weight decay has brought its log loss on n rows below 1/n. Then theta keeps growing along a direction that
-    satisfies the Karush-Kuhn-Tucker conditions for the largest margin at a given length of theta. So theta becomes a
-    combination, with coefficients at least 0, of the gradients of margins f_y - f_j, where y is the class of a row and
-    j is any other class. In at least nine of ten models with up to 32 units a layer, the cosine of theta with the best
-    such combination for the 200 smallest margins is at least 0.8. The null value is this cosine for weights whose
-    entries are permuted within each array. The null value is much smaller.
+    satisfies the Karush-Kuhn-Tucker conditions for the largest margin at a given length of theta. A margin is f_y -
+    f_j, where y is the class of a row and j is any other class. So theta becomes a combination, with coefficients at
+    least 0, of the gradients of the margins. In at least nine of ten models with up to 32 units a layer, the cosine of
+    theta with the best such combination for the 200 smallest margins is at least 0.8. The null value is this cosine for
+    weights whose entries are permuted within each array. The null value is much smaller.
     """
 
     title = "A lower bound on the cosine of trained weights with the direction of largest margin"

@@ -1,7 +1,8 @@
 """Documents: what a language model's losses on its training documents predict about new documents.
 
 The theory predicts losses, one per document. It assumes documents that are drawn independently of each other. A
-prediction from training documents alone also needs a stationary point. It leaves open which tokens have a large loss.
+prediction from training documents alone also needs a stationary point. It leaves open which tokens contribute most to
+the loss.
 """
 
 import dataclasses
@@ -39,7 +40,7 @@ def next_token(params: dict, tokens: Any) -> Array:
 
 
 def initial(rng: np.random.Generator, width: int) -> dict[str, Float[np.ndarray, "..."]]:
-    """Draw independent normal weights of variance 1/fan-in, without biases."""
+    """Draw a normal embedding of variance 1 and a normal readout of variance 1/fan-in, with biases of 0."""
     return {
         "embedding": rng.normal(size=(TOKENS, width)),
         "readout": rng.normal(size=(width, TOKENS)) / np.sqrt(width),
@@ -61,13 +62,12 @@ def walk(rng: np.random.Generator, moves: Float[np.ndarray, "V V"], documents: i
 
 
 class LanguageModels(Population[Trained]):
-    """Documents of a Markov chain with random transitions, and a model that predicts the next token from the previous
-    one.
+    """Documents of a random Markov chain, and models that predict the next token from the previous one.
 
     Args:
         decay: the default of delta in the objective, mean loss + (delta/2) |theta|².
         steps: the largest number of L-BFGS steps; with 0, the weights stay as drawn.
-        unseen: whether the claims are measured on held-out documents.
+        unseen: whether the claims that are tested on these models are measured on held-out documents.
     """
 
     decay: float = 0.03
@@ -168,7 +168,7 @@ def left_out(problem: Trained) -> list[Hypothesis]:
 
 
 def _new(problem: Trained) -> int:
-    """The number of documents for which a prediction is made."""
+    """The number of new documents for which a prediction is made."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
@@ -269,7 +269,7 @@ class MembershipOfDocuments(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Compare losses of the converged copy on training documents and on held-out documents without duplicates."""
+        """Compare losses on training and held-out documents, without duplicates, of the copy at a stationary point."""
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = _seen(problem), problem.task.errors(polished_copy(problem).model.outputs(x), y)
         area, of_members, of_others = attack_area(seen, new)
@@ -278,5 +278,5 @@ class MembershipOfDocuments(AbstractGauge):
 
 
 def _seen(problem: Trained) -> Float[np.ndarray, " n"]:
-    """The loss of each training document in the converged copy, in nats per token."""
+    """The loss of each training document in the copy at a stationary point, in nats per token."""
     return problem.task.errors(polished_copy(problem).model.outputs(problem.x), problem.y)

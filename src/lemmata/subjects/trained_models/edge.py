@@ -1,7 +1,8 @@
 """The edge of stability: how sharp the objective can be where descent at a stated rate has ended.
 
-The theory gives the largest curvature at which full-batch descent is stable. It needs the rate, all rows in every step
-and no momentum. It leaves open why descent raises the sharpness up to this value, and it does not cover batches.
+The theory gives the largest curvature at which full-batch descent is stable. It needs the learning rate, all rows in
+every step and no momentum. It leaves open why descent raises the sharpness up to this value, and it does not cover
+batches.
 """
 
 import dataclasses

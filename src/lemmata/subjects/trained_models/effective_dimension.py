@@ -1,7 +1,7 @@
 """Effective dimension: the number of directions in which the training rows, not the decay, determine the weights.
 
-The theory describes the curvature of the objective as a whole. It needs a decay. It does not cover the curvature that
-comes from the curvature of the outputs, or the meaning of the dimension for new rows.
+The theory describes the curvature of the objective as a whole. It needs a decay. It does not cover the part of the
+Hessian that comes from second derivatives of the outputs, or the meaning of the dimension for new rows.
 """
 
 import functools
@@ -58,9 +58,10 @@ class DimensionFromProducts(AbstractGauge):
     Jacobian of the outputs at row i with respect to the parameters. Lambda_i is the Hessian of the loss of row i with
     respect to the outputs. The model is brought to a stationary point of the mean loss plus (delta/2) |theta|², where
     theta are the parameters and delta is the decay. The effective dimension tr M (M + n delta)^-1 is estimated from
-    products with M alone, by at most 30 steps of Lanczos' method from each of 10 vectors of random signs. The interval
-    reaches from the lower end of Student's 98 % interval over Radau's rules to the upper end of Student's 98 % interval
-    over Gauss' rules. This interval contains the effective dimension in at least nine of ten models.
+    products with M alone, by at most 30 steps of Lanczos' method from each of 10 vectors of random signs. Each vector
+    gives a lower value by Radau's rule and an upper value by Gauss' rule. Take Student's 98 % intervals of the lower
+    values and of the upper values. The reported interval reaches from the lower end of the first to the upper end of
+    the second. This interval contains the effective dimension in at least nine of ten models.
     """
 
     title = "Effective dimension of a model, estimated from products with the Gauss-Newton matrix"
@@ -95,7 +96,7 @@ class DimensionFromProducts(AbstractGauge):
         return jnp.minimum(jnp.asarray([low, found.value, high]), most)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Sum the leverages of all rows, by a Cholesky factor of M or of its dual, whichever is smaller."""
+        """Sum the leverages of all rows, by a Cholesky factor of M or its dual. The sum is the effective dimension."""
         return jnp.full(3, rows_left_out(problem).dimension)
 
     def trivial(self, problem: Trained) -> Array:
@@ -148,5 +149,5 @@ class FewerDimensionsThanByChance(AbstractGauge):
         return jnp.asarray(_BELOW * rows_left_out(by_chance(problem)).dimension)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Sum the leverages of the model's own rows."""
+        """Compute the effective dimension as the sum of the leverages of the model's training rows."""
         return jnp.asarray(rows_left_out(problem).dimension)

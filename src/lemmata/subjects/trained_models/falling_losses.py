@@ -1,7 +1,7 @@
 """Falling losses: whether the loss at the last checkpoint is on the power law of the earlier checkpoints.
 
-The theory predicts the loss a short way ahead, if it falls to a limit like a power of time. It needs equally spaced
-checkpoints. It leaves open the exponent, and it does not cover sudden falls.
+The theory predicts the loss at the next checkpoint, if the loss falls to a limit like a power of time. It needs equally
+spaced checkpoints. It leaves open the exponent, and it does not cover sudden falls.
 """
 
 import jax
@@ -26,7 +26,7 @@ _NOISE = 0.3
 
 
 def linear(params: dict, x: Array) -> Array:
-    """X'w."""
+    """Return the outputs x'w of a linear model with weights w, as one column."""
     return x @ params["w"][:, None]
 
 

@@ -1,7 +1,8 @@
 """Grokking: which error a model that has only memorised its rows will reach, if removing a row has a large effect.
 
-The theory covers a training that goes on after its rows are right, and learns other features then. It predicts the
-later error. It needs a checkpoint that has memorised the rows, and a decay. It leaves open when the features appear.
+The theory covers a training that goes on after the model predicts its rows correctly, and learns other features then.
+It predicts the later error. It needs a checkpoint that predicts all training rows correctly, and a decay. It leaves
+open when the features appear.
 """
 
 import functools
@@ -41,7 +42,7 @@ def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
     """Whether each sampled row is wrong in a copy of the model that was trained by descent without this row.
 
     Args:
-        early: a checkpoint with its rows.
+        early: a checkpoint that predicts all training rows correctly, with its rows.
     """
     n, model, found = len(early.x), polished_copy(early).model, []
     for row in refitted(early).tolist():

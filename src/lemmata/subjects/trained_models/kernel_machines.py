@@ -1,8 +1,8 @@
 """The tangent kernel: how well ridge regression with the gradients of a model predicts from the same rows.
 
 The theory predicts the error of a kernel machine, at the start and at the trained weights. It needs few rows. For the
-kernel at the start it also needs the parameters that training began with. It leaves open by how much the model differs
-from the kernel machine.
+kernel at the start it also needs the parameters that training began with. It leaves open by how much the errors of the
+model and of the kernel machine differ.
 """
 
 from collections.abc import Callable

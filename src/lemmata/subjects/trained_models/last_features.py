@@ -1,4 +1,4 @@
-"""Last features: how training gathers them by class and into few directions, compared with the features at the start.
+"""Last features: how training gathers the inputs of the last matrix by class and into few directions.
 
 The theory describes the inputs of the readout. It needs the parameters at the start, which give the null value, and
 classes that the model has learned. The spread of the features does not show the error on new rows.
@@ -31,8 +31,10 @@ _NETWORKS = TrainedNetworks(hidden=16, noise=0.0, decay=0.01, rows=100, widths=(
 
 
 def spread_within(features: Float[np.ndarray, "n h"], y: Float[np.ndarray, "n C"]) -> float:
-    """The mean squared distance of features from their class mean, divided by the mean squared distance of class means
-    from their own mean.
+    """The spread of features within classes, divided by the spread of the class means.
+
+    The numerator is the mean squared distance of features from their class mean. The denominator is the mean squared
+    distance of the class means from their own mean.
 
     Args:
         features: the features of the rows.
@@ -116,10 +118,11 @@ def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndar
 
 
 class FeaturesGatherByClass(AbstractLastFeatures):
-    """Take the mean squared distance of the last features of training rows from the mean of their class. Let r be this
-    number, divided by the mean squared distance of class means from their own mean. Suppose that training has lowered
-    the training error of a network to at most half of the error of guessing. In at least nine of ten models, r is at
-    most nine tenths of its value at the parameters that training began with.
+    """The last features of a row are its inputs to the last matrix of the network. Take the mean squared distance of
+    the last features of training rows from the mean of their class. Let r be this number, divided by the mean squared
+    distance of class means from their own mean. Suppose that training has lowered the training error of a network to at
+    most half of the error of always guessing the most frequent class. In at least nine of ten models, r is at most nine
+    tenths of its value at the parameters that training began with.
     """
 
     title = "An upper bound on the spread of a network's last features within classes, relative to its start"
@@ -154,12 +157,12 @@ class DecayedNetworks(Population[Trained]):
 
 
 class FeaturesFillFewerDirections(AbstractLastFeatures):
-    """Let s be the eigenvalues of the covariance of the last features over training rows. The participation ratio d
-    = (sum_j s_j)² / sum_j s_j² of these eigenvalues measures the number of directions in which the features vary. Let a
-    network of one layer of hyperbolic tangents be trained with a decay of the weights of at least 0.005, on classes of
-    which none is drawn at random. Suppose that training has lowered its training error to at most half of the error of
-    guessing. In at least nine of ten models, d is at most 0.95 times its value at the parameters that training began
-    with.
+    """The last features of a row are its inputs to the last matrix of the network. Let s be the eigenvalues of their
+    covariance over training rows. The participation ratio d = (sum_j s_j)² / sum_j s_j² of these eigenvalues measures
+    the number of directions in which the features vary. Let a network of one layer of hyperbolic tangents be trained
+    with a decay of the weights of at least 0.005. Let none of the training classes be drawn at random. Suppose that
+    training has lowered its training error to at most half of the error of always guessing the most frequent class. In
+    at least nine of ten models, d is at most 0.95 times its value at the parameters that training began with.
     """
 
     title = "An upper bound on the number of directions of a trained network's last features"

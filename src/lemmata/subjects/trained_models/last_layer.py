@@ -1,4 +1,4 @@
-"""The last layer: the error that is predicted if rows are left out of the readout alone.
+"""The last layer: the error that is predicted if rows are left out of the readout (the last layer) alone.
 
 Leaving rows out of the readout does not predict the error on new rows, because the features have seen the row that is
 left out. The claims show this failure, and how leaving rows out of all layers avoids it. They need outputs that are

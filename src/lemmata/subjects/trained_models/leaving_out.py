@@ -57,8 +57,8 @@ def mean_limits(values: Float[np.ndarray, " n"], inverse_rows: float, level: flo
     Here s² is the variance of the values, and m is the number of new rows.
 
     Args:
-        values: one value for each row.
-        inverse_rows: the factor of s², for example 1/n + 1/m.
+        values: one value for each row, such as its loss.
+        inverse_rows: the factor of s² in the variance, for example 1/n + 1/m.
         level: the stated level of the limits.
     """
     mean, reach = values.mean(), stats.norm.ppf((1 + level) / 2) * values.std(ddof=1) * np.sqrt(inverse_rows)
@@ -189,10 +189,10 @@ def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"
 class MembershipFromTrainingRows(AbstractGauge):
     """Let an attacker see the log loss of a row. The attacker guesses that the model has seen the row if the loss is
     small. The area under the ROC curve of this attack is the probability that a training row has a smaller loss than a
-    new row. To predict this area, leave each training row out by one Newton step from a stationary point, and use its
-    loss in place of the loss of a new row. Each of the two areas, predicted and measured, is a mean over rows. The
-    interval adds the variances of these means. With the normal limits of 95 %, the interval contains the measured area
-    in at least nine of ten models.
+    new row. To predict this area, leave each training row out by one Newton step from a stationary point. Use its loss
+    after the step in place of the loss of a new row. Each of the two areas, predicted and measured, is a mean over
+    rows. The interval adds the variances of these means. With the normal limits of 95 %, the interval contains the
+    measured area in at least nine of ten models.
     """
 
     title = "Success of a loss-based membership attack, predicted from training rows"
@@ -229,7 +229,7 @@ class MembershipFromTrainingRows(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Compare losses of the converged copy on training rows and on held-out rows that are not duplicates."""
+        """Compare losses of the copy at a stationary point on training rows and on held-out rows without duplicates."""
         model, task = polished_copy(problem).model, problem.task
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)

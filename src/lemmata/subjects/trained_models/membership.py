@@ -1,4 +1,4 @@
-"""Membership: how many training rows an attack finds that hardly ever calls other rows members.
+"""Membership: which share of training rows an attack finds, if it calls only 1 % of other rows members.
 
 The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %. At this rate, the area
 under the ROC curve has little meaning. The theory needs a stationary point of a known objective. It does not cover
@@ -35,8 +35,8 @@ def allowed(new: int) -> int:
 def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n"], new: int) -> Float[np.ndarray, "3"]:
     """Predict the share of members found at the threshold that `new` unseen rows set: low end, value and high end.
 
-    The k-th smallest of m exchangeable losses is a quantile of their distribution, and the level of this quantile has
-    the distribution beta(k, m - k + 1). So among n other losses, the number below this quantile is beta-binomial. The
+    The k-th smallest of m exchangeable losses is a quantile of their distribution. The level of this quantile has the
+    distribution beta(k, m - k + 1). So among n other losses, the number below this quantile is beta-binomial. The
     quantiles of this number are ranks among the losses of left-out rows.
 
     Args:
@@ -55,10 +55,10 @@ def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n
 
 class MembersFoundAtOnePercent(AbstractGauge):
     """Let m rows be unseen by the model, and let k = m/100, rounded down and at least 1. An attacker calls a row a
-    member if its log loss is at most the k-th smallest loss of the m rows, so that about 1 % of other rows are called
-    members. Leave each of n training rows out by one Newton step from a stationary point. Suppose that the losses of
-    left-out rows were exchangeable with the losses of the m rows. Then the number of left-out losses below the
-    threshold would be beta-binomial with parameters n, k, m - k + 1. The two ends of the central 97 % of this
+    member (a training row) if its log loss is at most the k-th smallest loss of the m rows. So about 1 % of other rows
+    are called members. Leave each of n training rows out by one Newton step from a stationary point. Suppose that the
+    losses of left-out rows were exchangeable with the losses of the m rows. Then the number of left-out losses below
+    the threshold would be beta-binomial with parameters n, k, m - k + 1. The two ends of the central 97 % of this
     distribution are ranks of two of the left-out losses. These two losses are a low and a high threshold. The predicted
     interval runs from the share of training rows whose own losses are at most the low threshold to the share whose own
     losses are at most the high threshold. In at least nine of ten models, this interval contains the share of training
@@ -96,7 +96,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
         return jnp.asarray(found_members(seen, left_out, new or len(seen)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Find training rows by losses in the converged copy; held-out rows without duplicates set the threshold."""
+        """Find training rows by losses in the copy at a stationary point; held-out rows set the threshold."""
         model, task = polished_copy(problem).model, problem.task
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)

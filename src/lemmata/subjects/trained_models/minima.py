@@ -31,7 +31,7 @@ _VECTORS = 6
 
 @functools.lru_cache(maxsize=1)  # hypotheses and measurement ask for the same
 def lowest(problem: Trained) -> SmallestCurvature:
-    """The smallest eigenvalue of the Hessian of the objective at the converged copy."""
+    """The smallest eigenvalue of the Hessian of the objective at the copy that was trained to a stationary point."""
     objective = dataclasses.replace(objective_of(problem), model=polished_copy(problem).model)
     return smallest_curvature(objective, _NEAR * objective.decay, seed=problem.seed)
 
@@ -82,12 +82,12 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
         return found
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Apply Lanczos' method to products with the Hessian, at the converged copy."""
+        """Apply Lanczos' method to products with the Hessian, at the copy that was trained to a stationary point."""
         return jnp.asarray(1 - lowest(problem).value / objective_of(problem).decay)
 
 
 class AbstractCurvatureOfLeavingOut(Claim[Trained]):
-    """A statement about leaving rows out of networks with a small decay, for one kind of curvature."""
+    """A statement about leaving rows out of networks with a small decay by Newton steps with one kind of curvature."""
 
     stated = Kind.OWN
     population = TrainedNetworks(hidden=12, decay=0.001, noise=0.3, rows=80, widths=(8, 16))

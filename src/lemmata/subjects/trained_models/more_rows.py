@@ -1,8 +1,8 @@
 """More rows: the error that the same training would reach with more training rows.
 
 The theory predicts how much it helps to collect more rows. It needs a program that trains afresh, and extrapolates the
-errors of models on fewer rows. It does not cover learning curves unlike those from which the extrapolation was
-learned.
+errors of models on fewer rows. It does not cover learning curves that are unlike the measured curves from which the
+extrapolation was learned.
 """
 
 import dataclasses
@@ -39,8 +39,9 @@ class Curve:
     """The errors of models that are trained on some of the training rows, measured on the other training rows.
 
     Args:
-        sizes: numbers of rows.
-        errors: mean shares of wrong classes; half a row is added to the wrong rows and to the right rows.
+        sizes: the numbers of rows on which models were trained.
+        errors: for each size, the mean share of wrong classes. Half a row is added to the number of wrong rows and to
+            the number of right rows.
         se: standard errors of `errors`, which come from the random rows that are scored and from the random refits.
     """
 
@@ -86,7 +87,7 @@ def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Floa
 
     Args:
         curve: the measured learning curve.
-        rows: number of training rows.
+        rows: the number of training rows for which the error is forecast.
         scored: the number of rows on which the error is measured.
         trivial: the error of always guessing the most frequent class.
     """
@@ -113,7 +114,7 @@ def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
 
 class ErrorWithMoreRows(AbstractGauge):
     """Let a program train models on a quarter, half and three quarters of n rows, and measure their errors on the rest
-    of these rows. Continue these errors by a learning curve that was learned from many measured curves, and add the
+    of these rows. Extrapolate these errors by a learning curve that was learned from many measured curves. Add the
     binomial distribution of the rows on which an error is measured. This predicts the error with more than n rows: n
     plus half of the held-out rows, at most 2n in all. Train two such models, and measure each on the other half of the
     held-out rows. In at least nine of ten trainings, the central 90 % of the prediction contain the measured error.

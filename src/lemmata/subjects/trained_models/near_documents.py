@@ -1,4 +1,4 @@
-"""Near duplicates of documents: how similar an edited copy is, and why the search misses no such pair.
+"""Near duplicates of documents: how similar an edited copy is to the original, and why the search finds all of them.
 
 The theory decides which documents count as duplicates of each other. It only needs the tokens. It does not cover
 documents that say the same in other words.
@@ -29,8 +29,9 @@ class Edited:
 
 
 class EditedDocuments(Population[Edited]):
-    """Documents with tokens from one distribution, and copies in which up to five tokens are replaced by tokens that
-    occur nowhere else.
+    """Documents with tokens from one distribution, and edited copies.
+
+    In a copy, up to five tokens are replaced by tokens that occur nowhere else.
     """
 
     settings = Space(
@@ -84,7 +85,7 @@ class SimilarityOfAnEditedCopy(Claim[Edited]):
         return jnp.asarray([similarity(shingles(a), shingles(b)) for a, b in rows])
 
     def trivial(self, problem: Edited) -> Array:
-        """Nothing in common."""
+        """The similarity 0 of documents that share no shingle."""
         return jnp.zeros(len(problem.replaced))
 
 

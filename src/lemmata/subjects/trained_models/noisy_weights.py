@@ -65,7 +65,10 @@ class Posterior:
 
 
 def _budget(rows: float | int) -> float:
-    """The part of the bound that does not depend on the divergence. A tenth of delta is kept for the draws."""
+    """The bound on kl(r || R) if KL(posterior || prior) is 0.
+
+    A tenth of delta is kept for the draws of the weights.
+    """
     return pac_bayes_budget(0.0, round(rows), (1 - _OF_DRAWS) * DELTA, len(_SCALES))
 
 
@@ -180,13 +183,15 @@ def from_half(problem: Trained) -> Posterior:
 class PacBayesFromHalf(AbstractGauge):
     """Train a model afresh on a random half of the rows, which gives the weights theta1, and let the examined model
     have the weights theta. For every row, draw weights from N(theta, s²), where s is in units of the root mean square
-    in theta1, separately for each array of weights. Take the m rows that theta1 has not seen, with the error r of the
-    noisy model on them and its error R on new rows. All other symbols are those of the bound from the start. Then
+    in theta1, separately for each array of weights. Take the m rows that theta1 has not seen. Let r be an upper limit
+    on the error of the noisy model on these rows, computed from 250 draws at the level delta/10, and let R be its error
+    on new rows. Here delta = 1/20 is divided among J = 10 scales s, kl is the Kullback-Leibler divergence of two coins
+    with these error rates, and E is the mean of exp(m kl(k/m || p)) for binomial k. Then
 
         kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
 
-    with probability at least 19/20. In at least nine of ten models, the least bound of J = 10 scales is above the error
-    on held-out rows.
+    with probability at least 19/20. In at least nine of ten models, the least bound of the ten scales is above the
+    error of the noisy model on held-out rows.
     """
 
     title = "A PAC-Bayes bound on the error of a model with noisy weights, from training on half of the rows"

@@ -46,7 +46,7 @@ def margins(problem: Trained) -> Float[np.ndarray, " n"]:
 def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
     """Round up to a power 2^(j step). Return this power and -log of its weight, which is proportional to 1/(1 + |j|)².
 
-    The bound is for norms that are fixed before the rows are drawn. With these logarithms added, it holds for all
+    A margin bound is for norms that are fixed before the rows are drawn. With these logarithms added, it holds for all
     powers at once.
     """
     j = math.ceil(math.log2(max(value, 1e-300)) / step - 1e-9)
@@ -58,12 +58,14 @@ def margin_bound(
 ) -> float:
     """Return the margin bound at the best margin gamma, and at most 1.
 
-    At gamma, it is mean ramp(own / gamma) + 2 R + 3 sqrt((ln(2/delta) + the prices of gamma and norms) / (2 rows)).
+    At gamma, it is mean ramp(own / gamma) + 2 R + 3 sqrt((ln(2/delta) + the prices of gamma and norms) / (2 rows)),
+    where R is the Rademacher complexity of the functions ramp(margin / gamma).
 
     Args:
         own: margins of the training rows; the ramp is 1 below 0, 0 above 1 and linear between.
-        complexity: a function of gamma and the number of rows. It returns R, the Rademacher complexity of the ramps.
-        price: the price of rounding the norms, in nats.
+        complexity: a function of gamma and the number of rows that returns R, or an upper bound on R.
+        price: the cost, in nats, of norms that depend on the rows: minus the log weights of the rounded norms (see
+            `rounded_up`).
         rows: the number of rows in the bound.
     """
     found, largest = 1.0, float(np.abs(own).max())
@@ -101,10 +103,11 @@ def spectral_bound(problem: Trained, rows: float | int) -> float:
 
 
 class SpectralMarginBound(AbstractGauge):
-    """Let a network be a chain of L affine maps A_i with activations of slope at most 1 that are 0 at 0, trained on n
-    independent rows x_i. Let |X|² = sum_i |x_i|², and let W be the largest width. Let |A| be the largest singular value
-    of A, and let |A|_* be the sum of the lengths of the rows of A. The margin of a row is f_y, the output of its class,
-    minus the largest other output. The function ramp is 1 up to 0, falls linearly to 0 at 1, and stays 0. With
+    """Let a network be a chain of L affine maps A_i with activations of slope at most 1 that are 0 at 0. Let it be
+    trained on n independent rows x_i. Let |X|² = sum_i |x_i|², and let W be the largest width. Let |A| be the largest
+    singular value of A, and let |A|_* be the sum of the lengths of the rows of A. The margin of a row is f_y, the
+    output of its class, minus the largest other output. The function ramp is 1 up to 0, falls linearly to 0 at 1, and
+    stays 0. With
 
         C = sqrt(2) / gamma  |X| sqrt(ln 2W²)  prod_i |A_i|  ( sum_i (|A_i|_* / |A_i|)^(2/3) )^(3/2),
 

@@ -1,7 +1,8 @@
 """One row: how training rows rank by their effect on their own loss, and how large a typical effect is.
 
 The theory predicts the effect of each row on the model's prediction for this row. It needs a stationary point, and
-compares one Newton step per row with descent without the row. It leaves open what training from another start gives.
+compares one Newton step per row with descent without the row. It leaves open what effect the row has if training begins
+from another start.
 """
 
 import jax.numpy as jnp
@@ -30,14 +31,17 @@ _LOWEST = 0.005  # the quantile of correlations that 107 of 110 models exceeded;
 
 
 def newton_effects(problem: Trained) -> Float[np.ndarray, " k"]:
-    """For each shown row, return how much leaving it out by one Newton step raises its loss."""
+    """For each row of `shown_rows`, return how much leaving it out by one Newton step raises its loss."""
     rows, task = shown_rows(problem), problem.task
     seen = task.losses(polished_copy(problem).model.outputs(problem.x[rows]), problem.y[rows])
     return task.losses(rows_left_out(problem).outputs[rows], problem.y[rows]) - seen
 
 
 def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
-    """Which shown rows have an effect above rounding. If the model is sure of a row, its loss can be rounded to 0."""
+    """Which rows of `shown_rows` have an effect above rounding.
+
+    If the model is sure of a row, its loss can be rounded to 0.
+    """
     return newton_effects(problem) > _ROUNDING
 
 
@@ -111,12 +115,13 @@ class OrderOfRowEffects(AbstractGauge):
 
 
 class MedianRatioOfRowEffects(AbstractGauge):
-    """Take the 16 rows and the prediction errors of `OrderOfRowEffects`. The logarithm of a predicted effect has an
-    error of standard deviation h_i, where h_i is the leverage of row i. Half of the variance comes from an error that
-    is common to all rows of a model. For each row, divide the effect that one Newton step predicts by the effect that
-    descent without the row finds. In at least nine of ten models, the median of these ratios over the 16 rows lies in
-    the central 95 % of its distribution. Rows whose predicted effect is below a billionth of a nat are left out, and at
-    least eight of the sixteen must remain.
+    """Let the effect of a training row be the growth of its loss if the model is trained without it. Take 16 training
+    rows, the eight of largest loss and eight others at random. If one Newton step predicts the effect of row i, the
+    logarithm of the prediction has an error of standard deviation h_i, where h_i is the leverage of the row. Half of
+    the variance comes from an error that is common to all rows of a model. For each row, divide the effect that one
+    Newton step predicts by the effect that descent without the row finds. In at least nine of ten models, the median of
+    these ratios over the 16 rows lies in the central 95 % of its distribution. Rows whose predicted effect is below a
+    billionth of a nat are left out, and at least eight of the sixteen must remain.
     """
 
     title = "Median ratio of predicted to measured effects of rows on their own losses"

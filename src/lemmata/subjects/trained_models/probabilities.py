@@ -135,13 +135,13 @@ def calibrated_errors(
     """Binned errors on new rows that calibrated models have after a temperature is fitted to as many rows as in `f`.
 
     The classes of calibrated models are drawn from softmax(f/T) and softmax(g/T), where T is fitted to f and y. The log
-    loss of a temperature is the mean of log sum exp, which does not depend on the draw, minus the mean logit of the
-    drawn classes.
+    loss of a temperature is a difference. The mean of log sum exp, which does not depend on the draw, is reduced by the
+    mean logit of the drawn classes.
 
     Args:
         f: logits of the rows that the temperature is fitted to.
         y: the classes of these rows, as one-hot rows.
-        g: logits of new rows.
+        g: logits of new rows, on which the errors are measured.
         seed: the seed of the draws.
     """
     rng = np.random.default_rng([seed, 6])
@@ -185,7 +185,7 @@ def _log_losses(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Flo
 
 
 def share_as_uncalibrated(problem: Trained) -> float:
-    """The share of calibrated models whose binned error is at least the model's, on the rows for the temperature."""
+    """The share of calibrated models with a binned error at least as large as the model's, on the rows that fit T."""
     own, _ = few_of_each(problem)
     f, y = held_outputs(problem)[own], held_rows(problem)[1][own]
     p = softmax(f / temperature(f, y), axis=1)
@@ -199,7 +199,7 @@ class CalibrationAfterTemperature(AbstractGauge):
     T be the temperature that minimises the log loss of softmax(f/T) on the first half. The binned calibration error on
     the second half is the mean of |mean confidence - share of right rows| over ten bins of equally many rows. Even a
     calibrated model has a binned error above 0. To find the distribution of the binned error of a calibrated model,
-    draw classes from these probabilities on both halves, and fit the temperature to the classes of the first half.
+    draw classes from softmax(f/T) on both halves. Then fit the temperature to the drawn classes of the first half.
 
     The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
     The upper end is the 99 % quantile of this distribution, or a 99 % quantile from the first half if the latter is

@@ -52,13 +52,13 @@ def random_halves(problem: Trained, count: int, stream: int) -> list[Int[np.ndar
 
 class ErrorAtHalfTheRows(AbstractGauge):
     """Take ridge regression with the tangent kernel of a model's start. Compute its exact leave-one-out error on all n
-    training rows and on random halves of them, both as a squared error and as a share of wrong classes. Each of these
-    two errors gives a ratio of the error at n/2 rows to the error at n rows. The two ratios bracket the factor by which
-    the model's own error grows if it is trained on half of its rows. Predict the error at n rows by leaving each row
-    out by one Newton step. This prediction implies a beta-binomial distribution for new rows, and therefore an
-    interval. Multiply the lower end of the interval by the smallest of the two ratios and 1, and the upper end by the
-    largest of these three numbers. In at least nine of ten models, this interval contains the mean error of four models
-    trained on halves.
+    training rows and on random halves of them. Measure this error both as a squared error and as a share of wrong
+    classes. Each of these two errors gives a ratio of the error at n/2 rows to the error at n rows. The two ratios
+    bracket the factor by which the model's own error grows if it is trained on half of its rows. Predict the error at n
+    rows by leaving each row out by one Newton step. This prediction implies a beta-binomial distribution for new rows,
+    and therefore an interval. Multiply the lower end of the interval by the smallest of the two ratios and 1, and the
+    upper end by the largest of these three numbers. In at least nine of ten models, this interval contains the mean
+    error of four models trained on halves.
     """
 
     title = "A model's error with half of the rows, predicted by the tangent kernel before training"
@@ -105,7 +105,7 @@ class ErrorAtHalfTheRows(AbstractGauge):
 
 
 def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
-    """For each shown row, how much its loss grows when the model descends to a stationary point without the row."""
+    """For each row of `shown_rows`, the growth of its loss when the model descends to a stationary point without it."""
     return row_effects(problem).effects
 
 
@@ -160,7 +160,7 @@ class EffectOfOneRow(AbstractGauge):
         return jnp.asarray(effect.mean() * np.array([1 / _FACTOR, 1.0, _FACTOR]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Descend, for each of the rows, from the converged copy to a stationary point without the row."""
+        """For each of the rows, descend from the stationary point with all rows to one without the row."""
         effects = warm_effects(problem)
         reach = effects.std(ddof=1) / np.sqrt(len(effects))
         return jnp.asarray([effects.mean() - reach, effects.mean(), effects.mean() + reach])

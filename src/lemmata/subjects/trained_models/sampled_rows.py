@@ -50,7 +50,7 @@ def polishes(problem: Trained) -> bool:
 
 
 def at_hand(problem: Trained) -> AbstractModel:
-    """The converged copy of the model, or the model itself if it is too large for a copy."""
+    """The copy of the model at a stationary point, or the model itself if it is too large for a copy."""
     return polished_copy(problem).model if polishes(problem) else problem.model
 
 
@@ -79,18 +79,19 @@ def worth(sample: int, rows: int, error: float, chance: float) -> float:
 
 class HeldOutErrorFromSampledRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n losses plus (delta/2) |theta|², where theta are the parameters
-    and delta is the decay. For row j, let f_j be the outputs, p_j their means and y_j the target. Let J_j be the
-    Jacobian of the outputs with respect to theta, and Lambda_j the Hessian of the loss of row j with respect to the
-    outputs. In one Newton step with the Gauss-Newton curvature, leaving row i out changes its output to
+    and delta is the decay. For row j, let f_j be the outputs, p_j the predictions (probabilities or values) and y_j the
+    target. Let J_j be the Jacobian of the outputs with respect to theta, and Lambda_j the Hessian of the loss of row j
+    with respect to the outputs. In one Newton step with the Gauss-Newton curvature, leaving row i out changes its
+    output to
 
         f_i + J_i d_i,   (sum_{j != i} J_j' Lambda_j J_j + n delta) d_i = J_i' (p_i - y_i),
 
-    where 30 steps of conjugate gradients solve for d_i from products alone. Sample 64 training rows (32 if the model
-    has more than ten million parameters), and let e be the share of the sampled rows whose class is then wrong. The
-    share e predicts the share of wrong classes among rows that the model has not seen, and implies a beta-binomial
-    distribution for them. The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of always
-    predicting the most frequent class. In at least nine of ten models, the central 97 % of this distribution contain
-    the number of wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
+    where 30 steps of conjugate gradients solve for d_i from products alone. Sample 64 training rows, or 32 if the model
+    has more than ten million parameters. Let e be the share of the sampled rows whose class is then wrong. The share e
+    predicts the share of wrong classes among rows that the model has not seen, and implies a beta-binomial distribution
+    for them. The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of always predicting the
+    most frequent class. In at least nine of ten models, the central 97 % of this distribution contain the number of
+    wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
     """
 
     title = "Held-out error, predicted by leaving out a sample of training rows"
@@ -184,8 +185,8 @@ def _steepness(problem: Trained) -> float:
 class SampledRowsAreTheDual(Claim[Trained]):
     """Let H = sum_j J_j' Lambda_j J_j + n delta be the Gauss-Newton curvature of a model on n rows, at any weights. For
     row j, J_j is the Jacobian of the outputs with respect to the parameters, and Lambda_j is the Hessian of the loss
-    with respect to the outputs. Let f_j be the outputs, p_j their means and y_j the target, and let delta be the decay.
-    A matrix of all rows and outputs gives S_i = J_i H^-1 J_i'. Then
+    with respect to the outputs. Let f_j be the outputs, p_j the predictions (probabilities or values) and y_j the
+    target, and let delta be the decay. A matrix of all rows and outputs gives S_i = J_i H^-1 J_i'. Then
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i)  =  f_i + J_i d_i,
 

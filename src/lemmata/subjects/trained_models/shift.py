@@ -62,7 +62,7 @@ class RowsInUseAreAlike(AbstractGauge):
 
 class MovedRowsAreSeen(Claim[Trained]):
     """Suppose that there are at least 200 held-out rows, and at least as many deployment rows as held-out rows. Let
-    both kinds of rows be normal with unit covariance around three centres in two to eight dimensions, and move the
+    both kinds of rows be normal with unit covariance around three centres in two to eight dimensions. Move the
     deployment rows by 0.8 along a random direction. Take the area under the ROC curve of a classifier that tells the
     two kinds of rows apart. With probability at least 0.8, this area is above the 10th largest of 199 areas of permuted
     rows. The p-value is then at most 1/20.

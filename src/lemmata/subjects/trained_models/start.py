@@ -1,7 +1,8 @@
 """The start: whether a model is still linear in its parameters around the point where its training began.
 
-The theory gives the outputs of the linear model at the start. It needs the parameters that training began with. It does
-not cover models that have left the linear regime, and it leaves open why leaving this regime should help.
+The theory gives the outputs of the model's linearisation at the start. It needs the parameters that training began
+with. It does not cover models that have left the linear regime, and it leaves open why a model that leaves this regime
+should predict better.
 """
 
 import jax.numpy as jnp
@@ -147,7 +148,7 @@ def kernel_errors(kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"])
     of ridge regression with hat matrix H divides its residual by 1 - H_ii.
 
     Args:
-        kernel: the kernel matrix of the rows.
+        kernel: the matrix of the tangent kernel between the rows.
         y: one-hot classes.
     """
     values, vectors = np.linalg.eigh(kernel)

@@ -1,4 +1,4 @@
-"""Superposition: how a readout places more directions than it has dimensions.
+"""Superposition: how a readout, the last matrix of a model, places more directions than it has dimensions.
 
 The theory gives how close to each other directions must be if there are more directions than dimensions. It needs a
 last matrix with a direction for each output. It leaves open which outputs share a direction, and how this affects
@@ -124,8 +124,8 @@ class AbstractReadoutClaim(AbstractGauge):
 class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
     """Let the last matrix of a model have one row for each of N classes, in d <= N - 2 dimensions. Let w_c be these
     rows minus their mean. Let the model get at least 90 % of its training rows right. With probability at least 0.9,
-    the largest cosine between two of these rows is at most the 10 % quantile of the largest cosine between N
-    independent normal vectors.
+    the largest cosine between two w_c is at most the 10 % quantile of its value for N independent normal vectors minus
+    their mean.
     """
 
     title = "An upper bound on the largest cosine of two readout directions"

@@ -210,7 +210,8 @@ class CleanClassesAlike(Claim[Trained]):
 
         (median l - min l) / max(median |l - median l|, 0.15) <= 3.5
 
-    with probability at least 0.8. So the sizes are compared by their ratios, on a scale of at least 16 %.
+    with probability at least 0.8. So the sizes are compared by their ratios, in units of at least 16 %, since exp(0.15)
+    = 1.16.
     """
 
     title = "An upper bound on the anomaly of the smallest trigger in a clean model"

@@ -1,4 +1,4 @@
-"""Examine a trained model and its rows, and return a record of theoretical predictions about the model."""
+"""Examine a trained model and its rows, and return a record of theoretical predictions and their measured values."""
 
 from lemmata.workflows.records.examinations import ExaminationRecord as ExaminationRecord
 

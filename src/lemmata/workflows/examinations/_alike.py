@@ -21,7 +21,7 @@ class Unlike:
 
     Args:
         column: the position of the column among the flattened columns.
-        p_value: the p-value of the test over all columns.
+        p_value: the p-value of the permutation test over all columns (see `_unlike`).
         middle: the mean of the held-out rows minus the mean of the training rows, in standard deviations of the
             training rows.
         spread: the standard deviation of the held-out rows, divided by the standard deviation of the training rows.
@@ -34,7 +34,7 @@ class Unlike:
 
 
 def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str | None:
-    """Return a sentence on the column and the class in which held-out and training rows differ; None if they do not.
+    """Return a sentence on the input column and the class in which held-out and training rows differ, or else None.
 
     Args:
         trained: the model with its rows.

@@ -1,4 +1,4 @@
-"""Find targets and outputs that look like classes, although they were read as values."""
+"""Find targets and outputs that look like classes, although they were read as real values."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Compute the baseline without a model, which is one answer for all rows, and test whether the model beats it."""
+"""Compute the baseline, which is one constant answer for all rows, and test whether the model beats it."""
 
 import numpy as np
 from jaxtyping import Float
@@ -24,10 +24,11 @@ The correlation is computed on at least `_FEWEST` rows.
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
     """Compare the model with one answer for all rows. The difference of the two errors is computed row by row.
 
-    The answer is computed from the training rows: their most frequent class, the mean of their targets, or the
-    frequencies of their tokens. Each token is counted once more than it occurs. For classes, the interval is exact, as
-    in McNemar's test. It is computed from the rows that only the model or only the answer gets right, and from the
-    share of these rows that the model gets right. For values and documents, the interval is Student's.
+    The constant answer is computed from the training rows: their most frequent class, the mean of their targets, or the
+    frequencies of their tokens. For these frequencies, each token is counted once more than it occurs. For classes, the
+    interval is exact, as in McNemar's test. It is computed from the rows that only the model or only the constant
+    answer gets right: from their number, and from the share of them that the model gets right. For values and
+    documents, the interval is Student's.
 
     Args:
         trained: the model with its training rows.
@@ -77,7 +78,7 @@ def beats_one_answer(trained: Trained) -> bool:
 
 
 def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:
-    """Return a sentence if the model is significantly worse than one answer for all rows; otherwise None."""
+    """Return a sentence if the model is significantly worse than one constant answer for all rows; otherwise None."""
     if own is None or own.beaten is not False:
         return None
     if trained.task.is_classification:
@@ -92,8 +93,8 @@ def parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nda
     """Whether the outputs separate the classes, even if a constant answer makes as few errors.
 
     A constant answer makes few errors if classes have unequal sizes. The outputs separate the classes if the share of
-    errors, averaged over classes, is well below its value for guessing, or if the log loss is below the log loss of the
-    class shares.
+    errors, averaged over classes, is well below its value for a constant answer, or if the log loss is below the log
+    loss of the class shares.
     """
     if not trained.task.is_classification:
         return False

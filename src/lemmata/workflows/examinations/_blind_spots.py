@@ -25,8 +25,8 @@ def loss_attack_measured(trained: Trained, gauges: list[Gauge]) -> bool:
 def seen_by_outputs(trained: Trained, gauges: list[Gauge]) -> list[str]:
     """Return a sentence that lemmata sees only the outputs of a model without derivatives.
 
-    The sentence names the checks that are therefore skipped. A random forest may still have judged the training labels,
-    and held-out rows may still have shown how well an attack works.
+    The sentence names the checks that are therefore skipped. Even then, a random forest may have judged the training
+    labels, and held-out rows may have shown how well an attacker recognises training rows.
 
     Args:
         trained: the model with its rows.
@@ -57,7 +57,7 @@ def loss_told(trained: Trained) -> str:
 
 
 def loss_read(trained: Trained) -> list[str]:
-    """Return a sentence on the training loss that theories assume, unless it is the usual loss for these targets."""
+    """Return a sentence on the training loss that the checks assume, unless it is the usual loss for these targets."""
     task = trained.task
     if not trained.model.differentiable or task.is_language:
         return []

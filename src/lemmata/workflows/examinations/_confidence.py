@@ -18,12 +18,12 @@ _CHANCE = 0.001  # the probability of calling calibrated probabilities too high 
 
 
 def confidence(trained: Trained) -> tuple[str, str] | None:
-    """Return "high" or "low" and a sentence; None if confidence is in order or there are too few held-out rows.
+    """Return "high" or "low" for too high or low confidence, and a sentence; None if neither is shown.
 
-    Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. The
-    temperature T of least log loss counts only if a likelihood-ratio test rejects T = 1. With few errors, T may be far
-    from 1 by chance. If the model may have been fitted to the held-out rows, they do not show whether confidence is in
-    order.
+    Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. With
+    too few held-out rows, the result is None. The temperature T, by which logits are divided for the least log loss,
+    counts only if a likelihood-ratio test rejects T = 1. With few errors, T may be far from 1 by chance. If the model
+    may have been fitted to the held-out rows, they do not show whether its confidence is right.
     """
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return None
@@ -54,7 +54,7 @@ def first_half(trained: Trained, count: int) -> Bool[np.ndarray, " m"]:
 
     Args:
         trained: the model with its rows. Its seed draws the half.
-        count: the number of the held-out rows.
+        count: the number of held-out rows to divide.
     """
     return np.random.default_rng(trained.seed).permutation(count) < count // 2
 
@@ -69,7 +69,7 @@ def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
     """Whether a model gives some row's own class the probability 0.
 
     This can happen if probabilities are shares of neighbours or trees. The log loss is then infinite, and the
-    temperature that lowers it most depends on this row alone.
+    temperature with the least log loss depends on this row alone.
 
     Args:
         f: the logits of the rows.

@@ -1,4 +1,4 @@
-"""Whether held-out rows look like the rows that the model was fitted to."""
+"""Test by the errors whether held-out rows, and not the training rows, look like the rows of the model's fit."""
 
 import numpy as np
 from jaxtyping import Float
@@ -17,8 +17,9 @@ _CHANCE, _FEWEST = 0.001, 10
 def exchanged(trained: Trained) -> str | None:
     """Return a sentence if the training error is significantly above the held-out error, else None.
 
-    Two conditions must hold. The 95 % interval of the training error lies above the interval of the held-out error. A
-    rank test of the errors of the rows at level 0.001 also shows it; a few large errors do not affect this test.
+    Two conditions must hold. First, the 95 % interval of the training error lies above the 95 % interval of the
+    held-out error. Second, a rank test at level 0.001 shows larger errors on training rows than on held-out rows. A few
+    large errors do not affect this test.
 
     Args:
         trained: the model with its rows. Without held-out rows, or with fewer than ten rows of a kind, the result is

@@ -1,4 +1,4 @@
-"""Measure the gain from features: compare the model with ridge regression with the model's own tangent kernel."""
+"""Measure the gain from learned features: compare the model with ridge regression on its own tangent kernel."""
 
 import numpy as np
 from jaxtyping import Float
@@ -21,11 +21,12 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Return a sentence that compares the model's error with the errors of its kernel machines; none without a test.
+    """Return a sentence that compares the model's error with those of its kernel machines; none without a test.
 
-    A significance test decides whether model and kernel machine differ (`verb_of`). In theory, a model that stayed in
-    the linear regime equals the kernel machine at the start. If the test also finds no difference from this machine,
-    the sentence does not mention the machine.
+    A kernel machine is ridge regression with the model's tangent kernel, at the start or at the trained weights. A
+    significance test decides whether the errors of model and kernel machine differ (`verb_of`). In theory, a model that
+    stayed in the linear regime equals the kernel machine at the start. If the test also finds no difference from this
+    machine, the sentence does not mention the machine.
 
     Args:
         trained: the model with its rows.
@@ -54,12 +55,12 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
 def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> str:
     """Return a verb for whether the model's errors are smaller, larger or not significantly different on the same rows.
 
-    Shares of errors are compared by the exact sign test at 5 % on the rows where they differ. Other errors are
-    compared by a paired t test.
+    The errors of the model and of the kernel machine are errors on the same rows. Shares of errors are compared by the
+    exact sign test at 5 % on the rows where they differ. Other errors are compared by a paired t test.
 
     Args:
-        ours: the errors of the model.
-        theirs: the errors of the kernel machine.
+        ours: the error of the model at each row.
+        theirs: the error of the kernel machine at each row.
     """
     apart = ours - theirs
     if not apart.any():

@@ -1,4 +1,4 @@
-"""Write the sentences of the first screen: at most five findings, and the facts that no theory explains."""
+"""Write the first sentences of a report: at most five findings, and the facts that no theory explains."""
 
 import dataclasses
 
@@ -242,8 +242,9 @@ def _untrained(trained: Trained) -> list[Sign]:
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
     """Return a sign if the error on new rows is about as large as that of one answer for all rows.
 
-    The error is predicted from training rows alone if leaving one out has a result, and otherwise measured on held-out
-    rows. A model that significantly beats one answer for all held-out rows does not guess.
+    The error is predicted from training rows alone if the check that leaves each of them out has a result, and
+    otherwise measured on held-out rows. A model that significantly beats one answer for all held-out rows does not
+    guess.
     """
     beside = None if held is None else held_baseline(trained)
     if beside is not None and beside.beaten:
@@ -280,7 +281,7 @@ def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
-    """Return an error and the trivial error in words."""
+    """Return an error and the error of the constant answer in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
         known = f"always answering the most frequent class has error rate {_percent(trivial)}"
@@ -391,7 +392,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Return at most four facts that the theories with a result leave open. The gain from features comes first."""
+    """Return at most four facts that the checks with a result leave open. The gain from features comes first."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

@@ -23,8 +23,8 @@ class ForestDoubts:
         doubts: the estimates for the rows that the forest has judged.
         places: the positions of these rows. Positions from the number of training rows on are held-out rows.
         y: the labels of these rows, as one-hot rows.
-        errors: 1 if the forest names another class, else 0.
-        classes: the number of classes that the forest knows.
+        errors: for each of these rows, 1 if the forest predicts another class than the label, else 0.
+        classes: the number of classes to which the forest was fitted.
     """
 
     doubts: LabelDoubts

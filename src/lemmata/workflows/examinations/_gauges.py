@@ -1,4 +1,4 @@
-"""Select the claims that apply to a trained model, estimate their costs, and compute their results."""
+"""Select the checks (claims of theory about a trained model) that apply, estimate their costs, and compute results."""
 
 import dataclasses
 import importlib
@@ -41,7 +41,10 @@ def gauges_of(trained: Trained) -> list[AbstractGauge]:
 
 
 def posable(trained: Trained) -> list[AbstractGauge]:
-    """Return the checks of `gauges_of`, and checks that only replace others. The model itself is not called."""
+    """Return every check that can be made on a model, also those that another check replaces.
+
+    The model is not called.
+    """
     known = (claim for claim in registry(_CHAPTER).values() if isinstance(claim, AbstractGauge) and claim.of_data)
     return [claim for claim in known if claim.population.posed(trained) is not None]
 
@@ -74,7 +77,7 @@ def inapplicable(claim: AbstractGauge, reason: str) -> Gauge:
 
 
 def refused(claim: AbstractGauge, trained: Trained) -> bool:
-    """Whether the cheap hypotheses of the population already show that a check does not apply here."""
+    """Whether hypotheses that are cheap to test (those of the claim's population) already exclude a check here."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
     except (Exception, SystemExit):  # the check itself reports this error
@@ -183,7 +186,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndarray:
-    """Return a prediction that cannot be scored; NaN if the prediction itself needs held-out rows.
+    """Return a prediction that cannot be compared with held-out rows; NaN if the prediction itself needs these rows.
 
     If there are too few held-out rows, the prediction is made without held-out rows, so that it cannot depend on a
     handful of rows.
@@ -202,13 +205,13 @@ def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndar
 
 
 def _failing(conditions: list[Condition]) -> list[Condition]:
-    """Return the conditions that do not hold, except those whose failure only leaves the prediction unscored."""
+    """Return the conditions that do not hold, except those that only the comparison with a measurement needs."""
     undefined = lambda own: own.value is not None and math.isnan(own.value)
     return [own for own in conditions if (own.holds is False and own.name not in TO_BE_SCORED) or undefined(own)]
 
 
 def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
-    """Return the trivial value, and whether the prediction is no better than the trivial value."""
+    """Return the trivial value (of a simple baseline), and whether the prediction is no better than this value."""
     if not callable(claim.trivial):
         return None, False
     known = np.asarray(claim.trivial(trained), float)
@@ -240,7 +243,7 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
-    """Return a sentence that a prediction is vacuous, with the value of a bound, and how many rows would help."""
+    """Return a sentence that a prediction is no better than the trivial value, and how many rows would change this."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"

@@ -54,8 +54,8 @@ def input_table(
     Args:
         trained: a model with its rows.
         names: the names of the inputs. If it is None or has another length, positions are used.
-        deadline: the `time.monotonic()` after which no further input is permuted. In any case, this takes about ten
-            seconds at most.
+        deadline: the `time.monotonic()` after which no further input is permuted. Without a deadline, too, the
+            permutations take about ten seconds at most.
     """
     if not has_input_table(trained):
         return None
@@ -146,7 +146,7 @@ def _chosen(
 
 
 def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:
-    """Return all rows, or 250 of them if permuting every input among all rows would take too long."""
+    """Return the rows, or 250 of them if permuting every chosen input among all of them would take too long."""
     if len(rows.x) <= _FEWER or not len(places):
         return rows
     still = np.tile(np.arange(len(rows.x)), (PERMUTATIONS, 1))
@@ -211,7 +211,8 @@ def _shown(
 ) -> list[InputShown]:
     """Return the inputs, sorted by the growth of the loss, and then inputs that were not permuted, by the gradient.
 
-    An input has an effect if Holm's rule at 5 % rejects the null hypothesis, and the interval for new rows is above 0.
+    An input has an effect if Holm's rule at 5 % rejects the null hypothesis of the module docstring, and the interval
+    for new rows is above 0.
     """
     ranked = sorted(tests, key=lambda place: tests[place].p_value)
     apart, count = set(), len(ranked)

@@ -1,10 +1,10 @@
 """Compare parameter arrays with random arrays: norms, largest singular values, and shares of the tangent kernel.
 
 A matrix is compared with Gaussian matrices of the same shape and Frobenius norm. For small matrices, 39 Gaussian
-matrices are drawn. A further draw lies between the smallest and the largest of the 39 values with probability 38/40.
-For large matrices, the largest singular value s follows Johnstone's limit. For a matrix W with a >= b rows and columns,
-s² = (mu + sigma T) |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)², sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T
-follows the Tracy-Widom distribution for real matrices.
+matrices are drawn. If the matrix were a further Gaussian draw, its value would lie between the smallest and the largest
+of the 39 values with probability 38/40. For large matrices, the largest singular value s follows Johnstone's limit. For
+a matrix W with a >= b rows and columns, s² = (mu + sigma T) |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)², sigma =
+mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the Tracy-Widom distribution for real matrices.
 """
 
 import dataclasses
@@ -93,7 +93,10 @@ def _begun(trained: Trained) -> AbstractModel | None:
 
 
 def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
-    """Return the result for a matrix without its share. If `seed` is None, singular values are left out."""
+    """Return the table row of a matrix without its share of the kernel.
+
+    If `seed` is None, singular values are left out.
+    """
     own = unfolded(array)
     told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
     if seed is None or not own.any():

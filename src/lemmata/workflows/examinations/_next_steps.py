@@ -1,6 +1,6 @@
 """Find actions to do next: check labels, or change the decay or the temperature. Each is tried on a copy of the model.
 
-The copy is trained further from the current weights by gradient descent, on the objective that the action changes. The
+The copy is trained further from the current weights by gradient descent, on the objective as the action changes it. The
 rows that measure the effect of an action were not used to choose the action. Labels and decay are chosen by leaving
 training rows out, and a temperature is chosen on one half of the held-out rows. Effects are means of differences row by
 row on held-out rows.
@@ -67,7 +67,7 @@ def next_steps(
             is tried.
         names: the names of rows.
         second: the time of a gradient over all training rows, in seconds.
-        deadline: the `time.monotonic()` after which nothing new is started.
+        deadline: the `time.monotonic()` after which no further action is tried.
         seconds: the longest expected time of a descent that is tried. After this time, no further decay is tried.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
@@ -94,7 +94,7 @@ def next_steps(
 
 
 def _worth(effects: list[Effect]) -> float:
-    """Return the share by which an action lowers the quantity of its last effect; 0 if this gain is not significant."""
+    """Return the relative decrease of the quantity of an action's last effect; 0 if it is not significant."""
     if not effects or not effects[-1].gain.lower > 0:
         return 0.0
     return effects[-1].gain.value / effects[-1].before
@@ -136,7 +136,7 @@ def with_decay(trained: Trained, factor: float, start: AbstractModel | None = No
 
     Args:
         trained: the model with its rows.
-        factor: the factor of the decay.
+        factor: the new decay, divided by the model's own decay.
         start: the copy at which descent starts; None for the stationary point with the model's own decay.
     """
     start = polished_copy(trained).model if start is None else start
@@ -205,9 +205,10 @@ def _in_words(trained: Trained, factor: float) -> str:
 def _temperature(trained: Trained, left_out: Gauge | None) -> Iterator[Action]:
     """Yield the action to divide the logits by a temperature, if it is effective.
 
-    A number below 1 raises the loss of every error. It is not used if the model makes hardly any errors on the first
-    half, because this half then does not show that cost. No number is tried if the model may have been fitted to the
-    held-out rows, unless wrong training labels explain its training error.
+    A temperature below 1 raises the log loss of every wrongly predicted row. It is not used if the model makes hardly
+    any errors on the first half of the held-out rows, because this half then does not show this cost. No temperature is
+    tried if the model may have been fitted to the held-out rows, unless wrong training labels explain its training
+    error.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return

@@ -1,4 +1,4 @@
-"""Measure the accuracy of predicted values on held-out rows: R² and root mean squared error, per output and in all."""
+"""Measure the accuracy of predicted values on held-out rows: R² and root mean squared error, per output and overall."""
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +19,8 @@ def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> lis
 
     Let e_i be the squared error of row i, and v_i the squared error at row i of the mean of the training targets. R² is
     1 - sum e / sum v. The interval of R² is Student's interval for the mean of e_i - (1 - R²) v_i, which determines the
-    ratio to first order. The ends for the root mean squared error are the roots of the ends for the mean of e.
+    error of the ratio sum e / sum v to first order. The ends for the root mean squared error are the roots of the ends
+    for the mean of e.
 
     Args:
         trained: a model with its rows.

@@ -135,7 +135,7 @@ def dense(rows: Any) -> Any:
     """Return the rows of a sparse matrix as an array (n, d) in double precision. Return anything else unchanged.
 
     Args:
-        rows: the user's rows.
+        rows: the user's rows, as a sparse matrix or in any other form.
 
     Raises:
         MemoryPlanError: if the dense array of a sparse matrix would take more than a quarter of the free memory.

@@ -1,10 +1,11 @@
-"""Compute the posterior predictive of held-out rows by Laplace's approximation, and test it on these rows.
+"""Compute the posterior predictive distribution of held-out targets by Laplace's approximation, and test it.
 
 For values, the predictive distribution is Student's around the output, with the variance s² (1 + J H^-1 J') and n -
-gamma degrees of freedom. Here J is the Jacobian of the output, H is the curvature, s² is the sum of squared residuals
-over n - gamma, n is the number of training rows, and gamma is the effective dimension. For two classes whose outputs
-differ by a, with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit correction of MacKay (1992).
-For several classes, the probabilities are the mean softmax of up to 1000 drawn outputs and their mirror images.
+gamma degrees of freedom. Here J is the Jacobian of the output, H is the Gauss-Newton curvature of the training
+objective, s² is the sum of squared residuals over n - gamma, n is the number of training rows, and gamma is the
+effective dimension. For two classes whose outputs differ by a, with variance v, the probability is sigma(a / (1 + pi v
+/ 8)^1/2), the probit correction of MacKay (1992). For several classes, the probabilities are the mean softmax of up to
+1000 drawn outputs and their mirror images.
 """
 
 import dataclasses
@@ -42,7 +43,7 @@ class PosteriorRows(NamedTuple):
     """The posterior's predictions for held-out rows.
 
     Args:
-        summary: the summary for the record.
+        summary: the part of the predictions that the record of the examination stores.
         rows: the positions of the held-out rows with predictions, at most 2000.
         deviations: for values, the standard deviation of each target given the training rows; NaN for classes.
         probabilities: for classes, the probabilities averaged over the posterior; NaN for values.
@@ -56,10 +57,10 @@ class PosteriorRows(NamedTuple):
 
 @once
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
-    """Return the posterior predictive of at most 2000 held-out rows; None if a posterior has no meaning for the model.
+    """Return posterior predictions of at most 2000 held-out rows; None if a posterior has no meaning for the model.
 
-    If another check has made a converged copy of the model, the posterior is that of the copy, and otherwise that of
-    the model. If the posterior cannot be computed, the summary holds the reason.
+    If another check has trained a copy of the model to a stationary point, the posterior is that of the copy, and
+    otherwise that of the model. If the posterior cannot be computed, the summary holds the reason.
 
     Args:
         trained: a model with its rows.

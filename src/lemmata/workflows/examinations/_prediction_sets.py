@@ -2,8 +2,8 @@
 
 The method is split conformal prediction. Held-out rows without duplicates are halved at random. Each row has a score,
 and the limit is the k-th smallest of the m scores of one half, where k = ceil((m + 1) level). If all rows come from one
-distribution, a new score is at most the limit with probability between `level` and `level` + 1/(m + 1). The share of
-such scores is measured on the other half.
+distribution, a new score is at most the limit with probability between `level` and `level` + 1/(m + 1). The coverage,
+which is the share of scores up to the limit, is measured on the other half.
 """
 
 from typing import NamedTuple
@@ -26,9 +26,10 @@ class RowSets(NamedTuple):
     """The sets of held-out rows. The limit for each set comes from the half that does not contain the row.
 
     Args:
-        summary: the summary for the record, from the half of the rows on which the coverage is measured.
+        summary: the part that the record of the examination stores, from the half of the rows on which the coverage is
+            measured.
         members: for each row, a mask of the classes in its set; None for values.
-        reach: half the width of each row's interval; NaN for classes.
+        reach: half the width of each row's interval of values; NaN for classes.
     """
 
     summary: PredictionSets
@@ -79,7 +80,7 @@ def _limit(scores: Float[np.ndarray, " m"]) -> float:
 
 
 def _trivial(trained: Trained, y: Float[np.ndarray, "m C"], half: np.ndarray) -> float:
-    """Return the size without a model: the fewest classes with 90 % of the rows, or an interval around the mean."""
+    """Return the size of a set without a model: the fewest classes with 90 % of rows, or an interval at the mean."""
     if trained.task.is_classification:
         shares = np.sort(trained.y.mean(0))[::-1]
         return float(np.searchsorted(np.cumsum(shares), LEVEL - 1e-12) + 1)

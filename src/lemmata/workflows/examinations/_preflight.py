@@ -1,4 +1,4 @@
-"""Test whether the model is a function of one row, because all theory about the model depends on this."""
+"""Test whether the model's output at a row depends on this row alone, because all theory about the model needs this."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ _EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
-    """Run the first checks, and return them with their results. Later checks are run only if the earlier ones hold.
+    """Run the tests in order, and return them with their results. A later test is run only if the earlier ones hold.
 
     Args:
         trained: the model with its rows.
@@ -82,7 +82,7 @@ def _precision(outputs: np.ndarray) -> str:
 
 
 def _few(trained: Trained) -> np.ndarray:
-    """Return the rows that the checks use: 32 rows, or 8 rows for a large model."""
+    """Return the rows that these tests use: 32 rows, or 8 rows for a large model."""
     return trained.x[: _FEW if len(trained.model.theta) > _LARGE else _ROWS]
 
 
@@ -195,7 +195,7 @@ def _ahead(trained: Trained, loose: float) -> list[Check]:
 
 
 def _order(trained: Trained) -> list[Check]:
-    """Check the order of the classes. The check fails if another order halves the errors and avoids at least 20."""
+    """Check the order of the classes. The check fails if another order halves the errors, by at least 20 errors."""
     if not trained.task.is_classification or trained.task.labels == ():
         return []
     f, y = training_outputs(trained), trained.y

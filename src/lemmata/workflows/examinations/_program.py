@@ -37,7 +37,8 @@ class Program:
     Args:
         name: the name of the file of the program.
         model: the model in a form that `read_model` takes, with the weights of the weights file if there is one.
-        privacy: the fact `noised`; None if the program does not state it.
+        privacy: the fact `noised` (sampling, noise and steps of private training); None if the program does not state
+            it.
         task: "language" if the program states this; None if the targets determine the task.
 
     The other fields are facts of `lemmata.facts.Facts`, in the form that `read_trained` takes.

@@ -23,7 +23,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
         gauges: the full names of the checks that will be run.
 
     Raises:
-        SettingError: if a condition has another form, or if its name is not one of these names.
+        SettingError: if a condition has another form, or if its name is not one of the names above.
     """
     found = []
     for text in conditions:

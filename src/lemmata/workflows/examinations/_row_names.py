@@ -21,7 +21,7 @@ class Names:
 
     Args:
         own: the name of each row, by position; None if the names are positions counted from 0.
-        words: the kind of these names.
+        words: the kind of these names, in words, such as "index of the frame".
     """
 
     own: Sequence[Any] | np.ndarray | None = None

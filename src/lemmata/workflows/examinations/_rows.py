@@ -143,7 +143,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
 
     Args:
         data: a table with the column of the target, or with a single column; or an NPZ file with y.
-        own: the training rows.
+        own: the training rows, as `read_rows` returned them.
 
     Raises:
         DataError: if the file is missing, has another number of rows, or has an empty cell.
@@ -175,7 +175,7 @@ def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
 
     Args:
         data: the file or bundled set, as in `read_rows`.
-        own: the training rows.
+        own: the training rows, as `read_rows` returned them.
     """
     documents = own.pair[1] is None
     arrays = _arrays(data, ("x",) if documents else ("x", "y"))
@@ -198,7 +198,7 @@ def read_deployed(data: object, own: Loaded) -> Any:
 
     Args:
         data: the file or bundled set, as in `read_rows`; an NPZ file needs no y.
-        own: the training rows.
+        own: the training rows, as `read_rows` returned them.
     """
     arrays = _arrays(data, ("x",))
     if arrays is not None:

@@ -67,7 +67,7 @@ def run_examination(
     user: Callable[[np.ndarray], np.ndarray] | None = None, progress: Progress = lambda stage, done, total: None,
     started: float | None = None, names: RowNames = PLACES,
 ) -> ExaminationRecord:  # fmt: skip
-    """Check a trained model against every theory that applies to this model.
+    """Run every check (a test of a statement of theory) that applies to a trained model.
 
     Args:
         trained: the model with its rows.
@@ -80,8 +80,8 @@ def run_examination(
         names: the names of rows, inputs and targets, if they have names.
 
     Returns:
-        The record. If a check of the preflight fails, the record has no checks. After Ctrl-C, it contains the finished
-        checks, and `interrupted` is true.
+        The record. If a first test of the model fails (see `preflight`), the record has no checks. After Ctrl-C, it
+        contains the finished checks, and `interrupted` is true.
 
     Raises:
         PrecisionError: if float64 is not enabled in JAX.
@@ -179,7 +179,10 @@ def _left_out(found: list[Gauge]) -> Gauge | None:
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
-    """Return each check with its cost, and the total. Work that several checks share counts for the first check."""
+    """Return each check with its cost, and the total cost.
+
+    Work that several checks share counts for the first of them.
+    """
     ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
@@ -190,7 +193,7 @@ def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tup
 
 
 def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
-    """Mark shared computations as done for the model, without doing them.
+    """Mark computations that checks share as done for the model, without doing them.
 
     The costs of checks depend only on which of these computations are done.
     """
@@ -286,7 +289,7 @@ def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str,
 
 
 def _silent(found: list[Gauge]) -> list[str]:
-    """Return sentences on the theories without a result, grouped by the reason."""
+    """Return sentences on the checks without a result, grouped by the reason."""
     reasons: dict[str, list[str]] = {}
     for own in found:
         if own.status in _SILENT:

@@ -89,7 +89,10 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
 
 
 def read_pipeline(program: str) -> Any:
-    """Return the pipeline in a file. Raise an error if the file contains types that are not known to be harmless."""
+    """Return the pipeline in a skops file.
+
+    Raise an error if the file contains types that are not known to be harmless.
+    """
     try:
         check_file(program)
     except OSError as error:
@@ -126,7 +129,7 @@ class _Reader:
 
     Args:
         inputs: the columns that the pipeline takes.
-        numbers: whether the target of the pipeline is numbers.
+        numbers: whether the targets of the pipeline are numbers.
         na: the texts for missing cells that the user of the study has named; None for the usual texts.
         decimal: the decimal mark of the study's table; None if it is read from the cells.
     """

@@ -1,4 +1,4 @@
-"""Estimate how many labels look wrong, and name the rows to look at.
+"""Estimate how many labels look wrong, and name the rows whose labels to check.
 
 The labels are judged by leaving training rows out, by held-out rows, or by a random forest.
 """
@@ -92,7 +92,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
-    """Return estimates of wrong training labels, judged by the other rows; None if leaving one out has no result.
+    """Return estimates of wrong training labels, judged by the other rows; None if leaving rows out has no result.
 
     Args:
         trained: the model with its rows.
@@ -178,11 +178,12 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
 
 
 def _model_is_better(trained: Trained, found: ForestDoubts) -> bool:
-    """Whether the model predicts held-out labels better than the forest, which then cannot judge the labels.
+    """Whether the model predicts held-out labels better than the forest. The forest then cannot judge the labels.
 
-    The forest's errors must exceed the model's errors by at most one standard error. If the model gives probabilities,
-    the forest with wrong labels must also predict the held-out labels with a smaller log loss than the model without
-    wrong labels. The logits of the model are divided by the temperature of least log loss.
+    The forest may judge if two conditions hold. Its errors exceed the model's errors by at most one standard error. If
+    the model gives probabilities, the forest with its estimated share of wrong labels also has a smaller log loss on
+    the held-out labels than the model without wrong labels. The logits of the model are divided by the temperature of
+    least log loss.
     """
     unseen = found.places >= len(trained.x)
     rows = found.places[unseen] - len(trained.x)
@@ -198,7 +199,7 @@ def _model_is_better(trained: Trained, found: ForestDoubts) -> bool:
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
-    """Return the class of nearly all suspicious held-out rows, if few of all rows have this class; otherwise None."""
+    """Return the class of nearly all suspicious held-out rows, if fewer than 40 % of all rows have it, or else None."""
     y = held_rows(trained)[1][fresh_rows(trained)]
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
