@@ -1,4 +1,4 @@
-"""Layers that have three methods (init, apply, push), and the kernels of infinitely wide networks."""
+"""Layers, as finite networks (`init`, `apply`) and at infinite width (`push`), and the kernels of wide networks."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,9 @@
-"""Activation functions whose moments under a bivariate Gaussian have a closed form."""
+"""Activation functions phi whose means E[phi(u) phi(v)] for Gaussian u and v have a closed form.
+
+At two points x and y, the inputs u and v of an activation phi are Gaussian. A `State` holds their variances xx and yy,
+their covariance nngp and their tangent kernel ntk. `push` returns the state of the outputs. Their tangent kernel is ntk
+times E[phi' phi'], the mean of phi'(u) phi'(v), where phi' is the derivative of phi.
+"""
 
 import math
 from typing import Any
@@ -19,8 +24,9 @@ class Relu(AbstractLayer):
     """The rectifier phi(u) = max(u, 0) (Cho and Saul, 2009).
 
     Let u and v be Gaussian with variances xx and yy and correlation c. The means of phi(u) phi(v) and phi'(u) phi'(v)
-    are E[phi phi] = sqrt(xx yy) kappa1(c) / 2 and E[phi' phi'] = kappa0(c) / 2. Here, kappa0 and kappa1 are the
-    arc-cosine kernels, normalised to 1 at c = 1.
+    are E[phi phi] = sqrt(xx yy) kappa1(c) / 2 and E[phi' phi'] = kappa0(c) / 2. Here, kappa0 = (pi - theta) / pi and
+    kappa1 = (sin theta + (pi - theta) c) / pi with theta = arccos c. These are the arc-cosine kernels, normalised to 1
+    at c = 1.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
@@ -28,14 +34,14 @@ class Relu(AbstractLayer):
         return jax.nn.relu(x)
 
     def push(self, state: State) -> State:
-        """Return the moments from the arc-cosine kernels of degree 1 and 0."""
+        """Return the state of the outputs, from the arc-cosine kernels kappa1 and kappa0."""
         return piecewise_linear(state, 0.0)
 
 
 class LeakyRelu(AbstractLayer):
     """The activation phi(u) = u for u > 0 and slope * u for u <= 0.
 
-    Its kernels are mixtures of kappa0 and kappa1, the arc-cosine kernels of ReLU. Let u and v be Gaussian with
+    Its kernels are combinations of kappa0 and kappa1, the arc-cosine kernels (see `Relu`). Let u and v be Gaussian with
     variances xx and yy and correlation c. With a = `slope`, E[phi phi] = sqrt(xx yy) [(1 - a)² kappa1(c) + 2 a c] / 2,
     and E[phi' phi'] = [(1 - a)² kappa0(c) + 2 a] / 2. Slope -1 is the absolute value, slope 1 the identity.
     """
@@ -92,7 +98,7 @@ class Erf(AbstractLayer):
         return jax.scipy.special.erf(x)
 
     def push(self, state: State) -> State:
-        """Return Williams' arcsine kernel. The arcsine is computed as an arctangent, which is accurate near 1."""
+        """Return the state of the outputs. The arcsine is computed as an arctangent, which stays accurate near 1."""
 
         def moments(pair):
             rho, rest, one, other, slope = pair.widened(2.0)
@@ -106,7 +112,7 @@ class Erf(AbstractLayer):
 class Gelu(AbstractLayer):
     r"""The activation phi(u) = u Phi(u), where Phi is the normal distribution function.
 
-    This is the exact form, not the approximation by tanh.
+    This is the exact form, not the usual approximation of GELU by tanh.
 
     E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp. Let k =
     nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²). Then
@@ -171,7 +177,7 @@ class Sin(AbstractLayer):
 
 
 class Cos(AbstractLayer):
-    """The activation cos(alpha u) with alpha = `frequency`. This is a sine with phase pi / 2."""
+    """The activation cos(alpha u) with alpha = `frequency`. This is `Sin` with phase pi / 2."""
 
     frequency: float = 1.0
 

@@ -1,4 +1,9 @@
-"""Sums over the neighbours of a node in a graph. If points are graphs, each point has its own edges."""
+"""Sums over the neighbours of a node in a graph. If points are graphs, each point has its own edges.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import math
 from typing import Any, Literal
@@ -30,12 +35,13 @@ class Aggregate(AbstractLayer):
       neighbours;
     * `"symmetric"`: S[p, q] = B[p, q] / sqrt(d_p d_q), which is D^-1/2 B D^-1/2.
 
-    1/0 is set to 0, so the sum at a node of degree 0 is 0. For every pair of points x and y, with weights S_x and S_y,
+    Divisions by 0 give 0, so for `"row"` and `"symmetric"`, the sum at a node of degree 0 is 0. For every pair of
+    points (graphs) x and y, with weights S_x and S_y,
 
         nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
 
-    and the same formula holds for ntk'. Gaussian coordinates stay Gaussian. `OnGraphs(network)` gives every point a
-    graph of its own.
+    and the same formula holds for ntk'. If the coordinates of the inputs are Gaussian, the coordinates of the outputs
+    are Gaussian, too. Inside `OnGraphs(network)`, every point has its own graph.
 
     Args:
         normalisation: `"none"`, `"row"` or `"symmetric"`.
@@ -79,7 +85,7 @@ class Aggregate(AbstractLayer):
 
         Args:
             what: the name of the adjacency, for the error.
-            adjacency: A.
+            adjacency: the adjacency matrices A of the points.
 
         Raises:
             DataError: if a degree is negative; the message names the node.
@@ -116,7 +122,7 @@ class Aggregate(AbstractLayer):
         return (), fan_in
 
     def apply(self, params: Any, x: Float[Array, "nodes fan_in"]) -> Float[Array, "nodes fan_in"]:
-        """Return the sums at every node."""
+        """Return the weighted sum over neighbours at every node."""
         if self.adjacency is None:
             raise _without_graph("no adjacency")
         self._check_nodes(x.shape)
@@ -125,7 +131,7 @@ class Aggregate(AbstractLayer):
     def apply_masked(
         self, params: Any, x: Float[Array, "nodes fan_in"], mask: Bool[Array, " nodes"]
     ) -> tuple[Float[Array, "nodes fan_in"], Bool[Array, " nodes"]]:
-        """Return the sums over the nodes that are not empty."""
+        """Return the weighted sums over those neighbours that are not empty, and the unchanged mask."""
         return self.apply(params, filled(x, mask)), mask
 
     def push(self, state: State) -> State:
@@ -154,7 +160,7 @@ class Aggregate(AbstractLayer):
         return True
 
     def _summed(self, part: State) -> State:
-        """Return the covariances and means of the sums."""
+        """Return the state with the covariances and means of the weighted sums at the nodes."""
         one, other = self._graphs(part)
         both = lambda values: _along(_along(values, one, 0), other, 1)
         means = part.means

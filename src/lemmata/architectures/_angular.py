@@ -1,4 +1,4 @@
-"""Kernels that depend on two inputs only through their norms and their angle, as series in the angle."""
+"""Chebyshev series in the angle, for kernels that depend on two inputs only through their norms and their angle."""
 
 import functools
 import math
@@ -34,11 +34,12 @@ def angular_series(
     rounding: float,
     nearest: float = 1e-9,
 ) -> tuple[float, ...] | None:
-    """Return the Chebyshev coefficients of a function of the angle on [0, pi], or None if they are not accurate enough.
+    """Return Chebyshev coefficients of the function `profile` of the angle on [0, pi], or None if too inaccurate.
 
-    The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
-    times the value at 0. The series is then compared with the function at angle 0 and at other angles, which come as
-    close as `nearest` to both ends.
+    The function is sampled at the Chebyshev nodes. The series ends with the last coefficient above `rounding` times the
+    function's value at angle 0. The series is then compared with the function at angle 0 and at other angles, which
+    come as close as `nearest` to 0 and pi. If the largest difference is above `accuracy` times the value at angle 0,
+    the result is None.
     """
     # The angles are reduced as whole numbers before the cosine is taken. So cosines of high degree are as accurate as
     # cosines of low degree.
@@ -72,10 +73,11 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
     """Return a function that computes one kernel from the moments of the inputs by a series in the angle, or None.
 
-    The result is None if the series is not cheaper than the recursion over layers.
+    Here, `face` is "nngp" or "ntk", the kernel that is computed. The result is None if the series is not cheaper than
+    the recursion, which applies `push` of every layer.
 
-    The cost of the series does not grow with depth. The series is used for a homogeneous network if evaluating it
-    costs less than all activations after the first one.
+    The cost of the series does not grow with depth. The series is used for a positively homogeneous network (see
+    `is_homogeneous`) if evaluating the series costs less than all activations after the first one.
     """
     name, steps = np.dtype(dtype).name, homogeneous_steps(network) or ()
     depth = sum(step.bends for step in steps)
@@ -88,7 +90,7 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
 
 
 def by_series(series: tuple[float, ...], *, scaled: bool) -> Callable[[State], Array]:
-    """Return a function from a `State` to the kernel: a sum of a series in the angle, times sqrt(xx yy) if `scaled`."""
+    """Return a function from a `State` to the kernel: the series in the angle, times sqrt(xx yy) if `scaled`."""
 
     def value(state: State) -> Array:
         total = clenshaw(series, angle_of(state.nngp, versine_of(state)) * (2.0 / math.pi) - 1.0)

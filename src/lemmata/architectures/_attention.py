@@ -1,4 +1,9 @@
-"""Self-attention with infinitely many heads."""
+"""Self-attention with infinitely many heads.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import math
 from collections.abc import Sequence
@@ -34,13 +39,13 @@ from ._state import Grid, State
 class Attention(AbstractLayer):
     r"""Self-attention over the positions of a field, in the NTK parameterisation (Hron et al., 2020).
 
-    Let X be the s x c matrix of a field, and let q, k, v be `query_std`, `key_std` and `value_std`. Head h has queries
-    Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c), logits G, weights zeta(G) and
-    output zeta(G) V. One dense layer of w = `weight_std` and b = `bias_std` maps the outputs of all heads, side by
-    side, to `width` outputs. All weights are standard normal. Let d = `key_width` and g = q k, and let N = nngp and T =
-    ntk of the input. As the number of heads and the key and value widths go to infinity,
+    Let X be the matrix of a field, with s positions and c channels. Let q, k, v be `query_std`, `key_std` and
+    `value_std`. Head h has queries Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c),
+    logits G, weights zeta(G) and output zeta(G) V. One dense layer of w = `weight_std` and b = `bias_std` maps the
+    outputs of all heads, side by side, to `width` outputs. All weights are standard normal. Let d = `key_width` and g =
+    q k, and let N = nngp and T = ntk of the input. As the number of heads and the key and value widths go to infinity,
 
-    * `scaling="1/d"`: G = Q K^T / d. Queries and keys must share their weights, because otherwise G tends to 0. The
+    * `scaling="1/d"`: G = Q K^T / d. Queries and keys share their weights, because otherwise G would tend to 0. The
       logits tend to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
     * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and the heads
       are independent. Let E be the mean over the logits, let J_a be the Jacobian of row a of zeta with respect to its
@@ -49,28 +54,29 @@ class Attention(AbstractLayer):
           nngp' = (v w)² E[zeta N zeta^T] + b²,
           ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
 
-    The mechanism zeta is `"softmax"` over the keys, or `"relu"`, or `"identity"`, which is also called `"linear"`. The
-    last two do not divide by the number of positions. The means have closed forms except for softmax with scaling
-    1/sqrt(d). For this softmax, the means are Monte Carlo estimates over the Gaussian logits of both inputs. The
-    estimates are unbiased in nngp' and ntk' of this layer. Later layers that are not linear in the moments turn the
-    variance, which is of order 1/`draws`, into a bias of this order. `with_standard_error` gives a standard error on
-    every entry of a kernel. For a fixed `key`, the estimate is a symmetric function of the two inputs, and the matrix
-    of the estimates is positive semidefinite up to their error. `with_standard_error` draws the logits of all inputs
-    jointly, so its matrix is exactly positive semidefinite.
+    The mechanism zeta is `"softmax"` over the keys, or `"relu"`, or `"identity"`, which is also called `"linear"`. ReLU
+    and the identity do not divide the weights by the number of positions. The means E have closed forms except for
+    softmax with scaling 1/sqrt(d). For this softmax, the means are Monte Carlo estimates over the Gaussian logits of
+    both inputs. The estimates of nngp' and ntk' of this layer are unbiased. Later layers that are not linear in the
+    moments turn the variance of the estimates, which is of order 1/`draws`, into a bias of the same order.
+    `with_standard_error` gives a standard error on every entry of a kernel. For a fixed `key`, the estimate is a
+    symmetric function of the two inputs, and the matrix of the estimates is positive semidefinite up to their error.
+    `with_standard_error` draws the logits of all inputs jointly, so its matrix is exactly positive semidefinite.
 
     Args:
         width: number of output channels.
         heads: number of heads of the finite network.
-        mechanism: zeta.
-        scaling: `"1/sqrt(d)"` or `"1/d"`.
+        mechanism: the map zeta from logits to weights, as named above.
+        scaling: the factor of Q K^T in the logits, `"1/sqrt(d)"` or `"1/d"`.
         query_std, key_std, value_std, weight_std, bias_std: standard deviations. The kernels depend only on query_std *
             key_std, value_std * weight_std and bias_std.
         key_width, value_width: channels of a head of the finite network; `width` if not given.
         causal: whether a position attends only to itself and the positions before it, in row-major order.
-        positions: embeddings of positions for queries and keys. The embeddings have their own weights, so the kind
-            `"sum"` has the limit N + sigma² R even for inputs with few channels. The number of `channels` of the
-            embeddings goes to infinity with the widths. With embeddings, N and T above are the moments of values only.
-            For queries and keys, these moments are combined with sigma² R as in `PositionalEmbedding`.
+        positions: embeddings of positions for queries and keys. The embeddings have their own weights. So with the kind
+            `"sum"`, N is replaced by N + sigma² R (see `PositionalEmbedding`) even for inputs with few channels. The
+            number of `channels` of the embeddings goes to infinity with the widths. The moments N and T of the values
+            do not include the embeddings. For queries and keys, these moments are combined with sigma² R as in
+            `PositionalEmbedding`.
         draws: for softmax at scaling 1/sqrt(d), the number of standard normal matrices. Each matrix is used with both
             signs, and for both orders of the two inputs.
         key: the random key of the draws; None means `jax.random.key(0)`.
@@ -189,12 +195,12 @@ class Attention(AbstractLayer):
         return outputs.reshape(*sites, self.width)
 
     def _seen(self, size: int, valid: Bool[Array, "... s"] | None) -> Bool[Array, "... s s"]:
-        """Return whether each query may attend to each key."""
+        """Return whether each query may attend to each key, among `size` positions of which `valid` are not empty."""
         sees = jnp.tril(jnp.ones((size, size), bool)) if self.causal else jnp.ones((size, size), bool)
         return sees if valid is None else sees & valid[..., None, :]
 
     def push(self, state: State) -> State:
-        """Return both moments, by the formulas of the class."""
+        """Return the state with nngp' and ntk', by the formulas of the class."""
         grid = state.grid
         field_shape("Attention", (*grid.sites, state.fan_in))
         if grid.left is None or grid.right is None:
@@ -238,7 +244,7 @@ class Attention(AbstractLayer):
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
     def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
-        """Return a factor and a summand that turn moments of inputs into those of the inputs of queries and keys."""
+        """Return the factor and the summand that turn the moments of inputs into the moments for queries and keys."""
         if self.positions is None:
             return 1.0, 0.0
         share, own = self.positions.shares(state.fan_in)
@@ -274,7 +280,7 @@ def _positions_last(values: Float[Array, "..."], grid: Grid) -> Moments:
 
 
 def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
-    """Invert `_positions_last`: turn shape points + (s, s) into sites + sites + points."""
+    """Invert `_positions_last`: turn the shape (*points, s, s) into (*sites, *sites, *points)."""
     return jnp.einsum("...pq->pq...", matrices).reshape(*grid.sites, *grid.sites, *matrices.shape[:-2])
 
 

@@ -1,4 +1,4 @@
-"""Averages over the attention weights of two inputs.
+"""Averages over the random attention weights of two inputs x and y. They give the kernels of `Attention`.
 
 The averages have closed forms, except for softmax of Gaussian logits. For these logits, they are Monte Carlo estimates.
 """
@@ -47,7 +47,7 @@ class Logits(NamedTuple):
 class Averages(NamedTuple):
     """Means over the weights z = zeta(G(x)) and u = zeta(G(y)), at positions a of x and b of y.
 
-    G are the logits, and zeta maps logits to weights.
+    G are the s x s matrices of logits for s positions, and zeta maps logits to attention weights.
 
     Attributes:
         values: sum_cd E[z_ac u_bd] K_cd for the covariance K of the values.
@@ -68,7 +68,7 @@ class Averages(NamedTuple):
 
 
 class Contracted(NamedTuple):
-    """The covariances and tangent kernels between x and y with which the averages are contracted.
+    """The covariances and tangent kernels between x and y that the averages multiply and sum (see `Averages`).
 
     The first two arrays belong to the values, the last two arrays to the inputs of the keys.
     """
@@ -107,7 +107,7 @@ def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
 
 
 def identity(logits: Logits, parts: Contracted) -> Averages:
-    """Return the averages for weights that equal the logits. The Jacobian is the identity.
+    """Return the averages for weights that equal the logits. The Jacobian of the weights is the identity.
 
     E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances.
     """
@@ -124,7 +124,7 @@ def identity(logits: Logits, parts: Contracted) -> Averages:
 def relu(logits: Logits, parts: Contracted) -> Averages:
     """Return the averages for ReLU of the logits, from the arc-cosine kernels of the pairs G_ac(x), G_bd(y).
 
-    The covariance of a pair is Q_ab Q_cd.
+    The covariance of G_ac(x) and G_bd(y) is Q_ab Q_cd, where Q are the scaled covariances `xy` of `Logits`.
     """
     own = lambda moments: jnp.diagonal(moments, axis1=-2, axis2=-1)
     at, size = own(logits.xx)[..., :, None], logits.xy.shape[-1]
@@ -164,10 +164,10 @@ def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
 def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
     """Return the averages for softmax over Gaussian logits, Cov(G_ac(x), G_bd(y)) = Q_ab Q_cd, by Monte Carlo.
 
-    Let Q = L L^T over the positions of both inputs, and let Z be standard normal. The blocks of L Z L^T for x and for y
-    are distributed like G(x) and G(y). All pairs share the same draws of Z. Each Z is used with both signs and for both
-    orders of the two inputs. So the estimate is unbiased, depends on the two inputs alone, and does not change if x and
-    y are exchanged.
+    Q are the scaled covariances of `Logits`. Let Q = L L^T over the positions of both inputs, and let the matrix Z have
+    independent standard normal entries. The blocks of L Z L^T for x and for y are distributed like G(x) and G(y). All
+    pairs share the same draws of Z. Each Z is used with both signs and for both orders of the two inputs. So the
+    estimate is unbiased, depends on the two inputs alone, and does not change if x and y are exchanged.
     """
     normal = _normal(logits, key, draws)
     shape = logits.xy.shape
@@ -208,7 +208,7 @@ def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
     The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
     normal with both signs. The distribution of the logits is exact, and the result is a mean of positive semidefinite
-    matrices. For n inputs of s positions, a draw takes (n s)² numbers of memory and (n s)³ operations.
+    matrices. For n inputs of s positions, a draw stores (n s)² numbers and takes of the order of (n s)³ operations.
     """
     n, size = logits.xy.shape[0], logits.xy.shape[-1]
     everything = jnp.swapaxes(logits.xy, 1, 2).reshape(n * size, n * size)
@@ -236,7 +236,7 @@ def _mean_over_draws(
     right: Callable[[Array], Array],
     draw: Callable[[Array], Array] = lambda z: z,
 ) -> Averages:
-    """Return the mean over draws of both signs. Draws are computed in batches that fit into small arrays."""
+    """Return the averages over draws, each with both signs. Batches of draws keep the arrays small."""
     shape, count = parts.nngp.shape, len(draws)
     block = math.gcd(count, 2 ** max(0, (_DRAWN_ENTRIES // math.prod(shape)).bit_length() - 1))
 

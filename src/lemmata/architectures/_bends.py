@@ -1,6 +1,7 @@
-"""Networks of dense layers and bends at 0, with biases. One loop over the layers computes both kernels of all pairs.
+"""Networks of dense layers and bends at 0, with biases. One loop over the layers computes a kernel of all pairs.
 
-A bend is an activation that is linear on each side of 0.
+A bend is an activation that is linear on each side of 0, such as ReLU. A network has two kernels: "nngp", the
+covariance of its outputs, and "ntk", its tangent kernel. An argument `face` names one of these.
 """
 
 import math
@@ -45,13 +46,13 @@ class BentLayer(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The effect of every layer on the variances of points.
+    """The shares of weights and biases in the variance of a dense layer's outputs, for each point and layer.
 
     Let A be the variance of the layer's outputs. For an angle alpha, the weights contribute the share cos² alpha of A,
     and the biases the share sin² alpha.
 
     Attributes:
-        weights: cos alpha.
+        weights: cos alpha, the root of the share of the weights.
         sine: sin(alpha / 2).
         cosine: cos(alpha / 2).
         bias: the root of `bias_gradient` / A.
@@ -109,8 +110,8 @@ def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State
 
     The result is None for networks that `bent_layers` does not describe.
 
-    The function computes the kernel of the recursion over layers with fewer operations on pairs. The function is one
-    loop, which is compiled once for all layers and stores only the arrays that one layer needs.
+    The function computes the same kernel as `push` of all layers, with fewer operations for each pair. The function is
+    one loop, which is compiled once for all layers and stores only the arrays that one layer needs.
     """
     layers = bent_layers(network, fan_in)
     return None if layers is None else lambda state: _loop(layers, face, state)
@@ -124,8 +125,10 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
         s' = 2 sin²((alpha - beta) / 2) + P (1 - d), with P = cos alpha cos beta, and t' = gradient P d + bias_gradient
         / sqrt(A' B') + P (share kappa0 + line) t,
 
-    where d is the correlation after the bend, of which `_bend` gives 1 - d. The angles alpha and beta are those of
-    `Rows` for x and for y. At nearly parallel points, no digits are lost by cancellation.
+    where d is the correlation after the bend, of which `_bend` gives 1 - d. A prime marks the next dense layer. The
+    angles alpha and beta are those of `Rows` for x and for y. At nearly parallel points, no digits are lost by
+    cancellation. The names gradient, bias_gradient, share and line are attributes of `BentLayer`, and kappa0 is the
+    arc-cosine kernel of degree 0.
     """
     each = BentLayer(*(jnp.asarray(part, state.nngp.dtype) for part in zip(*layers, strict=True)))
     (rows, end), (columns, other_end) = _rows(each, state.xx), _rows(each, state.yy)
@@ -154,7 +157,7 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
 
 
 def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float[Array, "..."]]:
-    """Return the rows of every layer, with the layers along the first axis, and the variance of the last layer."""
+    """Return the `Rows` of every layer, with the layers along the first axis, and the variance of the last outputs."""
 
     def step(before: Array, layer: BentLayer) -> tuple[Array, Rows]:
         own = layer.variance * layer.half * before
@@ -172,7 +175,8 @@ def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float
 def _bend(layer: BentLayer, obtuse: Array | None, v: Array) -> tuple[Array, Array]:
     """Return 1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
-    Here, v is the versine of the angle before the bend. If this angle is obtuse, v is the versine of its supplement.
+    Here, v is the versine (1 - cosine) of the angle before the bend. If this angle is obtuse, v is the versine of its
+    supplement.
     """
     u, bow = angle_and_bow(v)
     share, kappa0 = layer.share * bow, 1.0 - u / math.pi

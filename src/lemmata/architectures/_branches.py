@@ -1,4 +1,9 @@
-"""Layers with the same input: a base class, and sums of the outputs of layers, such as residual connections."""
+"""Layers with the same input: a base class, and sums of the outputs of layers, such as residual connections.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import abc
 import dataclasses
@@ -73,7 +78,7 @@ class AbstractBranches(AbstractLayer):
         return shapes[0]
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """Return the mask of `joined`, from the branches' masks. By default, all branches must fill a position."""
+        """Return the mask of `joined`. By default, a position is filled if every branch's output is filled there."""
         return functools.reduce(both, masks)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
@@ -102,7 +107,7 @@ class AbstractBranches(AbstractLayer):
         return states
 
     def check_apart(self, pushed: list[State], level: int) -> None:
-        """Refuse the branches if products of two of them need not have mean 0."""
+        """Refuse the branches if the product of the outputs of two branches need not have mean 0."""
         loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
         if len(loose) > 1:
             raise SettingError(
@@ -114,7 +119,7 @@ class AbstractBranches(AbstractLayer):
         self.check_wide(pushed)
 
     def check_wide(self, pushed: list[State]) -> None:
-        """Refuse a branch that passes on the inputs of the network beside another branch."""
+        """Refuse several branches if one passes on the inputs of the network, whose number of coordinates is fixed."""
         narrow = [position for position, branch in enumerate(pushed) if not branch.law.wide]
         if narrow and len(pushed) > 1:
             raise SettingError(
@@ -148,25 +153,26 @@ class AbstractBranches(AbstractLayer):
 class Parallel(AbstractBranches):
     r"""The sum of branches that have the same input and independent parameters: h(x) = sum_b h_b(x).
 
-    Suppose that, given the input, the outputs of all branches but at most one have mean 0. Then products of values of
-    different branches have mean 0, and so have products of their derivatives with respect to the input. The averages of
-    these products over coordinates vanish as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the
-    variances add. A branch has mean 0 if only odd maps follow its last Dense layer. Odd maps are Identity, LayerNorm,
-    RMSNorm, Dropout, Erf, Sign, Gabor, Sin without a phase, Monomial and Hermite of odd degree, and Polynomial of odd
-    powers. One block of a residual network is `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
+    Suppose that, given the input, the outputs of all branches have mean 0, with at most one exception. Then products of
+    values of different branches have mean 0, and so have products of their derivatives with respect to the input. The
+    averages of these products over coordinates vanish as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and
+    the variances add. Here, nngp and ntk belong to the sum h, and nngp_b and ntk_b belong to branch b. A branch has
+    mean 0 if only odd maps follow its last Dense layer. Odd maps are Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign,
+    Gabor, Sin without a phase, Monomial and Hermite of odd degree, and Polynomial of odd powers. One block of a
+    residual network is `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
     The sum is Gaussian if every branch is Gaussian. An activation may follow only if the sum is Gaussian. All branches
     must have the same number of outputs. If one branch is an `Identity`, this number equals the number of inputs. The
-    number of inputs of a network does not go to infinity, so averages over the inputs would not converge. Therefore
-    `Identity` cannot pass these inputs on beside another branch.
+    number of inputs of a network does not go to infinity, so averages over the inputs would not converge. Therefore,
+    `Identity` may not be a branch at the inputs of a network, unless it is the only branch.
 
     Args:
         branches: at least one layer.
 
-    `push` raises SettingError if the means of two branches are not known to be 0, or if a branch passes on the inputs
-    of the network beside another branch. Like `init`, it also raises this error if the widths of branches differ. An
-    example of two unknown means is two activations of one input. The second moments of the input do not determine the
-    covariance of these activations.
+    `push` raises SettingError if the means of two branches are not known to be 0, or if one of several branches passes
+    on the inputs of the network. Like `init`, it also raises this error if the widths of branches differ. An example of
+    two unknown means is two activations of one input. The second moments of the input do not determine the covariance
+    of these activations.
     """
 
     __init__ = AbstractBranches.__init__
@@ -186,12 +192,12 @@ class Parallel(AbstractBranches):
 
 
 def residual(layer: AbstractLayer) -> Parallel:
-    """Return the layer x + layer(x). `layer` must end in Dense and have as many outputs as inputs (see `Parallel`)."""
+    """Return the layer x + layer(x). `layer` must end in Dense, and have equally many inputs and outputs."""
     return Parallel([Identity(), layer])
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """Return the known properties of the distribution of the joined output, for the surrounding network."""
+    """Return the `Law` of the joined output, the known properties of its distribution, for the surrounding network."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,
@@ -208,7 +214,7 @@ def both(one: Any, other: Any) -> Any:
 
 
 def sum_of(one: State, other: State) -> State:
-    """Return the moments of a sum whose terms have products of mean 0."""
+    """Return the state of the sum of two terms whose product has mean 0."""
     means = one.means if other.means is None else other.means
     if one.means is not None and other.means is not None:
         means = Means(one.means.x + other.means.x, one.means.y + other.means.y)

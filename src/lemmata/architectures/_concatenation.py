@@ -1,4 +1,9 @@
-"""Layers with the same input whose outputs are concatenated, along coordinates or along an axis of positions."""
+"""Layers with the same input whose outputs are concatenated, along coordinates or along an axis of positions.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import functools
 import itertools
@@ -22,7 +27,8 @@ class Concatenate(AbstractBranches):
     r"""Layers (branches) with the same input and independent parameters, whose outputs are placed one after another.
 
     Along coordinates, h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates. Let branch b have d_b
-    coordinates, and let d = sum_b d_b. Then
+    coordinates, and let d = sum_b d_b. Let branch b have the moments nngp_b and ntk_b. Then the moments of the
+    concatenation are
 
         nngp = sum_b (d_b / d) nngp_b,    ntk = sum_b (d_b / d) ntk_b,
 
@@ -37,9 +43,9 @@ class Concatenate(AbstractBranches):
 
     Along an axis of positions, the grids of the branches are joined. The branches need equally many coordinates.
     Between positions of one branch, nngp and ntk are those of this branch. Between positions of different branches,
-    both are 0. If moments of pairs of positions are stored, the branches must satisfy the condition of `Parallel`:
-    given the input, all branches but one have mean 0. The output is Gaussian if every branch is Gaussian. To copy
-    positions, use `Contract`, because copies are not independent.
+    nngp and ntk are 0. If moments of pairs of positions are stored, the branches must satisfy the condition of
+    `Parallel`: given the input, all branches but one have mean 0. The output is Gaussian if every branch is Gaussian.
+    To copy positions, use `Contract`, because copies are not independent.
 
     Args:
         branches: at least one layer.
@@ -127,7 +133,7 @@ class Concatenate(AbstractBranches):
 
 
 def _beside(parts: list[State]) -> State:
-    """Return the means of the moments of parts, weighted by their numbers of coordinates."""
+    """Return the weighted means of the moments of parts. The weight of a part is its number of coordinates."""
     total = sum(part.fan_in for part in parts)
     # whether the mean of some part is unknown and may differ from 0
     unknown = any(part.law.centred < 0 and part.means is None for part in parts)

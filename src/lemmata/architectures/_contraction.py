@@ -1,4 +1,9 @@
-"""Contractions of a field's positions with a fixed array: any linear map of positions."""
+"""Contractions of a field's positions with a fixed array: any linear map of positions.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import string
 from collections.abc import Sequence
@@ -134,7 +139,7 @@ class Contract(AbstractLayer):
         return own, old.replace(".", rest), new.replace(".", rest)
 
     def along(self, array: Array, values: Float[Array, "..."], count: int, first: int) -> Float[Array, "..."]:
-        """Contract an array like A with the `count` axes of positions of `values` that start at axis `first`."""
+        """Contract an array of the shape of A with the `count` axes of positions in `values` from axis `first` on."""
         own, old, new = self._letters(count)
         letters = [name for name in string.ascii_letters if name not in own + old + new]
         before, after = letters[:first], letters[first : values.ndim - count]
@@ -161,7 +166,7 @@ class Contract(AbstractLayer):
         return self.apply(params, filled(x, mask)), empty < 0.5 if new else None
 
     def push(self, state: State) -> State:
-        """Return sums over pairs of positions, or products at every position if pairs are neither stored nor needed."""
+        """Return the new state: sums over pairs of positions, or products at single positions if these are enough."""
         grid, count = state.grid, len(state.grid.sites)
         sites = self.over(grid.sites)
         if sites and not count:

@@ -1,4 +1,9 @@
-"""Convolutions: a dense layer on the patches of a field, with equal or different weights at its positions."""
+"""Convolutions: a dense layer on the patches of a field, with equal or different weights at its positions.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import math
 from typing import Any, ClassVar
@@ -23,7 +28,7 @@ class Patches(AbstractLayer):
     r"""The layer that makes a field of patches. A patch holds all values of the input inside the window at a position.
 
     The mean square of a patch is a mean over the places o of the window. So, if s are the strides, e is the dilation
-    and count is the number of places,
+    and count is the number of places of the window,
 
         nngp'(p, q) = (1 / count) sum_o nngp(s p + e o, s q + e o),
 
@@ -33,7 +38,7 @@ class Patches(AbstractLayer):
     window: Window
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """Return no parameters, and the shape: the window's grid, and count times as many coordinates."""
+        """Return no parameters, and the shape: the window's grid, and `count` times the coordinates of the input."""
         *sites, c = field_shape("Patches", fan_in)
         return (), (*self.window.over("Patches", tuple(sites)), self.window.count * c)
 
@@ -50,7 +55,7 @@ class Patches(AbstractLayer):
         return self.apply(params, filled(x, mask)), self.window.visible(mask, axes)
 
     def push(self, state: State) -> State:
-        """Average the moments over the places of the window. Each term has the same place in both windows."""
+        """Average the moments over the places of the window. A term pairs equal places of the windows at p and at q."""
         state = at_filled(state)
         sites = self.window.over("Patches", state.grid.sites)
         mean = lambda values, axes: self.window.total(values, axes) / self.window.count
@@ -81,10 +86,10 @@ class Patches(AbstractLayer):
 
 
 class Flatten(AbstractLayer):
-    """The layer that makes one vector from all positions of a field: the moments are means over equal positions.
+    """The layer that makes one vector from a field. Its moments are means of nngp(p, p) and ntk(p, p) over positions p.
 
-    The coordinates of the vector belong to different positions, so they are not Gaussian. Therefore, put a Dense layer
-    before an activation. Vectors are not changed.
+    The coordinates of the vector belong to different positions, whose variances differ, so they are not Gaussian.
+    Therefore, put a Dense layer before an activation. Vectors are not changed.
     """
 
     whole = True

@@ -1,4 +1,9 @@
-"""The fully connected layer, in any parameterisation by width."""
+"""The fully connected layer, in any parameterisation by width.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 from typing import Any
 
@@ -25,20 +30,22 @@ class Dense(AbstractLayer):
 
     * `"ntk"`: h = w W x / sqrt(d) + b B, all entries of W and B standard normal. Then nngp' = w² nngp + b² and
       ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018). Neither kernel depends on the width.
-    * `"standard"`: h = W x + B, W_ij ~ N(0, w²/d), B_i ~ N(0, b²). The function has the same distribution, but its
-      gradient is larger: ntk' = d nngp + 1 + w² ntk, to leading order at the width d of the inputs.
-    * `WidthExponents(a, b, c)`: other powers of the width. `MAXIMAL_UPDATE` and `MEAN_FIELD` give such exponents for
-      the first layer, for hidden layers and for the readout. Let c = 0. For hidden layers and readouts, to leading
-      order in d, nngp' = w² d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk.
+    * `"standard"`: h = W x + B, W_ij ~ N(0, w²/d), B_i ~ N(0, b²). The function has the same distribution as with
+      `"ntk"`, but its gradient with respect to the parameters is larger: ntk' = d nngp + 1 + w² ntk, to leading order
+      at the width d of the inputs.
+    * `WidthExponents(a, b, c)`: other powers of the width, whose exponents a, b and c its docstring defines.
+      `MAXIMAL_UPDATE` and `MEAN_FIELD` give such exponents for the first layer, for hidden layers and for the readout.
+      Let c = 0. For hidden layers and readouts, to leading order in d, nngp' = w² d^(1-2a-2b) nngp + b² and ntk' =
+      d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk.
 
     The moments are those of one coordinate. For the inputs x and y of a network, nngp is <x, y> / d. The layer has a
-    bias if and only if `bias_std` > 0. The bias adds 1 to the tangent kernel in the standard parameterisation, b² in
-    the NTK parameterisation, and d^(-bias_c) for `WidthExponents`.
+    bias if and only if `bias_std` > 0. The gradient with respect to the bias adds 1 to the tangent kernel in the
+    standard parameterisation, b² in the NTK parameterisation, and d^(-bias_c) for `WidthExponents`.
 
     Args:
         width: number of outputs.
-        weight_std: w.
-        bias_std: b.
+        weight_std: w, which scales the standard deviation of the weights.
+        bias_std: b, which scales the standard deviation of the biases; with 0 there are no biases.
         parameterization: `"ntk"`, `"standard"` or `WidthExponents`.
 
     Raises:

@@ -1,4 +1,9 @@
-"""Dropout: random masks over coordinates."""
+"""Dropout: random masks over coordinates.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import itertools
 from typing import Any
@@ -24,9 +29,10 @@ class Dropout(AbstractLayer):
 
     `push` describes random passes. The masks of x and y are independent, even if y = x. The second moment of one pass
     grows to xx' = xx / keep. But the mean product of two passes does not change: nngp' = nngp and ntk' = ntk. So the
-    kernels belong to the mean of the network over its masks. K(x, x) is the covariance of two passes, not the variance
-    of one pass. In later layers, correlations at x = y are below 1. For keep = 1, the network equals the network
-    without dropout. After Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
+    kernels of the network belong to the mean of the network over its masks. The kernel of a point with itself is the
+    covariance of two passes, not the variance of one pass. In later layers, correlations at x = y are below 1. For keep
+    = 1, the network equals the network without dropout. After Dropout, coordinates are not Gaussian. So put a Dense
+    layer before the next activation.
 
     Args:
         keep: the probability to keep a coordinate, in (0, 1].
@@ -46,7 +52,7 @@ class Dropout(AbstractLayer):
         check_real("keep of Dropout", self.keep, "a probability above 0 and at most 1", lambda p: (p > 0) & (p <= 1))
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """Return x. If the layer has a `key`, return the masked x / keep."""
+        """Return x. If the layer has a `key`, return x / keep, with 0 in the coordinates that the mask drops."""
         if self.key is None:
             return x
         return jnp.where(jax.random.bernoulli(self.key, self.keep, x.shape), x / self.keep, 0.0)

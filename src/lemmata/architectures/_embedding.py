@@ -1,4 +1,9 @@
-"""Look-up tables: the first layer of a network whose points are sequences of tokens."""
+"""Look-up tables: the first layer of a network whose points are sequences of tokens.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 from typing import Any
 
@@ -30,7 +35,7 @@ class Embedding(AbstractLayer):
     Args:
         vocabulary: the number of tokens.
         width: the number of outputs at each position.
-        weight_std: w.
+        weight_std: w, the standard deviation of an output.
 
     Raises:
         SettingError: for a vocabulary or width below 1, a negative standard deviation, or points that are not tokens of
@@ -100,7 +105,9 @@ _NONE = 0
 
 
 def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
-    """Return the tokens as a field with one channel. A token that is not from 0 to count - 1 becomes NaN.
+    """Return the tokens as a field with one channel.
+
+    Under a transformation of JAX, a token that is not a whole number from 0 to count - 1 becomes NaN.
 
     Raises:
         SettingError: for a token outside the vocabulary. Under a transformation of JAX, no error can be raised.

@@ -34,7 +34,7 @@ class NetworkEntries(eqx.Module):
     def __call__(self, x: Array, y: Array) -> Array:
         """Return the kernel of all pairs, by the recursion over layers or a cheaper substitute.
 
-        Derivatives always use the recursion.
+        The recursion applies `push` of every layer. Derivatives always use the recursion.
 
         The derivative of a substitute with respect to the correlation would divide by the sine of the angle. The
         derivative of the recursion is finite even if this sine is 0.

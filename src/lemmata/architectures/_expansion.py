@@ -1,6 +1,6 @@
-"""Means of products of a function of two correlated normal variables.
+"""Means of f(u) f(v) for a function f of two correlated normal variables u and v.
 
-The means are computed by the Hermite expansion, summed over all orders.
+The means are computed by the Hermite expansion of f, summed over all orders.
 """
 
 import functools
@@ -22,7 +22,7 @@ _ROWS = 4096
 
 
 class Correlation(NamedTuple):
-    """The correlations of pairs, stored as sign and versine. The correlation is sign * (1 - versine)."""
+    """The correlations of pairs, stored as a sign and a versine: the correlation is sign * (1 - versine)."""
 
     sign: Float[Array, "..."]
     versine: Float[Array, "..."]
@@ -39,7 +39,7 @@ class ProductMeans(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Sums for pairs and for every variable with itself, each for the function and for its derivative."""
+    """Partial sums of the means of f(u) f(v), f(u)² and f(v)², each for the function f and for its derivative."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     own: Float[Array, "2 rows"]
@@ -118,7 +118,7 @@ _compiled = jax.jit(_product_means, static_argnums=(0, 1, 2))
 
 
 def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *tables: Any) -> tuple[Array, ...]:
-    """Return coefficients of even orders and of odd orders, and mean squares if there is a table for them.
+    """Return Hermite coefficients of even orders and of odd orders, and mean squares if `tables` has weights for them.
 
     Axis 0 holds the function and its derivative. The other axes are the rows and the orders.
     """
@@ -139,7 +139,7 @@ def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *
 
 
 def _low_orders(c: Correlation, sides: _Sides, even: Array, odd: Array) -> _Sums:
-    """Return sum_j c^j left_j right_j over all low orders j, by Horner's rule.
+    """Return sum_j c^j left_j right_j over all low orders j, with the coefficients of u and v, by Horner's rule.
 
     There is one more even order than there are odd orders.
     """
@@ -165,7 +165,8 @@ def _with_high_orders(
 ) -> _Sums:
     """Add blocks of high orders to the sums until they reach the mean squares.
 
-    A block has sum_q c^q (even_left_q even_right_q + sign odd_left_q odd_right_q) over its orders q.
+    A block adds sum_q |c|^q (even_left_q even_right_q + sign odd_left_q odd_right_q) over its orders q. Here, |c| is 1
+    - versine.
     """
     rule, square = rules
     share = _LEFT_OUT["float64" if deviations.dtype == jnp.float64 else "float32"]

@@ -1,4 +1,9 @@
-"""Activations made of exponentials, whose Gaussian moments are elementary."""
+"""Activations made of exponentials, whose Gaussian moments are elementary.
+
+At two points x and y, the inputs u and v of an activation phi are Gaussian. A `State` holds their variances xx and yy,
+their covariance nngp and their tangent kernel ntk. `push` returns the state of the outputs. Their tangent kernel is ntk
+times E[phi' phi'], the mean of phi'(u) phi'(v), where phi' is the derivative of phi.
+"""
 
 import math
 from typing import Any
@@ -32,7 +37,7 @@ class Exp(AbstractLayer):
         return jnp.exp(self.scale * x)
 
     def push(self, state: State) -> State:
-        """Return the moments of a lognormal pair."""
+        """Return the moments of exp(alpha u) and exp(alpha v), which are jointly lognormal."""
 
         def moments(pair):
             nngp = jnp.exp(self.scale**2 * (0.5 * (pair.a + pair.b) + pair.k))
@@ -46,7 +51,8 @@ class Softmax(AbstractLayer):
 
     In a field, the softmax is over the coordinates of each position.
 
-    With the factor d, the mean of the outputs is 1 at every point, and each output stays of order 1.
+    With the factor d, the outputs have mean 1 over the coordinates at every point, and each output stays of order 1 as
+    d grows.
 
     As d grows, the mean of exp(alpha x_j) over the coordinates tends to exp(alpha² xx / 2). In the limit, the layer is
     a normalised exponential of each coordinate, and
@@ -54,8 +60,8 @@ class Softmax(AbstractLayer):
         E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
 
     The derivative of the normalisation disappears from ntk'. The Jacobian is alpha (diag(p) - p p^T / d), where p are
-    the outputs. The second term of the Jacobian moves one coordinate by only O(1/d). The averages converge slowly if
-    the variance is large. The relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
+    the outputs. The second term of the Jacobian moves one coordinate by only O(1/d). Averages over coordinates converge
+    slowly if the variance xx is large. The relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
     """
 
     scale: float = 1.0
@@ -68,7 +74,7 @@ class Softmax(AbstractLayer):
         return x.shape[-1] * jax.nn.softmax(self.scale * x, axis=-1)
 
     def push(self, state: State) -> State:
-        """Return the moments of a lognormal pair of mean 1."""
+        """Return the moments of the outputs, which are jointly lognormal with means 1 in the limit."""
 
         def moments(pair):
             nngp = jnp.exp(self.scale**2 * pair.k)
@@ -116,8 +122,8 @@ class Gabor(AbstractLayer):
 
         E[phi phi] = g sinh q,    E[phi' phi'] = g [(4q + 2q (A + B) / D) sinh q + ((A B + 4 nngp²) / D²) cosh q].
 
-    These are the Gaussian integral of exp(-u² - v²) [cos(u - v) - cos(u + v)] / 2, and its derivative in nngp. |q| <=
-    1/2.
+    These are the Gaussian integral of exp(-u² - v²) [cos(u - v) - cos(u + v)] / 2, and its derivative in nngp. The
+    number q satisfies |q| <= 1/2.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
@@ -148,12 +154,14 @@ class ExpNormalized(AbstractLayer):
 
         E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
 
-    which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020). This kernel keeps variances. The
-    derivative of r disappears from ntk', because this derivative has rank one and moves one coordinate by only O(1/d).
-    In a field, every position is normalised over its own coordinates. A point 0 is mapped to 0.
+    which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020). For s = -1, the outputs have the same
+    variances as the inputs. The derivative of r disappears from ntk', because this derivative has rank one and moves
+    one coordinate by only O(1/d). In a field, every position is normalised over its own coordinates. A point 0 is
+    mapped to 0.
 
     Args:
-        gamma: the sharpness. For a negative gamma, E[phi phi] is not positive semidefinite.
+        gamma: the rate gamma of the exponential, at least 0. For a negative gamma, E[phi phi] would not be positive
+            semidefinite.
         shift: the number s, which is added to the correlation.
 
     Raises:

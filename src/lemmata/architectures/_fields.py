@@ -112,7 +112,7 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
 
 
 def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
-    """Return values at the positions of x and of y. These values broadcast with arrays over pairs of positions."""
+    """Return the values at positions of x, and again at positions of y. Both broadcast with arrays over pairs."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
 
@@ -137,7 +137,7 @@ def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *s
 
 
 def at_filled(state: State) -> State:
-    """Set the moments to 0 at empty positions, also the moments of each input with itself."""
+    """Return the state with moments 0 at empty positions, also in the states that pair each input with itself."""
     one, other = state.grid.mask_x, state.grid.mask_y
     if one is None or other is None:
         return state
@@ -172,7 +172,7 @@ def visible_through(window: Window, state: State) -> dict[str, Any]:
 
 
 def axes_of(grid: Grid) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Return, for each axis of the grid, the corresponding axes of a state's arrays `nngp`, `xx` and `yy`."""
+    """Return three lists: for each axis of the grid, the corresponding axes of `nngp`, of `xx` and of `yy`."""
     k = len(grid.sites)
     if not grid.pairs:
         alone = [(axis,) for axis in range(k)]
@@ -190,7 +190,7 @@ def at_equal_positions(grid: Grid, values: Float[Array, "..."]) -> Float[Array, 
 
 
 def with_own_variances(state: State, before: State, left: State, right: State) -> State:
-    """Take the variances from the states `left` and `right`, which hold each input with itself.
+    """Return `state` with the variances from the states `left` and `right`, which hold each input with itself.
 
     The points lie along the same axes as in the variances of `before`, a state of the same points.
     """

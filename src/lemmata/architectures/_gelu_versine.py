@@ -11,23 +11,25 @@ from ._moments import Pair
 
 
 def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]):
-    r"""Return 1 - |c| for the correlation c of the outputs, from the moments of the inputs and of the outputs.
+    r"""Return 1 - |c| for the correlation c of GELU's outputs, from the moments of its inputs and of its outputs.
 
-    `pair` holds the moments of the inputs: the covariance k, the variances a and b, and the versine v.
+    `pair` holds the moments of the inputs: the covariance k, the variances a and b, and the versine v. The moments
+    nngp, xx and yy are those of the outputs.
 
     Let F(a, b, v) = E[phi phi] for GELU phi, S = sqrt(a b) and w = v (2 - v). For a covariance of at least 0,
 
         1 - c = [F(a, b, 0) - F(a, b, v)] / sqrt(xx yy) + [1 - F(a, b, 0) / sqrt(xx yy)].
 
-    Every term of the first difference has the factor v. `Gelu` gives F. Let rho = k / sqrt(A B), r = sqrt(1 - rho²) and
-    m = 1/A + 1/B in the notation of `Gelu`, and let r0 and rho0 be the values of r and rho at v = 0:
+    Every term of the first difference has the factor v. The docstring of `Gelu` gives F. Let A = 1 + a, B = 1 + b, rho
+    = k / sqrt(A B), r = sqrt(1 - rho²) and m = 1/A + 1/B, and let r0 and rho0 be the values of r and rho at v = 0:
 
         F(a, b, 0) - F(a, b, v) = S v / 4 + S (v arcsin rho + arcsin rho0 - arcsin rho) / (2 pi)
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).
 
-    For the second difference, F(a, b, 0) = S (1 - lack(a, b)) / 2. So only the difference of GELU from ReLU is
-    subtracted. If the covariance is below 0, the outputs are nearly parallel only if GELU is nearly linear at the
-    inputs. In this case, the cancellation is harmless.
+    For the second difference, F(a, b, 0) = S (1 - lack) / 2, where `_lack` computes lack for the standard deviations
+    sqrt(a) and sqrt(b). For ReLU, lack is 0, so only the difference of GELU from ReLU is subtracted. If the covariance
+    is below 0, the outputs are nearly parallel or opposite only if GELU is nearly linear at the inputs. In this case,
+    the cancellation is harmless.
     """
     rho, rest, one, other, _ = pair.widened(1.0)
     arc = quadrant_angle(rho, jnp.sqrt(rest))

@@ -23,19 +23,20 @@ from ._shapes import of_shapes, split, traced
 
 
 class Factor(eqx.Module):
-    """Gradients of q combinations of outputs at n points.
+    """Gradients of q linear combinations of a network's outputs at n points.
 
     The gradients are with respect to parameters, or with respect to the outputs of a layer that is linear in its
     parameters.
 
-    The factor's term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. Here, i and j are points of two sets, a and b
-    are combinations, and u' and G' belong to the second set. For a layer h = W u, G holds the gradients with respect to
-    h. The gradients with respect to W would be the products of G and u. These products are never formed. If `features`
-    is None, <u_i, u'_j> is replaced by 1, and G is the gradient with respect to the parameters themselves.
+    The factor's term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>, where G are the gradients and u the features.
+    Here, i and j are points of two sets, a and b are combinations, and u' and G' belong to the second set. For a layer
+    h = W u, G holds the gradients with respect to h. The gradients with respect to W would be the products of G and u.
+    These products are never formed. If `features` is None, <u_i, u'_j> is replaced by 1, and G is the gradient with
+    respect to the parameters themselves.
 
     Attributes:
-        gradients: G.
-        features: u.
+        gradients: G, of p entries for each point and combination.
+        features: u, the inputs of a layer h = W u, or None.
     """
 
     gradients: Inexact[Array, "n q p"]
@@ -43,7 +44,7 @@ class Factor(eqx.Module):
 
 
 class Function(eqx.Module):
-    """A function f(params, x) of one point, as an object with a method `apply`. `constants` are fixed parameters."""
+    """A function f(params, x) of one point, as an object with a method `apply`. `constants` stay fixed in `apply`."""
 
     f: Any
     constants: Any = None
@@ -56,7 +57,7 @@ class Function(eqx.Module):
 
 @singledispatch
 def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    """Return the factors of a layer, from its inputs x (n, ...) and gradients g (n, q, ...) at its outputs.
+    """Return the factors of a layer, from inputs x (n, ...) and gradients g (n, q, ...) with respect to its outputs.
 
     The general rule uses `probed` to find products of parameters with vectors. Layers with a special structure register
     their own rule.
@@ -140,7 +141,7 @@ def _(layer: Multiply, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 def side(
     network: Any, params: Any, x: Shaped[Array, "n *point"], basis: Inexact[Array, "q *out"]
 ) -> tuple[Factor, ...]:
-    """Return the factors of a whole network for the combinations of outputs in `basis`."""
+    """Return the factors of a network for linear combinations of its outputs, with coefficients in rows of `basis`."""
     return factors(network, params, x, jnp.broadcast_to(basis, (len(x), *basis.shape)))
 
 
@@ -154,7 +155,11 @@ _PRODUCTS = {
 
 @partial(jax.jit, static_argnames="which")
 def contract(left: tuple[Factor, ...], right: tuple[Factor, ...], which: str) -> Array:
-    """Return the kernel of two sides: "all" pairs of outputs (i, j, a, b), "each" output (i, j, a) or their "mean"."""
+    """Return the kernel from the factors of two sets of points.
+
+    `which` is "all" for all pairs of outputs (i, j, a, b), "each" for each output with itself (i, j, a), or "mean" for
+    the mean over outputs with themselves (i, j).
+    """
     product, spread, order = _PRODUCTS[which]
     total = 0.0
     for one, other in zip(left, right, strict=True):
@@ -175,9 +180,9 @@ def by_vectors(
 ) -> Inexact[Array, "n m q q"]:
     """Return the tangent kernel of all pairs of outputs by products with vectors.
 
-    Only one gradient of y_j is stored at a time.
+    Only the gradient of one combination b of outputs at one point y_j is stored at a time.
 
-    The outputs at all x_i are differentiated in the direction of the gradient of output b at y_j.
+    The outputs at all x_i are differentiated along this gradient, a direction of the parameters.
     """
 
     def column(pair: tuple[Array, Array]) -> Array:

@@ -1,4 +1,4 @@
-"""Tables for Hermite expansions under the normal distribution: rules for the coefficients, and a rule for their sum.
+"""Quadrature rules for Hermite expansions: one for the coefficients of a function, and one for sums over high orders.
 
 The h_j are the Hermite polynomials that are orthonormal under the standard normal distribution. Let psi_j(x) = h_j(x)
 exp(-x²/4). For every real order j >= 0, let psi_j be the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0.
@@ -27,12 +27,12 @@ _SUMS = 5
 
 
 class Rule(NamedTuple):
-    """The tables of one expansion. All nodes x are positive, and each node represents x and -x.
+    """The nodes and weights for one expansion. All nodes x are positive, and each node represents x and -x.
 
     Attributes:
         nodes: the nodes of the rule for low orders.
         density: weights at these nodes for means under the standard normal distribution, (nodes, 2). The first column
-            gives the whole mean, and the second column its outermost part.
+            gives the whole mean, and the second column gives the part of the mean from the outermost nodes.
         even: weights of the coefficients of even orders, (nodes, orders), which multiply f(x) + f(-x).
         odd: weights of the coefficients of odd orders, which multiply f(x) - f(-x).
         far_nodes: the nodes of every block of high orders, (blocks, nodes).
@@ -55,9 +55,9 @@ class Rule(NamedTuple):
 def hermite_rule(degree: int, dtype: str) -> Rule:
     """Return the rule whose low orders go from 0 to the even number `degree`. The last order has half of its weight.
 
-    Sums over even and odd orders from `degree` on are then the trapezoidal rule and the midpoint rule for integrals
-    over the same blocks [J, 4 J]. If a function is smooth in the square root of the order, Gauss's rule in this root
-    computes its sum over a block.
+    The high orders, from `degree` on, are divided into blocks [J, 4 J]. The sums over even and over odd orders are then
+    the trapezoidal rule and the midpoint rule for an integral over a block. If a function is smooth in the square root
+    of the order, Gauss's rule in this root computes its sum over a block.
     """
     nodes, weights = _graded(dtype)
     weights = weights * np.exp(-0.25 * nodes**2) / np.sqrt(2.0 * np.pi)
@@ -99,9 +99,10 @@ def _polynomials(nodes: np.ndarray, degree: int) -> np.ndarray:
 
 
 def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the tables of the blocks: nodes, even and odd weights, and orders.
+    """Return the tables of the blocks of high orders: nodes, weights of even and odd coefficients, and orders.
 
-    With t = sqrt(J) x, all blocks have the same nodes. Their orders are v² J, with the same v in [1, 2] for all blocks.
+    A block has the orders from J to 4 J. In the variable t = sqrt(J) x, all blocks have the same nodes. Their orders
+    are v² J, with the same v in [1, 2] for all blocks.
     """
     starts = degree * float(_RATIO) ** np.arange(_BLOCKS)
     z, gauss = np.polynomial.legendre.leggauss(_ORDERS)

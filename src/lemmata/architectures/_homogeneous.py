@@ -1,4 +1,8 @@
-"""Positively homogeneous networks as sequences of steps. The steps compute both kernels as functions of the angle."""
+"""Positively homogeneous networks as sequences of steps. The steps compute both kernels as functions of the angle.
+
+The kernels are nngp, the covariance of an output at two inputs, and ntk, the tangent kernel. A step describes one
+layer.
+"""
 
 import math
 from collections.abc import Callable
@@ -19,14 +23,14 @@ Angles = Float[np.ndarray, " p"]
 
 
 class Carried(NamedTuple):
-    """Both kernels after some layers, for inputs of variance |x|²/d = 1 at angles theta.
+    """Both kernels of the first layers of a network, for pairs of inputs of variance |x|²/d = 1 at given angles.
 
     Attributes:
-        variance: the kernel nngp at angle 0, the same for all inputs.
+        variance: the variance E[h(x)²] of the outputs h of these layers, the same for all inputs.
         nngp: E[h(x) h(y)].
-        ntk: the tangent kernel.
-        theta: the angle whose cosine is nngp / variance.
-        fan_in: the number of coordinates.
+        ntk: the tangent kernel of these layers.
+        theta: the angle whose cosine is nngp / variance, the correlation of h(x) and h(y).
+        fan_in: the number of coordinates of h.
     """
 
     variance: float
@@ -41,13 +45,13 @@ class Step(Protocol):
     """A hashable description of the change of the kernels by a positively homogeneous layer.
 
     Attributes:
-        bends: whether the layer changes the angle. If so, the layer costs as much as an activation.
+        bends: whether the layer changes the angle. If so, the step costs as much as an activation's step.
     """
 
     bends: bool
 
     def carry(self, at: Carried) -> Carried:
-        """Return the kernels after the layer."""
+        """Return the kernels after the layer, from the kernels before it."""
         ...
 
 
@@ -170,7 +174,7 @@ def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angle
 
 
 def _gap(theta: Float[np.ndarray, " p"], a: float, b: float) -> Float[np.ndarray, " p"]:
-    """Return 1 - c for the correlation c after a bend of slopes a and b, from the angle before the bend.
+    """Return 1 - c for the correlation c after a bend of slopes a (below 0) and b, from the angle before the bend.
 
     The formula does not cancel at the angles 0 and pi.
     """

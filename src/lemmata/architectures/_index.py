@@ -1,4 +1,9 @@
-"""A layer that selects some positions of a field, or one position."""
+"""A layer that selects some positions of a field, or one position.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import operator
 from types import EllipsisType
@@ -19,9 +24,9 @@ _Place = int | tuple[int | None, int | None, int | None] | None
 
 
 class Index(AbstractLayer):
-    """The layer that selects positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)).
+    """The layer that selects positions of a field by an index: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)).
 
-    Here, i(p) is the old position that becomes position p.
+    Here, i(p) is the position of the input that becomes position p of the output h.
 
     The same formula holds for ntk'.
 

@@ -37,7 +37,7 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series or one loop over the layers replaces the recursion, which would need smaller tiles."""
+        """Whether a cheap formula (a series, or one loop over the layers) replaces `push` of every layer."""
         return is_homogeneous(self.network) or is_bent(self.network, 1)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
@@ -56,9 +56,9 @@ class AbstractNetworkKernel(AbstractKernel):
         return finite(self.entries().pair(as_read(self.network, x), as_read(self.network, y)))
 
     def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
-        """Return the kernel of all pairs, from one matrix product and the recursion over layers.
+        """Return the kernel of all pairs, from one matrix product and `push` of every layer (the recursion).
 
-        A series in the angle replaces the recursion if the series is faster.
+        A series in the angle, a table or one loop over the layers replaces the recursion if it is faster.
         """
         return cross_entries(self.entries(), x, y)
 

@@ -1,4 +1,4 @@
-"""The interface of a layer: one object with three methods."""
+"""The interface of a layer: one object with the methods `init`, `apply` and `push`."""
 
 import abc
 from typing import Any, ClassVar
@@ -42,7 +42,7 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """Return the second moments of the outputs, from those of the inputs, in the limit of infinite width."""
+        """Return the `State` (second moments) of the outputs from that of the inputs, at infinite width."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]

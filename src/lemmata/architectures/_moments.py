@@ -15,7 +15,7 @@ from ._state import Means, State, versine_of
 
 
 class Pair(NamedTuple):
-    """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
+    """The moments of two Gaussian variables: covariance k, variances a and b, and versine v = 1 - |k| / sqrt(a b).
 
     `lost` is the possible error of the versine. `lost` is 0 if the state stores the versine, and otherwise 4 eps, where
     eps is the machine epsilon.
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
         return self._replace(k=-self.k)
 
     def sure(self, values: Float[Array, "..."], slope: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Return the values, or NaN if `slope` times the possible error of the versine exceeds 8 sqrt(eps).
+        """Return the values. A value is NaN if `slope` times the possible error of the versine exceeds 8 sqrt(eps).
 
         `slope` is the derivative of the values with respect to the versine, divided by their size at equal points.
         """
@@ -51,7 +51,7 @@ class Pair(NamedTuple):
     def widened(self, factor: float | Array) -> "Widened":
         """Return the correlation of the pair after independent noise of variance 1 / `factor` is added to both.
 
-        Divided by the variance of the noise, the variances of the pair are `factor` times a and b.
+        In units of the variance of the noise, the variances of the pair are `factor` times a and b.
         """
         a, b = factor * self.a, factor * self.b
         one, other = 1.0 / (1.0 + a), 1.0 / (1.0 + b)
@@ -61,14 +61,17 @@ class Pair(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """The correlation rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and other terms that do not cancel or overflow.
+    """The correlation rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, after noise of variance 1 is added to a pair.
+
+    k is the covariance of the pair, and a and b are its variances, all in units of the variance of the noise. The other
+    attributes are computed without cancellation or overflow.
 
     Attributes:
-        rho: the correlation.
+        rho: the correlation after the noise is added.
         rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms. Here, c is the correlation of
             the pair.
-        one: 1/A.
-        other: 1/B.
+        one: 1/A, the share of the noise in the variance A.
+        other: 1/B, the share of the noise in the variance B.
         slope: the largest relative derivative of 1 / sqrt(rest) with respect to the versine.
     """
 

@@ -1,4 +1,9 @@
-"""Layers with the same input whose outputs are multiplied, coordinate by coordinate. Such products are called gates."""
+"""Layers with the same input whose outputs are multiplied, coordinate by coordinate. Such products are called gates.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import dataclasses
 import functools
@@ -24,7 +29,7 @@ class Multiply(AbstractBranches):
     not follow, because their coordinates have several distributions. Given the input and everything before the last
     Dense layers, coordinate i of a drawn branch is independent of coordinate i of every other branch. The distribution
     of this coordinate is the same for all i, and may have any mean. If at most one branch is not drawn, averages over
-    coordinates are therefore products,
+    coordinates are therefore products. With nngp_b and ntk_b of branch b, the moments of the product are
 
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 

@@ -1,4 +1,8 @@
-"""Kernels of smooth networks at inputs of any norms, as a sum of products of functions of two norms and the angle."""
+"""Kernels of smooth networks at inputs of any norms: sums of products of functions of each norm and of the angle.
+
+The table replaces the recursion, which applies `push` of every layer. An argument `face` is "nngp" for the covariance
+of the outputs, or "ntk" for the tangent kernel.
+"""
 
 import functools
 import operator
@@ -105,16 +109,17 @@ class NormTable(eqx.Module):
 
 
 class FarPairs(eqx.Module):
-    """The table without the repair of nearly parallel and nearly opposite pairs. The values of such pairs are NaN.
+    """The table without the accurate angles of nearly parallel and nearly opposite pairs, whose values are NaN.
 
-    Most sets of points have no such pairs, apart from pairs of a point with itself. Without the repair, the program
-    takes half the time to compile.
+    `input_versines` computes the angles of such pairs from differences of the points, which is called the repair. Most
+    sets of points have no such pairs, apart from pairs of a point with itself. Without the repair, the program takes
+    half the time to compile.
     """
 
     table: NormTable
 
     def __call__(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """Return the kernel of all pairs. The values of near pairs are NaN."""
+        """Return the kernel of all pairs. The values of nearly parallel and nearly opposite pairs are NaN."""
         nngp, xx, yy, versine = far_moments(x, y)
         return self.table.series(xx, yy, versine, sign_of(nngp))
 
@@ -145,7 +150,7 @@ def _variances(x: Float[Array, "n d"]) -> Float[np.ndarray, " n"]:
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
-    """Return the table for these points, or None.
+    """Return the table for the norms of these points, or None.
 
     The result is None if JAX traces the points, if there are few pairs, or if no table is accurate and cheap.
     """
@@ -184,7 +189,7 @@ def _built(network: AbstractLayer, face: str, fan_in: int, dtype: str, low: floa
 def _recursion(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray:
-    """Return the kernel at variances and angles in float64, by NumPy if its versines are accurate enough."""
+    """Return the kernel at variances a and b and angles theta in float64, by NumPy where NumPy is accurate enough."""
     found = numpy_smooth(network, face, fan_in, a, b, theta)
     if found is not None and np.isfinite(found).all():
         return found
@@ -244,7 +249,7 @@ def _count(sizes: np.ndarray, left_out: float) -> int:
 
 
 def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -> float:
-    """Return the largest difference from the recursion at other norms and angles, in `dtype`.
+    """Return the largest difference of the table from the kernel at norms and angles between the nodes, in `dtype`.
 
     The angles come as close as 1e-6 to 0 and pi.
     """

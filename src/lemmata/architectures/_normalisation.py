@@ -1,4 +1,9 @@
-"""Normalisation over the coordinates of one point."""
+"""Normalisation over the coordinates of one point.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 from typing import Any
 
@@ -26,7 +31,7 @@ class RMSNorm(AbstractLayer):
     for every d, because the layer projects the points to the sphere of radius sqrt(d).
 
     Args:
-        epsilon: added to the mean square. If it is 0, the point 0 is mapped to 0.
+        epsilon: added to the mean square. If epsilon is 0, the point 0 is mapped to 0.
 
     Raises:
         SettingError: for an epsilon that is negative or not finite.
@@ -62,7 +67,7 @@ class LayerNorm(AbstractLayer):
     field, every position is normalised over its own coordinates.
 
     Args:
-        epsilon: added to the variance. If it is 0, a point with equal coordinates is mapped to 0.
+        epsilon: added to the variance. If epsilon is 0, a point with equal coordinates is mapped to 0.
 
     Raises:
         SettingError: for an epsilon that is negative or not finite.
@@ -111,7 +116,7 @@ def _normalised(state: State, epsilon: float) -> State:
 
 
 def _inverse_root(square: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Return 1 / sqrt(value), or 0 if the value is 0."""
+    """Return 1 / sqrt(square), or 0 where the square is 0."""
     positive = square > 0
     return jnp.where(positive, 1.0 / jnp.where(positive, safe_sqrt(square), 1.0), 0.0)
 

@@ -26,10 +26,11 @@ class Tile(NamedTuple):
     """A tile of pairs of points: their cosines (as sign and 1 - modulus), and further numbers of each point.
 
     Attributes:
-        obtuse: 1.0 where the cosine is negative, else 0.0. A product with it takes a quarter of the time of `where`.
+        obtuse: 1.0 where the cosine is negative, else 0.0. A product with this array takes a quarter of the time of
+            `where`.
         versine: 1 - |cosine|, which is 1 if a point is 0.
-        one: the result of `Recipe.side` for the variances of the rows, (k, n, 1).
-        other: the result of `Recipe.side` for the variances of the columns, (k, m).
+        one: the k numbers that `Recipe.side` computes for each point of the rows, (k, n, 1).
+        other: the k numbers that `Recipe.side` computes for each point of the columns, (k, m).
     """
 
     obtuse: Matrix
@@ -55,14 +56,14 @@ def numpy_network_cross(
 ) -> Matrix | None:
     """Return one of the two kernels of a network for all pairs of rows. Return None for networks not named below.
 
-    The values equal those of the recursion up to rounding. The networks are stacks of `Dense` layers with bends
+    The values equal those of `push` of every layer up to rounding. The networks are stacks of `Dense` layers with bends
     between them (`bent_layers`) or with `Erf`.
 
     Args:
         network: any network.
         face: "nngp" or "ntk".
         x: rows in float64.
-        y: other rows.
+        y: other rows, in float64.
     """
     if not (x.ndim == y.ndim == 2 and x.shape[1] == y.shape[1] > 0 and x.dtype == y.dtype == np.float64):
         return None
@@ -209,7 +210,10 @@ def _apart(row: Any, column: Any, near: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _far(row: Any, column: Any) -> Matrix:
-    """Return 2 sin²((alpha + beta) / 2), which is one term of 1 + the correlation after the first layer."""
+    """Return 2 sin²((alpha + beta) / 2), one term of 1 + the correlation after the first layer.
+
+    The angles alpha and beta are those of `_bends.Rows`.
+    """
     found = row.sine * column.cosine
     found += row.cosine * column.sine
     found *= found

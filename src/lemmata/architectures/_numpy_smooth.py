@@ -1,4 +1,8 @@
-"""The recursion over layers of dense networks with Erf or Gelu, in NumPy, for small matrices and short computations."""
+"""The recursion over layers of dense networks with Erf or Gelu, in NumPy, for small matrices and short computations.
+
+The recursion maps moments of the inputs through `push` of every layer. An argument `face` is "nngp" for the covariance
+of the outputs, or "ntk" for the tangent kernel.
+"""
 
 import math
 from itertools import pairwise
@@ -33,7 +37,7 @@ def versine_at(theta: np.ndarray) -> np.ndarray:
 def numpy_smooth(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray | None:
-    """Return one of the two kernels at variances a and b and angles theta, or NaN if its error may exceed 1e-13.
+    """Return the kernel `face` at variances a and b and angles theta, or NaN where its error may exceed 1e-13.
 
     The result is None unless every layer is `Dense`, `Erf` or `Gelu`, and all settings of these layers are plain
     numbers.
@@ -61,11 +65,11 @@ def _is_stack(network: AbstractLayer, activations: tuple[type, ...]) -> bool:
 
 
 def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: float) -> np.ndarray:
-    """Return one kernel by the recursion of `push` over all layers.
+    """Return the kernel `face` ("nngp" or "ntk"), by the formulas of `push` for all layers in turn.
 
     A value becomes NaN if an error in a versine may change it by more than `sure`.
 
-    The formulas use the versine in place of 1 - rho², because 1 - rho² would cancel.
+    The formulas use the versine 1 - |c| in place of 1 - c², where c is the correlation, because 1 - c² would cancel.
     """
     tangent: Any = np.zeros_like(at.versine)
     lost = 0.0

@@ -1,4 +1,7 @@
-"""The kernels of any network at inputs with equal norms, as series in the angle."""
+"""The kernels of any network at inputs with equal norms, as series in the angle.
+
+The series replaces the recursion, which applies `push` of every layer.
+"""
 
 import math
 from collections.abc import Callable
@@ -29,11 +32,11 @@ class AngularKernel(AbstractKernel):
 
     On a sphere, nngp(x, y) and ntk(x, y) depend only on the angle between x and y. So at any depth, all pairs cost only
     one matrix product and one Chebyshev series in the angle. The series is built once, in float64, and compared with
-    the recursion over layers at other angles. If their difference exceeds 1e-10 of the value at angle 0, `series` is
-    None, and the recursion computes every entry. Such a difference happens, for example, if the quadrature has few
-    nodes.
+    the recursion over layers at other angles. If the series and the recursion differ by more than 1e-10 of the value at
+    angle 0, `series` is None, and the recursion computes every entry. Such a difference happens, for example, if the
+    quadrature has few nodes.
 
-    Derivatives are the exact derivatives of the kernel.
+    Derivatives are computed by the recursion, not from the series, so they are the exact derivatives of the kernel.
 
     Args:
         kernel: `NNGPKernel` or `TangentKernel` of a network.

@@ -1,4 +1,4 @@
-"""Powers of the width in the factor, the distribution and the learning rate of a layer's parameters."""
+"""Powers of the width that scale a layer's weights, their initial distribution and their learning rate."""
 
 import dataclasses
 from typing import Any, Literal, NamedTuple
@@ -20,15 +20,15 @@ class WidthExponents:
       the width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
 
     Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
-    for every u. So a layer stores its parameters in the form with c = 0, that is, w times d^(c/2). Then one learning
-    rate is correct for all layers, so gradient descent does not need a table of rates. In the tangent kernel of these
-    parameters, each layer is weighted by its learning rate.
+    for every u. So a layer stores its parameters in the form with c = 0. The stored weights are then w times d^(c/2),
+    and one learning rate is correct for all layers. So gradient descent does not need a table of learning rates. In the
+    tangent kernel of these parameters, each layer is weighted by its learning rate.
 
     Args:
-        a: exponent of the factor.
-        b: exponent of the standard deviation.
-        c: exponent of the learning rate of the weights.
-        bias_c: exponent of the learning rate of the bias.
+        a: exponent of the factor d^-a of the weights.
+        b: exponent of the standard deviation s d^-b of the weights at initialisation.
+        c: exponent of the factor d^-c of the weights' learning rate.
+        bias_c: exponent of the factor d^-(bias_c) of the bias' learning rate.
         of: whether d is the number of inputs or of outputs.
 
     Raises:
@@ -109,7 +109,7 @@ def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization
 
 
 class Scales(NamedTuple):
-    """The factors and standard deviations that a parameterisation gives for a layer of given widths.
+    """The factors and standard deviations that a parameterisation gives for a dense layer of given widths.
 
     The layer is h = multiplier w x + bias_multiplier b. The entries of w have standard deviation `deviation`, and the
     entries of b have standard deviation `bias_deviation`. All parameters have one learning rate.

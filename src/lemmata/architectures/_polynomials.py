@@ -1,4 +1,9 @@
-"""Polynomials, whose Gaussian moments are finite sums."""
+"""Polynomials, whose Gaussian moments are finite sums.
+
+At two points x and y, the inputs u and v of an activation phi are Gaussian. A `State` holds their variances xx and yy,
+their covariance nngp and their tangent kernel ntk. `push` returns the state of the outputs. Their tangent kernel is ntk
+times E[phi' phi'], the mean of phi'(u) phi'(v), where phi' is the derivative of phi.
+"""
 
 import math
 from collections.abc import Iterable
@@ -25,7 +30,8 @@ class Monomial(AbstractLayer):
 
         S_n(k, r) = sum_{i <= n/2} n! / ((n - 2i)! (i!)² 4^i) k^(n - 2i) r^i
 
-    (Isserlis' theorem: i pairs inside each factor), and E[phi' phi'] = n² (n - 1)! S_{n-1}.
+    (Isserlis' theorem, where i counts the pairs inside each factor), and E[phi' phi'] = n² (n - 1)! S_{n-1}, where
+    S_{n-1} has the same arguments.
 
     Raises:
         SettingError: for a degree that is not an integer from 1 to 64.
@@ -107,8 +113,8 @@ class Hermite(AbstractLayer):
 
     h_n has unit norm under the standard normal distribution. E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and
     v of variances xx and yy and covariance nngp. The formula is E[phi phi] = S_n(nngp, (xx - 1)(yy - 1)) with the S_n
-    of `Monomial`. For unit variances, this is nngp^n. For the derivative, E[phi' phi'] = n S_{n-1}, since h_n' =
-    sqrt(n) h_{n-1}.
+    of `Monomial`. For unit variances, this is nngp^n. For the derivative, E[phi' phi'] = n S_{n-1} at the same
+    arguments, since h_n' = sqrt(n) h_{n-1}.
 
     Raises:
         SettingError: for a degree that is not an integer from 1 to 64.
@@ -150,7 +156,7 @@ def _pairings(n: int, k: Float[Array, "..."], r: Float[Array, "..."]) -> Float[A
 
 
 def _mixed_moment(coefficients: tuple[float, ...], pair: Pair) -> Float[Array, "..."]:
-    """Return E[p(u) p(v)] of a polynomial p, by Horner's rule in the covariance."""
+    """Return E[p(u) p(v)] of a polynomial p for the Gaussian pair (u, v), by Horner's rule in the covariance."""
     total = jnp.zeros_like(pair.k)
     for i in reversed(range(len(coefficients))):
         total = total * pair.k + _hermite_part(coefficients, i, pair.a) * _hermite_part(coefficients, i, pair.b)

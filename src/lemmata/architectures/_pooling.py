@@ -1,4 +1,9 @@
-"""Pooling: means and sums over windows of a field, or over all of it."""
+"""Pooling: means and sums over windows of a field, or over all of it.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import math
 from typing import Any
@@ -14,7 +19,7 @@ from ._window import Padding, Size, Window
 
 
 class AveragePool(AbstractLayer):
-    """The means of a field over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows.
+    """The means of a field over windows: nngp'(p, q) is the mean of nngp over pairs of places in windows p and q.
 
     The same formula holds for ntk'.
 
@@ -38,7 +43,7 @@ class AveragePool(AbstractLayer):
 
     @property
     def factor(self) -> float:
-        """The factor by which the sum over a window is multiplied."""
+        """The factor by which the sum over a window is multiplied, 1 over the number of places."""
         return 1.0 / self.window.count
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
@@ -98,7 +103,7 @@ class GlobalAveragePool(AbstractLayer):
         return self._share(None, tuple(sites), ()) * jnp.sum(x.reshape(-1, c), axis=0)
 
     def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-        """The factor by which the sum over the filled positions is multiplied."""
+        """The factor of the sum over the filled positions, 1 over their number, so that the result is a mean."""
         return 1.0 / math.prod(sites) if mask is None else 1.0 / jnp.sum(mask, axis=axes)
 
     def apply_masked(

@@ -1,4 +1,4 @@
-"""Fixed linear maps of positions, the same for all coordinates: weighted sums or selections of positions."""
+"""The moments after fixed linear maps of positions, such as weighted sums or selections of positions."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from ._window import Window
 
 
 def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
-    """Return the state after moments of pairs of positions are mapped by the first function of `over`.
+    """Return the state after the first function of `over` has mapped the moments of pairs of positions.
 
     The second function of `over` maps the means. Variances come from the pairs of positions of each input with itself.
     """

@@ -1,4 +1,9 @@
-"""Random positional embeddings: Gaussian vectors at positions, added to a field or concatenated with it."""
+"""Random positional embeddings: Gaussian vectors at positions, added to a field or concatenated with it.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import math
 from collections.abc import Callable
@@ -35,7 +40,7 @@ class PositionalEmbedding(AbstractLayer):
 
     Args:
         kind: `"sum"` or `"concat"`.
-        std: sigma.
+        std: sigma, the standard deviation of a coordinate of e.
         decay: a function of the distance, written in numpy or JAX, with decay(0) = 1 for vectors of variance sigma².
         channels: the number of coordinates of e. None means the number of coordinates of x.
 
@@ -79,7 +84,7 @@ class PositionalEmbedding(AbstractLayer):
         return matrix
 
     def shares(self, channels: int) -> tuple[float, float]:
-        """Return the factor of the moments of x and the factor of R, if x has `channels` coordinates."""
+        """Return the factors of the moments of x and of R in the new moments, if x has `channels` coordinates."""
         if self.kind == "sum":
             return 1.0, self.std**2
         own = self.channels or channels

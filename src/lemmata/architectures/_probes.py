@@ -1,4 +1,6 @@
-"""Add probes to a plain function at the places where it is linear in its parameters. Its jaxpr shows these places.
+"""Find gradients of a plain function by probes: zeros that are added where it is linear in its parameters.
+
+The jaxpr of the function shows these places.
 
 A jaxpr is JAX's list of the operations of a function. Suppose that a function f computes h = W u with a parameter W.
 Then the gradient of f with respect to W is the product of u and the gradient with respect to h. A probe is a zero that
@@ -27,11 +29,12 @@ class Probes:
         values: the values of the parameters' leaves.
         probes: the arrays to add, one for each place, in order. With `None`, nothing is added, and the places are
             listed.
-        formed: the leaves whose gradients are formed. These leaves are not followed.
+        formed: the leaves whose gradients are computed directly. The run does not follow these leaves.
 
     Attributes:
         places: for each place, the leaf, the shape of the output, and the vector that multiplies the leaf (or None).
-        uses: how often each leaf was used. If a leaf is `formed` or is used more than once, its gradient is formed.
+        uses: how often each leaf (array of parameters) was used. If a leaf is `formed` or is used more than once, its
+            gradient is formed.
     """
 
     def __init__(self, whole: Any, values: list[Array], probes: list[Array] | None, formed: set[int]):
@@ -102,7 +105,8 @@ def _kept(variables: list) -> list:
 def probed(apply: Any, params: Any, x: Array, g: Array) -> tuple[list[tuple[Array, Array | None]], list[Array]]:
     """Return gradients of the combinations g (q, ...) of outputs at one point, by probes and by leaves.
 
-    The gradient by a leaf is included if it must be formed.
+    The rows of g are the coefficients of q linear combinations of outputs. By a probe, the gradient is with respect to
+    h = W u; by a leaf, it is with respect to the leaf itself, for leaves whose gradients must be formed.
 
     Returns:
         ([(gradient (q, p) by h, u or None), ...], [gradient (q, p) by a leaf, ...]).

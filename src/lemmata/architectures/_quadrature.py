@@ -1,4 +1,9 @@
-"""A layer for any activation function, whose moments come from a Hermite expansion."""
+"""A layer for any activation function, whose moments come from a Hermite expansion.
+
+At two points x and y, the inputs u and v of an activation phi are Gaussian. A `State` holds their variances xx and yy,
+their covariance nngp and their tangent kernel ntk. `push` returns the state of the outputs. Their tangent kernel is ntk
+times E[phi' phi'], the mean of phi'(u) phi'(v), where phi' is the derivative of phi.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,21 +38,22 @@ class Elementwise(AbstractLayer):
         E[fn(u) fn(v)] = sum_j c^j a_j(xx) a_j(yy),
 
     and the tangent kernel needs the same sum for the derivative of `fn`. The first `degree` orders j are summed one by
-    one. If their sum misses more than 1e-12 of E[fn(u)²] (5e-7 in float32), orders up to 1e11 are added in blocks [J, 4
-    J]. For tanh, this happens at standard deviations above 1. The terms of even orders are smooth in sqrt(j), and so
-    are the terms of odd orders. Therefore Gauss's rule with 16 nodes replaces the even orders of a block, and a rule
-    with 16 nodes replaces its odd orders. The coefficients a_j are integrals over panels whose lengths halve towards 0,
-    because an activation may bend at 0.
+    one. If, for u = v, their sum misses more than 1e-12 of E[fn(u)²] (5e-7 in float32), orders up to 1e11 are added in
+    blocks [J, 4 J]. For tanh, this happens at standard deviations above 1. As functions of sqrt(j), the terms of even
+    orders j are smooth, and so are the terms of odd orders. Therefore Gauss's rule with 16 nodes replaces the even
+    orders of a block, and a rule with 16 nodes replaces its odd orders. The coefficients a_j are integrals over panels
+    whose lengths halve towards 0, because an activation may bend at 0.
 
     E[fn(u) fn(v)] is a double integral over u and v for each pair of points. The sum over orders replaces it, and costs
     `degree` operations for each pair, and 32 more for each block. The sum needs no memory besides the output. The
     resulting kernel is positive semidefinite by construction.
 
-    For analytic functions of width about 1 around 0, both means have errors below 1e-10 of sqrt(E[fn(u)²] E[fn(v)²]),
-    and about 1e-6 in float32. These errors hold at standard deviations from 0 to 1000 and at every correlation.
-    Examples are tanh, sigmoid, softplus, SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as
-    ReLU, have errors below 1e-6. For `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu`, the
-    closed forms of `Sin`, `Cos`, `Erf` and `Relu` are used.
+    For analytic functions that vary on a scale of about 1 around 0, the mean E[fn(u) fn(v)] has an error below 1e-10 of
+    sqrt(E[fn(u)²] E[fn(v)²]), and about 1e-6 in float32. The same holds for the derivative in place of `fn`. These
+    bounds hold at standard deviations from 0 to 1000 and at every correlation. Examples are tanh, sigmoid, softplus,
+    SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as ReLU, have errors below 1e-6. For
+    `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu`, the closed forms of `Sin`, `Cos`, `Erf`
+    and `Relu` are used.
 
     Args:
         fn: a function of one real number, written in JAX and differentiable almost everywhere.

@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
 @singledispatch
 def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
-    """Split points from `as_read` into a `Reading`. A layer with its own kind of points registers its own rule.
+    """Split points, in the form of `as_read`, into a `Reading`. A layer with its own kind of points registers a rule.
 
     By default, all positions are filled.
     """

@@ -1,6 +1,10 @@
 """Activations that change their form at 0: slopes, powers and the sign.
 
-Their kernels are functions of the angle between two Gaussian variables.
+At two points x and y, the inputs u and v of an activation phi are Gaussian. A `State` holds their variances xx and yy,
+their covariance nngp and their tangent kernel ntk. `push` returns the state of the outputs. The tangent kernel of the
+outputs is ntk times E[phi' phi'], the mean of phi'(u) phi'(v), where phi' is the derivative of phi.
+
+The kernels of these activations are functions of the angle between u and v, the arccosine of their correlation.
 """
 
 import math
@@ -74,7 +78,7 @@ class Sign(AbstractLayer):
         return jnp.sign(x)
 
     def push(self, state: State) -> State:
-        """Return the moment 1 - 2 theta / pi, where the versine gives the angle theta in [0, pi]."""
+        """Return the state with E[phi phi] = 1 - 2 theta / pi, where the versine gives the angle theta in [0, pi]."""
         law = state.law.activated(odd=True)
         share, _ = _acute_arcs(versine_of(state))
         present = (state.xx > 0) & (state.yy > 0)
@@ -140,7 +144,7 @@ class RectifiedMonomial(AbstractLayer):
 
 
 def _acute_arcs(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Return the `arcs` of an obtuse angle pi - u, from its versine. Rounding in pi - u would lose a small u."""
+    """Return the `arcs` of an obtuse angle pi - u, from the versine of u. Rounding in pi - u would lose a small u."""
     return arcs(jnp.ones_like(versine, bool), versine)
 
 

@@ -1,4 +1,9 @@
-"""Resampling of fields on a finer or a coarser grid."""
+"""Resampling of fields on a finer or a coarser grid.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 from typing import Any, Literal, get_args
 
@@ -23,9 +28,9 @@ class ImageResize(AbstractLayer):
 
         nngp'(p, q) = sum_{i, j} A(p, i) A(q, j) nngp(i, j),
 
-    and the same formula for ntk'. A is a product of one matrix for each axis. For `"nearest"`, each new position is one
-    of the old positions, so the moments at equal positions are enough. The other methods need all pairs of positions.
-    Gaussian coordinates stay Gaussian.
+    and the same formula for ntk'. The map A is a (tensor) product of one matrix for each axis of the grid. For
+    `"nearest"`, each new position is one of the old positions, so the moments at equal positions are enough. The other
+    methods need all pairs of positions. Gaussian coordinates stay Gaussian.
 
     Args:
         shape: the number of positions along each axis of the new grid; None keeps the axis.

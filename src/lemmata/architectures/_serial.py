@@ -109,8 +109,8 @@ def check_depth(depth: Any, least: int, parts: str) -> None:
     """Refuse a depth below `least`, or a depth that is so large that its list of layers would fill the memory.
 
     Args:
-        depth: the depth.
-        least: the smallest depth.
+        depth: the number of layers (or blocks) that a user asked for.
+        least: the smallest allowed depth.
         parts: the name of the layers that the depth counts, for the error message.
 
     Raises:
@@ -163,9 +163,9 @@ def fully_connected(
 def relu_network(
     depth: int, width: int = 1024, *, weight_std: float = math.sqrt(2.0), bias_std: float = 0.0, outputs: int = 1
 ) -> Serial:
-    """Return a ReLU network in which every hidden layer keeps the variance (weight_std² = 2).
+    """Return a ReLU network. By default, every hidden layer keeps the variance of its inputs.
 
-    For d inputs and no biases, the output has variance |x|² / d.
+    With the default weight_std² = 2 and no biases, the output at a point x of d inputs has variance |x|² / d.
     """
     return fully_connected(Relu(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)
 
@@ -173,5 +173,5 @@ def relu_network(
 def erf_network(
     depth: int, width: int = 1024, *, weight_std: float = 1.0, bias_std: float = 0.0, outputs: int = 1
 ) -> Serial:
-    """Return a network with error-function activations."""
+    """Return a fully connected network (`fully_connected`) with the error function as activation."""
     return fully_connected(Erf(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)

@@ -1,4 +1,4 @@
-"""Results that depend only on the shapes of arrays, computed once for each combination of shapes."""
+"""A cache for results that depend only on the shapes of arrays: each is computed once for a combination of shapes."""
 
 import functools
 from collections.abc import Callable
@@ -39,12 +39,12 @@ def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
 
 
 def traced(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the shapes and types of a function's result. The arguments contain arrays, or the shapes of arrays."""
+    """Return the shapes and types of a function's result, for arguments that contain arrays or shapes of arrays."""
     return eqx.filter_eval_shape(function, *arguments)
 
 
 def split(arguments: Any) -> tuple[Any, Any]:
-    """Split a tree into its shapes and its other parts."""
+    """Split a tree of arguments into the shapes of its arrays and its other parts."""
     return eqx.partition(arguments, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
 

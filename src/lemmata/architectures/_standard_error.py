@@ -1,4 +1,4 @@
-"""Kernels that are estimated by Monte Carlo, with a standard error on every entry."""
+"""Kernels of networks that are estimated by Monte Carlo, with a standard error on every entry."""
 
 import math
 from typing import NamedTuple
@@ -42,17 +42,17 @@ def with_standard_error(
     key: Key[Array, ""],
     replicates: int = 16,
 ) -> MonteCarloMean:
-    """Estimate a kernel of a network with softmax attention at 1/sqrt(d), with its standard error.
+    """Estimate a kernel of a network that has softmax attention with scaling 1/sqrt(d), with standard errors.
 
-    Each replicate draws the logits of all inputs jointly (see `Attention`). A replicate has `draws` draws, and uses
-    each draw with both signs. So, if y is not given, the matrix of a replicate and the mean are positive semidefinite
-    by construction. The mean is unbiased if all layers after attention are linear in the moments (Dense, convolutions,
-    pooling, Flatten). After an activation or another softmax, the mean has a bias of order 1/`draws`. More replicates
-    do not reduce this bias, and the standard error does not include it. To see the bias, compare the results with an
-    attention layer of twice as many `draws`.
+    Each replicate draws the logits of all inputs jointly (see `Attention`). A replicate has as many draws as the
+    setting `draws` of the attention layer, and uses each draw with both signs. So, if y is not given, the matrix of a
+    replicate and the mean are positive semidefinite by construction. The mean is unbiased if all layers after attention
+    are linear in the moments (Dense, convolutions, pooling, Flatten). After an activation or another softmax, the mean
+    has a bias of order 1/`draws`. More replicates do not reduce this bias, and the standard error does not include it.
+    To see the bias, compare the results with an attention layer of twice as many `draws`.
 
-    Let N = n + m points have s positions. A replicate stores up to 48 matrices of N s rows at once, and costs `draws`
-    products of such matrices.
+    Let x and y together have N = n + m points of s positions. A replicate stores up to 48 matrices of N s rows at once,
+    and costs `draws` products of such matrices.
 
     Args:
         kernel: the kernel of the whole network.

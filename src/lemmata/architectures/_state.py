@@ -1,4 +1,4 @@
-"""The data that an infinitely wide layer passes on: covariances between two inputs, and the variances of each input."""
+"""What an infinitely wide layer passes on: the covariance of its outputs at two inputs, and the variance at each."""
 
 import dataclasses
 import math
@@ -18,7 +18,7 @@ from ._versine import far_versines, input_versines, sign_of
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """The known properties of the distribution of a layer's coordinates, apart from their second moments.
+    """The known properties of the distribution of a layer's outputs (coordinates), apart from their second moments.
 
     Attributes:
         gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
@@ -39,7 +39,7 @@ class Law:
     fresh: int = 0
 
     def drawn(self) -> "Law":
-        """Return the law after fresh Gaussian weights: Gaussian, with mean 0 for any inputs."""
+        """Return the law after a layer with new Gaussian weights: Gaussian, with mean 0 for any inputs."""
         return Law(centred=self.level, level=self.level, fresh=self.level)
 
     def activated(self, odd: bool = False) -> "Law":
@@ -65,7 +65,7 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """Return the law after random factors multiply coordinates: not Gaussian, but otherwise equal."""
+        """Return the law after random factors multiply the coordinates: not Gaussian, but otherwise unchanged."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
@@ -147,14 +147,14 @@ class State(eqx.Module):
         ntk: the tangent kernel <dh(x)/dparams, dh(y)/dparams> of one coordinate of the outputs.
         xx: E[h(x)^2].
         yy: E[h(y)^2].
-        fan_in: the number of coordinates (at one position). The leading order of the standard parameterisation depends
-            on this number.
+        fan_in: the number of coordinates (at one position). In the standard parameterisation, the tangent kernel of the
+            next dense layer depends on this number.
         law: other known properties of the coordinates; by default, they are Gaussian with mean 0.
         means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
         versine: 1 - |nngp| / sqrt(xx yy), an array like nngp. The versine is stored if it is known more accurately than
-            nngp determines it. If a correlation is near 1 or -1, its rounding loses the angle. `replace` discards the
-            versine if the moments change.
+            nngp determines it. If a correlation is near 1 or -1, its rounding error is larger than the versine, so the
+            angle would be lost. `replace` discards the versine if the moments change.
         centred: the moments of the inputs minus their means. Computing these moments from the other moments would lose
             digits by cancellation. The centred moments are discarded in the same cases as the versine.
     """
@@ -277,7 +277,10 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
 
 
 def far_moments(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> tuple[Array, Array, Array, Array]:
-    """Return nngp, xx, yy and the versine of all pairs. A versine that `matrix_state` would repair is NaN."""
+    """Return nngp, xx, yy and the versine of all pairs. The versine is NaN where `matrix_state` would recompute it.
+
+    `matrix_state` recomputes the versines of nearly parallel and nearly opposite points from differences of the points.
+    """
     nngp, xx, yy = x @ y.T / x.shape[1], _squares(x)[:, None], _squares(y)[None, :]
     return nngp, xx, yy, far_versines(nngp, xx, yy)
 

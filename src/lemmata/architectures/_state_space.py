@@ -1,4 +1,9 @@
-"""Linear state-space layers: convolutions along a sequence, with sums of exponentials as filters."""
+"""Linear state-space layers: convolutions along a sequence, with sums of exponentials as filters.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import math
 from collections.abc import Sequence
@@ -40,8 +45,8 @@ class StateSpace(AbstractLayer):
 
     except that the term of d counts only once in 2 nngp, because k is linear in d but bilinear in b and c. The trained
     parameters are b, c and d. With `train_poles`, the real and imaginary parts of each channel's poles are also
-    trained. Training of the poles adds to ntk' the sum of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R.
-    Here, q_n(s) is the derivative of g_n a_n^s with respect to l_n.
+    trained. Training of the poles adds another term to ntk': the sum of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s'))
+    in place of R. Here, q_n(s) is the derivative of g_n a_n^s with respect to l_n.
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
@@ -52,7 +57,7 @@ class StateSpace(AbstractLayer):
     Args:
         poles: the number N of poles, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
         steps: the time steps D. The channels use them in turn, so R is then also a mean over the time steps.
-        weight_std: w.
+        weight_std: the factor w of the output.
         skip_std: standard deviation of the factor `skip_std` d of the direct path from u(t) to y(t). If it is 0, there
             is no direct path.
         train_poles: whether the poles are trained.
@@ -192,7 +197,7 @@ class StateSpace(AbstractLayer):
         return part.replace(nngp=nngp, ntk=ntk, means=None)
 
     def _modes(self, values: Array) -> list[Complex[Array, " modes"]]:
-        """Return, for all poles and steps, a, g, and the derivative of g a^s in the pole.
+        """Return, for all poles l and steps D, a = exp(D l), g = (a - 1) / l, and the derivative of g a^s in l.
 
         The derivative is returned as its coefficients of a^s and s a^s.
         """

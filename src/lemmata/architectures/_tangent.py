@@ -44,7 +44,7 @@ def tangent_gram(
     trace: bool = False,
     working_set: int = _WORKING_SET,
 ) -> Inexact[Array, "n m k k"] | Inexact[Array, "n m k"] | Inexact[Array, "n m"]:
-    """Return the finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
+    """Return the tangent kernel of a finite network, Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
     The gradients of `Dense` layers are products (output gradient times input) and are never formed. So for each point
     and output, a layer of a network costs one gradient with respect to its outputs. In addition, each layer costs one
@@ -113,7 +113,9 @@ def tangent_product(
     *,
     working_set: int = _WORKING_SET,
 ) -> Inexact[Array, "n *out"]:
-    """Return the product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb, without the kernel.
+    """Return the product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb, without forming the kernel Theta.
+
+    Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams> is the tangent kernel of `tangent_gram`.
 
     The computation takes one gradient and one derivative.
 
@@ -324,7 +326,7 @@ def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y
 
 
 def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
-    """Return the largest r such that the sides of 2 r points and 3 products of r x r points fit into `entries`."""
+    """Return the largest r such that gradients of 2 r points and 3 kernel blocks of r x r points fit into `entries`."""
     product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
     return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
 

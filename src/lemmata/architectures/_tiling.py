@@ -1,4 +1,7 @@
-"""The matrix of all pairs and the diagonal of a network's kernel, in tiles that fit into the cache."""
+"""The matrix of all pairs and the diagonal of a network's kernel, in tiles that fit into the cache.
+
+The recursion applies `push` of every layer to the moments of the inputs.
+"""
 
 import math
 
@@ -28,7 +31,7 @@ _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     """Return the matrix of all pairs.
 
-    If y is x, the recursion computes the diagonal. Raise an error if the diagonal is not finite.
+    If y is x, the recursion over layers computes the diagonal. Raise an error if the diagonal is not finite.
     """
     check_rows(x, y)
     check_points(entries.network, x)
@@ -50,8 +53,8 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
     """Return the matrix from a table.
 
-    At first, the repair of nearly parallel pairs is left out, unless some of the first points need this repair. If an
-    entry is then not finite, the matrix is computed again with the repair.
+    The repair computes the angles of nearly parallel pairs accurately. At first, the repair is left out, unless some of
+    the first points need it. If an entry is then not finite, the matrix is computed again with the repair.
     """
     of = lambda entries: _symmetric(entries, x, table.diagonal(x)) if y is None else _rectangle(entries, x, y)
     if not has_near(x, y):
@@ -106,7 +109,7 @@ def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
 
 
 def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
-    """Return the matrix of a set of points, with this diagonal. The matrix is exactly symmetric.
+    """Return the exactly symmetric kernel matrix of a set of points, with the given diagonal.
 
     Two programs are used. A single program would compute the entries of the transpose again, and might round these
     entries differently.

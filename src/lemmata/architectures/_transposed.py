@@ -1,4 +1,9 @@
-"""Transposed convolutions: at each position of a finer grid, a dense layer on the nearby positions of the old grid."""
+"""Transposed convolutions: at each position of a finer grid, a dense layer on the nearby positions of the old grid.
+
+A `State` holds the second moments of a layer's coordinates at two points x and y: the covariance nngp, the tangent
+kernel ntk, and the variances xx and yy. `push` maps the state of a layer's inputs to the state of its outputs, whose
+moments have a prime, as in nngp'.
+"""
 
 import math
 
@@ -102,7 +107,8 @@ class ConvTranspose(Serial):
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
     over the places o at which both quotients are positions. On average, only one in prod(s) places of a window is a
-    position. So variances are smaller by this factor than the variances of a convolution with the same weights.
+    position. So the variances of the weights' part of the output are smaller by the factor prod(s) than those of a
+    convolution with the same weights.
 
     Args:
         width: the number of output channels.

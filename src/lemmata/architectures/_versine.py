@@ -33,17 +33,17 @@ def input_versines(
     yy: Float[Array, "1 m"],
     own: bool = False,
 ) -> Float[Array, "n m"]:
-    """Return 1 - |cos| of the angle between points, or 1 if a point is 0.
+    """Return the versine 1 - |cos| of the angle between points, or 1 if a point is 0.
 
-    A small value is computed as |x/|x| -+ y/|y||² / 2.
+    A small value loses digits, and is computed again as |x/|x| -+ y/|y||² / 2. This is called the repair.
 
     Args:
-        x: points.
-        y: other points.
+        x: points, one in each row.
+        y: other points, one in each row.
         nngp: <x, y> / d.
         xx: |x|² / d.
         yy: |y|² / d.
-        own: whether y are the points x, so that the diagonal is 0 without a repair.
+        own: whether y and x are the same points. If so, the diagonal is set to 0, and needs no repair.
     """
     return _input_versines(own, x, y, nngp, xx, yy)
 
@@ -98,7 +98,7 @@ def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
 
 
 def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], own: bool) -> Float[Array, "n m"]:
-    """Return 1 - |c|. If this loses digits, it is computed from differences or sums of the normalised points."""
+    """Return 1 - |c| for cosines c. Where 1 - |c| loses digits, it is computed from the points of norm 1 instead."""
     found = asked = 1.0 - jnp.abs(c)
     if own:  # the diagonal is 0
         diagonal = jnp.eye(len(c), dtype=bool)
@@ -178,7 +178,7 @@ def _arcs_jvp(primals, tangents):
 
 
 class Term(NamedTuple):
-    """The covariance, the versine and the variances of one term in a sum of two terms."""
+    """The covariance, versine and variances at x and y of one term in a sum of two terms, such as weights and bias."""
 
     nngp: Float[Array, "..."] | float
     versine: Float[Array, "..."] | float
@@ -189,8 +189,8 @@ class Term(NamedTuple):
 def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
     """Return the versine of a sum of two terms. The product of the terms must have mean 0.
 
-    Let r_i and q_i be the terms' shares of the two standard deviations, let P_i = r_i q_i, and let c_i be their
-    correlations. Then
+    Let term i have the standard deviations r_i (at x) and q_i (at y), in units of those of the sum. Let P_i = r_i q_i,
+    let c_i be the correlation of term i, and c the correlation of the sum. Then
 
         1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2), where 1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 +
         P_1 + P_2),
@@ -211,7 +211,7 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 
 
 def _apart(one: Array, other: Array) -> Array:
-    """Return the difference of two numbers of one sign.
+    """Return the difference of two numbers of the same sign.
 
     The result is 0 if it is only a rounding error, so that the angle of equal points stays 0.
     """
@@ -226,10 +226,10 @@ def versine_of_patches(
     shown: tuple[Sequence[Float[Array, "..."]], Sequence[Float[Array, "..."]]],
     total: Callable[[Float[Array, "..."]], Float[Array, "..."]],
 ) -> Float[Array, "..."]:
-    """Return the versine of a mean over the places of a window, computed as in `versine_of_sum`.
+    """Return the versine after a mean over the places of a window, computed as in `versine_of_sum`.
 
-    Let r_o and q_o be the places' shares of the two standard deviations. Then 1 -+ c is sum_o (r_o - q_o)² / 2 + sum_o
-    r_o q_o (1 -+ c_o).
+    Let place o have the standard deviations r_o (at x) and q_o (at y), in units of those of the whole window, and the
+    correlation c_o. Then 1 -+ c is sum_o (r_o - q_o)² / 2 + sum_o r_o q_o (1 -+ c_o).
 
     Args:
         term: the moments before the mean.

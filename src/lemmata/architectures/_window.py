@@ -78,7 +78,7 @@ class Window(eqx.Module):
         return grid
 
     def total(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> Float[Array, "..."]:
-        """Return the sums over the window, at each position of the window.
+        """Return the sums of the values over the places of the window, at each position of the window.
 
         For each axis of the grid, `groups` gives the axes of `values` along which the window slides at once. If there
         are two such axes, the window slides along the diagonals of their plane.

@@ -1,4 +1,4 @@
-"""Checks of arrays and settings, memory plans, random keys and workers, which every other subpackage uses."""
+"""Checks of arrays and settings, memory plans, random keys and parallel workers, for all other subpackages."""
 
 from ._arrays import check_gram as check_gram
 from ._arrays import check_numbers as check_numbers

@@ -15,10 +15,10 @@ _BLOCK = 512
 
 
 def known(array: ArrayLike) -> np.ndarray | None:
-    """Return the numbers of an array as a NumPy array, or None if JAX traces the array.
+    """Return an array as a NumPy array, or None if JAX traces the array, so that its numbers are not known.
 
     Args:
-        array: the array.
+        array: the array, or a number.
     """
     try:
         return np.asarray(array)

@@ -10,10 +10,10 @@ def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str
     """Return function(*given) for a function that a user wrote. Errors of this function become errors of lemmata.
 
     Args:
-        name: the role of the function, for the error message.
-        function: the function.
+        name: what the function is, such as "loss", for the error message.
+        function: the function that the user wrote.
         given: the arguments of the function.
-        rule: what the function must do, for the message.
+        rule: what the function must return, for the message.
         remedy: what the user can do. None advises the user to call the function on these inputs.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Convert the arrays of users and of their models to NumPy arrays, and refuse values that cannot be converted."""
+"""Convert arrays from users and from their models to NumPy arrays; raise an error if this is not possible."""
 
 import contextlib
 import math
@@ -120,7 +120,7 @@ def _missing(value: Any) -> bool:
 def numbers_of(name: str, values: Any) -> np.ndarray:
     """Convert values to a NumPy array of finite real numbers.
 
-    If columns of booleans stand next to columns of numbers, the booleans become 0 and 1.
+    If a table has columns of booleans and columns of numbers, the booleans become 0 and 1.
 
     Args:
         name: the name of the array, for error messages.
@@ -270,7 +270,7 @@ def refusing_in_one_line() -> Iterator[None]:
 
 
 def _advice(words: str) -> str | None:
-    """Return the remedy for an error of scikit-learn, or None. The remedy is found by words in the error's text."""
+    """Return the remedy for an error of scikit-learn, which words in the error's text decide; None if unknown."""
     return next((remedy for start, remedy in _ADVICE.items() if start in words), None)
 
 

@@ -1,6 +1,7 @@
-"""Plans of the memory that a large computation needs. A plan is made before the computation.
+"""Plans of the memory that a large computation needs, made before the computation.
 
-The plan counts the bytes. Depending on this number, the computation is split into blocks, subsampled or refused.
+A plan counts the bytes at the peak. Depending on this number, the computation is split into blocks, uses fewer rows, or
+is refused.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ from lemmata.limits import limits
 def available_bytes() -> int:
     """Return the bytes of memory that this process can still use.
 
-    This number respects the free memory of the machine, and the limits of control groups and of the process.
+    It is the least of the free memory of the machine and of what the limits of control groups and of the process leave.
 
     The free memory of the machine includes caches that the system can release, but not swap.
     """

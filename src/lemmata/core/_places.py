@@ -1,4 +1,4 @@
-"""The values that an argument may have if it is annotated as an array, and the conversion of these values."""
+"""Which values an argument that is annotated as an array may have, and how these values are converted."""
 
 import functools
 import re
@@ -71,7 +71,7 @@ class Place(NamedTuple):
         return self._converted(value)
 
     def explained(self, value: Any) -> LemmataError | None:
-        """Return an error of lemmata if this argument explains the failure of another library, and None otherwise.
+        """Return an error of lemmata if this argument explains why a call of another library failed; None otherwise.
 
         Args:
             value: the argument as `read` returned it.

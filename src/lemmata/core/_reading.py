@@ -1,11 +1,12 @@
-"""Read every array that a user passes to a public function. The annotations of a function define what it accepts.
+"""Check and convert the arrays that a user passes to a public function, by the function's annotations.
 
-The `__init__` of a subpackage ends with `read_arguments(__name__)`. From then on, public functions and methods of
-public classes read each argument that is annotated as an array before their own code runs. Lists, data frames, tensors,
-and arrays of another library or type become arrays of the annotated kind. Texts, ragged lists, None, wrong numbers of
-axes, and complex numbers in place of real numbers are refused. The error has one line and names the argument. A JAX
-array is passed on unchanged, so its reading does not change any result. If a function then fails with an error of
-another library, lemmata raises its own error instead, which names the argument whose shape or type does not fit.
+The `__init__` of a subpackage ends with `read_arguments(__name__)`. From then on, each argument of a public function or
+method that is annotated as an array is read (checked and converted) before the function's own code runs. Lists, data
+frames, tensors, and arrays of another library or type become arrays of the annotated kind. Texts, ragged lists, None,
+wrong numbers of axes, and complex numbers in place of real numbers are refused. The error has one line and names the
+argument. A JAX array is passed on unchanged, so its reading does not change any result. If a function then fails with
+an error of another library, lemmata raises its own error instead, which names the argument whose shape or type does not
+fit.
 """
 
 import dataclasses
@@ -210,7 +211,7 @@ def _is_about_arrays(annotation: Any) -> bool:
 
 
 def read_arguments(package: str) -> None:
-    """Make the public functions and classes of a subpackage, and the base classes, read their array arguments.
+    """Wrap the public functions and classes of a subpackage, and their base classes, to read their array arguments.
 
     Args:
         package: the name of a subpackage whose `__init__` has imported all its public names.

@@ -40,7 +40,7 @@ class ResultPlan:
 
     @property
     def bytes(self) -> int:
-        """The bytes at the peak: all copies of the result, plus `other`."""
+        """The bytes at the peak: those of all `copies` of the result, plus `other`."""
         return self.copies * self.result_bytes + self.other
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class ResultPlan:
     def require(self, near: Any = None, *, remedy: str) -> None:
         """Refuse a result of more than 64 MiB if its plan needs more bytes than are free.
 
-        The plan of a result of more than 1 GiB is printed.
+        If the result has more than 1 GiB and fits, the plan is printed on stderr.
 
         Args:
             near: the array on whose device the result will be; None means this machine.

@@ -19,7 +19,7 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
         name: the name of the setting.
         found: the value of the setting.
         least: the smallest allowed value.
-        unit: what the setting counts.
+        unit: what the setting counts, for the error message.
 
     Raises:
         SettingError: if the setting is refused.
@@ -39,9 +39,9 @@ def check_real(
         name: the name of the setting.
         value: the value of the setting.
         rule: the rule in words.
-        holds: a function that returns which numbers of an array satisfy the rule.
+        holds: a function from an array to a mask of the numbers that satisfy the rule.
         several: whether the setting may also be an array of numbers.
-        remedy: the advice to the user. The advice is needed if the rule alone does not help.
+        remedy: the advice to the user; empty if the rule says enough.
 
     Raises:
         SettingError: if the value is not a finite number, or breaks the rule.

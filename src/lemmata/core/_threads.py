@@ -13,7 +13,7 @@ def one_blas_thread() -> contextlib.AbstractContextManager:
 
     Two BLAS threads on busy cores wait for each other. When other programs ran on the machine, the eigendecomposition
     of a matrix of 1800 rows was up to thirty times slower with two threads than with one. On an idle machine, two
-    threads were never twice as fast as one.
+    threads were less than twice as fast as one.
     """
     import scipy.linalg  # noqa: F401, loads the BLAS that JAX calls, so that its threads can be limited; slow to import
 

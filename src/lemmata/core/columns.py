@@ -1,4 +1,4 @@
-"""Compare columns with thresholds to get signs or bits, and name the inputs."""
+"""Turn columns into signs or bits by thresholds, and name the inputs of a function of signs or bits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -90,14 +90,14 @@ def column_names(x: Any, d: int) -> tuple[str, ...]:
 
 
 def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..."]:
-    """Return the bits of an array of booleans, of 0 and 1, or of -1 and 1. In the last array, -1 is bit 1.
+    """Return the bits of an array of booleans, of 0 and 1, or of signs. In an array of signs, -1 is bit 1, and 1 is 0.
 
     So a product of entries -1 and 1 gives the parity of their bits.
 
     Args:
-        values: the array.
+        values: the array of booleans or numbers.
         name: the name of the array, for error messages.
-        signs: whether an array that contains only the number 1 holds signs. Without `signs`, its entries are bits.
+        signs: how to read an array that contains only the number 1: as signs (bits 0) if true, as bits 1 if false.
 
     Raises:
         ShapeError, DataError: for any other array; the message names a wrong value.

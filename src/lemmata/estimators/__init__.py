@@ -1,4 +1,4 @@
-"""Scikit-learn estimators for the solvers of lemmata."""
+"""Scikit-learn estimators that use lemmata's kernels, networks and solvers."""
 
 from lemmata.core import read_arguments as _read_arguments
 from lemmata.storage import storable as _storable

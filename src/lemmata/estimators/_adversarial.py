@@ -23,12 +23,13 @@ ROWS = ("own", "common")
 
 
 class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
-    """Least-squares classification with a tangent kernel, which stops early against adversaries who move inputs.
+    """Least-squares classification with a tangent kernel, stopped early to withstand adversaries who move inputs.
 
     An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
-    training row has its own time. After this time, the row no longer counts. The times are learned on validation rows,
-    which are set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK).
-    `rows="common"` uses one time for all rows, which is early stopping.
+    training row has its own stopping time, after which the row no longer drives the flow. The times are learned on
+    validation rows, which are set aside and attacked at each step of the search
+    (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK). `rows="common"` uses one time for all rows, which is
+    usual early stopping.
 
     Args:
         network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard
@@ -37,17 +38,17 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         norm: "linf" limits the move of each input coordinate, "l2" the length of the whole move.
         rows: "own" learns a time for each row, "common" uses one time for all rows.
         validation_fraction: the share of rows set aside, between 0 and 1.
-        steps: the number of steps of the search for times.
+        steps: the number of steps of the search for stopping times.
         learning_rate: the root mean square change of the logarithms of times in one step.
         attack_steps: the number of steps of each attack.
         random_state: the seed for the choice of validation rows.
 
     Attributes:
         classes_: the labels.
-        times_: the times of the training rows that were not set aside.
-        common_time_: the best time that is common to all rows.
+        times_: the stopping times of the training rows that were not set aside.
+        common_time_: the best stopping time if it is the same for all rows.
         validation_losses_: the losses of the attacked validation rows in each step of the search. The first is the loss
-            of the common time.
+            with the common time.
 
     Example:
         >>> import numpy as np
@@ -82,7 +83,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Set rows aside, and learn the times of the other rows.
+        """Set rows aside, and learn the stopping times of the other rows on them.
 
         Args:
             X: inputs (n, d).

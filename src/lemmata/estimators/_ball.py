@@ -1,4 +1,4 @@
-"""Inputs in the unit ball, for estimators whose theory assumes this."""
+"""Scale inputs to the unit ball, for estimators whose theory assumes inputs of norm at most 1."""
 
 import warnings
 from typing import Any
@@ -14,8 +14,8 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
 
     Args:
         inputs: training rows.
-        normalise: True divides inputs by the largest norm. False refuses norms above 1. None divides by a norm above 1
-            with a warning.
+        normalise: True divides inputs by the largest norm. False refuses norms above 1. None divides, with a warning,
+            if the largest norm is above 1, and otherwise leaves the inputs unchanged.
 
     Raises:
         SettingError: if `normalise` is not True, False or None.
@@ -48,7 +48,7 @@ def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
     """The position of the row with the largest norm, and this norm, even if squares of entries over- or underflow.
 
     Args:
-        rows: a matrix.
+        rows: the rows, as a matrix.
         what: the name of the matrix in the error.
 
     Raises:

@@ -20,13 +20,14 @@ from ._rows import float64_leaves, points_of
 
 
 class KernelBarlowTwins(KernelParametersMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Embed rows in a kernel's space so that the cross-correlation between two views of every row is the identity.
+    """Embed rows by functions of a kernel so that the cross-correlation of two views of every row is the identity.
 
-    The embedding is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the
-    embeddings. An infinitely wide network with this tangent kernel learns the embedding by Barlow Twins' loss without
-    normalisation (Simon et al., 2023). Components are the leading modes of the information that the views share. The
-    mode that is learned fastest comes first. Without views, each row is its own view, and the embedding is whitened
-    kernel PCA without centring.
+    A view is a changed copy of a row, such as a shifted image. The embedding is the limit of gradient flow on |C - I|²
+    from a small start, where C is the cross-correlation of the embeddings of the two views. An infinitely wide network
+    with this tangent kernel learns the embedding by Barlow Twins' loss without normalisation (Simon et al., 2023). The
+    components of the embedding are the leading eigenvectors (modes) of what the two views share. The mode that is
+    learned fastest comes first. Without views, each row is its own view, and the embedding is whitened kernel PCA
+    without centring.
 
     Args:
         kernel: a kernel of lemmata; None means an RBF kernel whose squared lengthscale is half the number of columns.

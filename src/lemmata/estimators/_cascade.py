@@ -1,4 +1,4 @@
-"""Scikit-learn estimators: cascades (compositions) of packages, which are vectors of polyharmonic splines."""
+"""Scikit-learn estimators: cascades, which are compositions of vectors of polyharmonic splines ("packages")."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ from ._rows import points_of, root_mean_square, training_rows
 
 
 class AbstractCascadeEstimator(BaseEstimator):
-    """The base class of cascade estimators. It scales inputs, makes batches and computes outputs."""
+    """The shared part of the cascade estimators, which scales inputs, makes batches and computes outputs."""
 
     widths: Any
     damping: Any
@@ -80,10 +80,10 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
     Inputs are divided by their range and centred, targets by their standard deviation. A package is a vector of splines
     with common nodes, the vertices of a hyperoctahedron. The packages map the inputs to `widths[0]` numbers, then to
     `widths[1]` numbers, and so on, and finally to one number. Each column of the targets has its own cascade. Each step
-    solves a linear system for the function on a batch. The system has the size of the batch. The step then moves the
-    values of all packages by damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). If the targets depend only
-    on a few directions of the inputs, a cascade can find these directions. If the targets depend on all directions,
-    plain kernel regression with the same covariance is better.
+    takes a batch of rows and solves a linear system of the size of the batch. The step then moves the splines' values
+    at their nodes by damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). If the targets depend only on a few
+    directions of the inputs, a cascade can find these directions. If the targets depend on all directions, plain kernel
+    regression with the same covariance predicts better.
 
     Args:
         widths: the widths of the packages after the first one. () means a single package. A package between two equal

@@ -1,4 +1,4 @@
-"""Fit many rows by kernel regression with some of the rows as centres, and estimate the loss of accuracy."""
+"""Fit many rows by kernel regression in the span of K(., z) for some rows z, the centres, and estimate its cost."""
 
 import math
 import warnings
@@ -46,15 +46,15 @@ def centres_for(setting: Any, rows: int) -> int | None:
 
 
 class OnCentres(NamedTuple):
-    """Kernel regression on centres.
+    """A fit by kernel regression in the span of K(., z_j), where the centres z_j are some of the rows.
 
     Attributes:
         centres: the centres z, of shape (p, *shape).
         modes: the solution, in the eigenbasis of the problem on these centres.
         ridge: the ridge. If the fit is for a training time, this number has no meaning.
-        weights: the weights of the moments.
-        price: the least and the largest estimate of the share of the squared leave-one-out error that the exact fit
-            would save.
+        weights: the factor by which the fit multiplies the targets' coefficient in each eigendirection (their moment).
+        price: the least and the largest estimate of the share of its squared leave-one-out error that an exact fit on
+            all rows would save.
     """
 
     centres: Float[np.ndarray, "p *shape"]
@@ -78,15 +78,15 @@ def on_centres(
     ridges: Float[np.ndarray, " s"],
     time: float | None,
 ) -> OnCentres:
-    """Fit on random rows as centres, with the ridge of least leave-one-out error or for a given training time.
+    """Fit with random rows as centres, with the ridge of least leave-one-out error or for a given training time.
 
     Args:
-        kernel: the kernel, with leaves of NumPy or JAX.
+        kernel: the kernel, a pytree of NumPy or JAX arrays.
         points: the inputs of the rows.
-        targets: the centred targets, times the roots of the weights.
-        roots: the roots of the weights.
+        targets: the centred targets, times the square roots of the rows' weights.
+        roots: the square roots of the rows' weights.
         count: the number of centres to draw. Equal centres count once.
-        ridges: the candidate ridges.
+        ridges: the ridges to choose from.
         time: the time of the gradient flow, in place of a ridge.
     """
     order = np.random.default_rng(0).permutation(len(points))
@@ -116,7 +116,7 @@ def on_centres(
 def _best(
     level: Modes, targets: np.ndarray, scale: Any, ridges: np.ndarray, time: float | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """The ridge of least leave-one-out error, the weights of the moments, and squared errors of the rows set aside."""
+    """The ridge of least leave-one-out error, its factors `weights` (see `OnCentres`), and its squared errors."""
     each = [level.filtered(float(ridge), time) for ridge in ridges]
     squares = [np.sum((level.left_out(targets, weights) / scale) ** 2, axis=1) for weights in each]
     best = int(np.argmin([np.mean(square) for square in squares]))
@@ -135,7 +135,7 @@ def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np
 
 
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
-    """The least and the largest estimate of the share of the mean error that further centres would save.
+    """The least and the largest estimate of the share of the mean error that would be saved with all rows as centres.
 
     Let d be the error that the last doubling of the number of centres saved, and c the error that the doubling before
     the last one saved. For the upper estimate, each further doubling saves the larger of d and the standard error of d.
@@ -179,7 +179,7 @@ def warn_of_centres(rows: int, found: OnCentres) -> None:
 
 
 def warn_of_least_squares(found: OnCentres, setting: str) -> None:
-    """Warn if a fit that should interpolate misses rows, because it has fewer centres than rows.
+    """Warn if a fit that should pass through all targets misses some, because it has fewer centres than rows.
 
     Args:
         found: the fit.
@@ -204,14 +204,14 @@ def warn_of_least_squares(found: OnCentres, setting: str) -> None:
 def crosses(
     kernel: AbstractKernel, x: Float[np.ndarray, "m *shape"], points: Float[np.ndarray, "n *shape"]
 ) -> Iterator[tuple[Int[np.ndarray, " r"], Float[Array, "r n"]]]:
-    """The cross matrix K(x, points) in blocks of at most 128 MiB, each with the numbers of the rows in the block.
+    """The cross matrix K(x, points) in blocks of rows of at most 128 MiB, each with the positions of its rows in x.
 
-    If NumPy takes less time than compiling, nothing is compiled.
+    If NumPy computes the matrix in less time than JAX would compile, NumPy computes it.
 
     Args:
-        kernel: the kernel, with leaves of JAX.
-        x: other points.
-        points: the points of the fit.
+        kernel: the kernel, a pytree of JAX arrays.
+        x: the points of the matrix's rows.
+        points: the points of the matrix's columns, on which the fit was made.
     """
     rows, fitted = max(1, min(len(x), _BLOCK // (8 * len(points)))), jnp.asarray(points)
     by_numpy = takes_numpy(kernel, points, len(x) * len(points))
@@ -227,7 +227,7 @@ def diagonal_mean(kernel: AbstractKernel, points: Float[np.ndarray, "n *shape"],
     """The weighted mean of K(x_i, x_i), or 1 if this mean is 0.
 
     Args:
-        kernel: the kernel, with leaves of JAX.
+        kernel: the kernel, a pytree of JAX arrays.
         points: the inputs of the rows.
         weights: the weights of the rows.
     """

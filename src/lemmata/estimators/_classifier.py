@@ -27,9 +27,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
     Outputs of a least-squares fit are not probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
-    outputs comes from a fit without the row; only the offset includes the row. Each class counts as if the class had
-    one more row (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if
-    `time` is None. Beyond 2,000 rows, only 1,000 to 2,000 of these outputs are used.
+    outputs comes from a fit without the row, except that the offset (the mean target) includes the row. In the log
+    loss, each class counts as if it had one more row (Platt's smoothing). For a ridge, these outputs have a closed
+    form, so `predict_proba` is available only if `time` is None. For more than 2,000 training rows, the leave-one-out
+    outputs of 1,000 to 2,000 rows are used.
 
     Args:
         network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard
@@ -40,7 +41,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes:
         classes_: the labels.
-        regressor_: the fit to the indicators.
+        regressor_: the `TangentKernelRegressor` that is fitted to the indicators.
         sharpness_: the factor of the outputs before the softmax, if `time` is None. The factor is 0 if the
             leave-one-out outputs are no better than chance.
 
@@ -123,7 +124,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 def _sharpness(outputs: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
     """The s >= 0 that minimises the log loss of softmax(s outputs).
 
-    The loss is convex in s, and its slope changes sign at the minimiser.
+    The loss is convex in s, so the minimiser is where its derivative changes sign.
     """
     classes = outputs.shape[1]
     counts = np.bincount(index, weights, minlength=classes)[index, None]

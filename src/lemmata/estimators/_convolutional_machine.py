@@ -22,22 +22,24 @@ from ._rows import points_of, root_mean_square, training_rows
 class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Classification of images by a convolutional network of infinitely many channels that learns representations.
 
-    Layers are Gram matrices of inducing points (Milsom et al., 2024). Each block of ReLU and 3 x 3 convolution has a
-    learned Gram matrix. The objective has two terms. The first is a bound on the log density of centred indicators of
-    the classes under normal noise. The second, which is subtracted, is `stiffness` times the divergence of each Gram
-    matrix from the matrix that the previous block implies. Adam maximises the objective for all rows at once. Adam
-    learns the Gram matrices, the inducing patches, the weights between inducing points, the noise and the scale. At an
-    infinite stiffness the Gram matrices are those of random networks. Images are pooled over all sites. The predicted
-    class of an image is the class with the largest posterior mean. The estimator is made for hundreds of small images.
-    The time of a step is proportional to the number of images, to the number of sites, and to the square of the number
-    of inducing points.
+    The network is represented by Gram matrices of inducing points, a few points that stand for all patches of images
+    (Milsom et al., 2024). Each block of ReLU and 3 x 3 convolution has a learned Gram matrix. The objective has two
+    terms. The first is a bound on the log density of centred indicators of the classes under normal noise. The second,
+    which is subtracted, is `stiffness` times the divergence of each Gram matrix from the matrix that the previous block
+    gives in a random network. Adam maximises the objective for all rows at once. Adam learns the Gram matrices, the
+    inducing patches, the weights between inducing points, the noise and the scale. At an infinite stiffness the Gram
+    matrices are those of random networks. After the last block, images are averaged over all sites. The predicted class
+    of an image is the class with the largest posterior mean. The estimator is meant for hundreds of small images. The
+    time of a step is proportional to the number of images, to the number of sites, and to the square of the number of
+    inducing points.
 
     Args:
         shape: the shape of an image, (h, w) or (h, w, c), where a row of X has the entries of the image in this order.
             None means a square image of one channel if d is a square, and otherwise a strip (1, d).
         inducing: the numbers of inducing patches of images, then of inducing points of each block.
         strides: for each block, the distance along both axes between neighbouring sites that the block keeps.
-        stiffness: the factor nu, at least 0; with math.inf, the Gram matrices are not learned.
+        stiffness: the factor of the divergences (nu in the source), at least 0; with math.inf, the Gram matrices are
+            not learned.
         steps: the number of steps of Adam.
         learning_rate: the learning rate of Adam.
         random_state: a seed, a RandomState or None, for the choice of the first patches.

@@ -20,18 +20,20 @@ from ._rows import points_of, root_mean_square, training_rows
 
 
 class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
-    """Least-squares classification with a deep kernel machine of ReLU layers on inducing points.
+    """Least-squares classification with a deep kernel machine of ReLU layers, a network of learned Gram matrices.
 
-    In this method, the kernel is learned: the Gram matrix of every layer at the inducing points is a parameter. A Gram
-    matrix may differ from the matrix of an infinitely wide network. The difference costs `nu` times the Gaussian
-    divergence between the two matrices, so it must improve the fit of the labels by more
+    The kernel is learned: the Gram matrix of every layer at some inducing points, which stand for all rows, is a
+    parameter. A Gram matrix may differ from the matrix of an infinitely wide network. The difference costs `nu` times
+    the Gaussian divergence between the two matrices, so it must improve the log likelihood of the labels by more
     (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one number. Adam
-    trains factors, inducing points and noise on all rows. The time of a step and the memory are linear in the rows.
+    trains the factors of the Gram matrices, the inducing points and the noise on all rows. The time of a step and the
+    memory are linear in the number of rows.
 
     Args:
         layers: the number of layers with learned Gram matrices, at least 1.
-        nu: the weight of each layer's divergence, in nats of all rows' log likelihood. 0 does not restrict the layers.
-            Infinity keeps the layers at the prior, which is the sparse Gaussian process of an infinitely wide network.
+        nu: the factor of each layer's divergence, which is subtracted from the log likelihood of all rows in nats. 0
+            does not restrict the layers. Infinity keeps each layer at the matrix of an infinitely wide network, which
+            gives this network's sparse Gaussian process.
         inducing: the largest number of inducing points, which start at rows that are chosen at random.
         steps: the number of steps of Adam.
         learning_rate: the learning rate of Adam.

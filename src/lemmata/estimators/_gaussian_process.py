@@ -32,15 +32,15 @@ _LOG_2_PI = math.log(2 * math.pi)
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Each column of the targets is centred and divided by its root mean square. Then the scale of each column matches the
-    prior, which is the distribution of the network's initial outputs. Standard deviations are returned in the units of
-    the targets.
+    The prior is the distribution of the network's initial outputs. Each column of the targets is centred and divided by
+    its root mean square, so that its scale matches the prior. Standard deviations are returned in the units of the
+    targets.
 
-    On centres z, the posterior is the variational posterior (Titsias, 2009). This posterior assumes that the values of
-    the process at z contain all information of the rows. Let psi(x) = G^T K(z, x), where the matrix G makes sum_i
-    psi(x_i) psi(x_i)^T over the rows diagonal with entries a_j. The variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j +
-    noise). This variance is neither an upper nor a lower bound of the exact posterior variance. Far from the centres,
-    this variance equals the variance of the prior.
+    With `centres`, some random rows z take the place of all rows, and the posterior is the variational posterior
+    (Titsias, 2009). This posterior assumes that the values of the process at z contain all information of the rows. Let
+    psi(x) = G^T K(z, x), where the matrix G is such that the sum over rows of psi(x_i) psi(x_i)^T is diagonal, with
+    entries a_j. The variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). This variance is neither an upper nor a
+    lower bound of the exact posterior variance. Far from the centres, this variance equals the variance of the prior.
 
     Args:
         network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard
@@ -50,14 +50,14 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes:
         network_: the network that is used.
-        log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf for rows that
-            contradict each other without noise. None on centres.
+        log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf if noise = 0
+            and equal inputs have different targets. None on centres.
         log_evidence_bound_: a lower bound of the log marginal likelihood (on centres, that of Titsias); equal to
             `log_evidence_` if the fit is exact.
         centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
-        jitter_: the number that was added to the diagonal besides the noise. On centres, it is added to the diagonal
-            of the centres' Gram matrix.
+        jitter_: the number that was added to the Gram matrix's diagonal for numerical stability, besides the noise. On
+            centres, it is added to the diagonal of the centres' Gram matrix.
         offset_: the mean of the targets, a number or (k,).
         target_scale_: the number by which centred targets are divided, a number or (k,). It is 1 for a column that is
             constant up to rounding.
@@ -140,7 +140,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _condition_on_centres(self, count: int, volume: float) -> None:
-        """Compute the variational posterior on centres, which take the place of the rows."""
+        """Compute the variational posterior on `count` random rows as centres, which take the place of all rows."""
         kernel, flat = NNGPKernel(jax_leaves(self.network_)), self._targets.reshape(len(self._targets), -1)
         rows, shape, noise = len(flat), self._targets.shape[1:], float(self.noise)
         found = on_centres(kernel, self._points, flat, self._roots, count, np.array([noise]), None)

@@ -23,7 +23,7 @@ def as_points(network: Any, X: Any) -> Any:
 
 
 def are_fields(network: Any, X: Any) -> bool:
-    """Whether inputs are fields or graphs for the network of the user.
+    """Whether inputs are fields (arrays over sites) or graphs that the user's network reads, and not plain rows.
 
     Args:
         network: the network of the estimator, or None.
@@ -40,7 +40,7 @@ def of_one_shape(
     Args:
         network: the network of the estimator, or None.
         x: points.
-        y: other points.
+        y: other points for the same network.
     """
     if not isinstance(network, OnGraphs) or x.shape[1] == y.shape[1]:
         return x, y

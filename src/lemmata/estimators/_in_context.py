@@ -24,10 +24,10 @@ _ENTRIES = 2**26
 class InContextRegressor(RegressorMixin, BaseEstimator):
     """Predict from a prompt: `fit` stores the examples, and `predict` runs a transformer that was never trained.
 
-    The transformer is made for a class of functions and has explicit weights. The layers compute universal features:
-    Phi of the N examples and phi of the query. Then they run proximal gradient descent on the Lasso (1/N) |y - Phi
-    rho|² + penalty |rho|_1, and return <phi, rho>. The source is Li et al. (2025), Lemma 4. The second attention layer
-    of each block (Attn2) lacks a factor N in the source.
+    The weights of the transformer are explicit, for a class of functions. Its layers compute universal features of the
+    inputs: Phi of the N examples and phi of the query. Then they run proximal gradient descent in rho on the Lasso
+    (1/N) |y - Phi rho|² + penalty |rho|_1, and return <phi, rho>. The source is Li et al. (2025), Lemma 4. The second
+    attention layer of each block (Attn2) lacks a factor N in the source.
 
     The theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row. Targets
     are centred and divided by their standard deviation.
@@ -37,17 +37,17 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         features: the number n of features that are drawn for the class.
         layers: the odd number L = 2T + 1 of layers, for T iterations.
         penalty: the penalty of the Lasso, in units of the scaled targets.
-        sharpness: the slope of the features.
-        accelerated: whether the iteration uses momentum (FISTA), for which the residual stream also stores the last
+        sharpness: the slope tau of the features, which are logistic functions of tau (<u, x> - t) for drawn u and t.
+        accelerated: whether the iteration uses momentum (FISTA). The residual stream then also stores the previous
             iterate.
-        temperature: the temperature tau of the attention layers; None means 10^4.
+        temperature: the temperature of the attention layers; None means 10^4.
         stable: whether logistic functions are evaluated without cancellation.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
             divides if a norm is above 1, with a warning.
         random_state: a seed, a RandomState or None, for the draw of the features.
 
     Attributes:
-        transformer_: the transformer.
+        transformer_: the transformer with its weights, for prompts of the stored length.
         scale_: the divisor of inputs.
         offset_: the mean of the targets.
         target_scale_: the divisor of centred targets.
@@ -132,8 +132,8 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass.
 
-        Rows outside the ball get predictions, too, although no theory covers them. Far outside the ball, the features
-        are constant.
+        Rows outside the unit ball get predictions, too, although no theory covers them. Far outside, the features
+        hardly vary.
         """
         check_is_fitted(self)
         with refusing_in_one_line():

@@ -8,7 +8,7 @@ from lemmata.kernels import AbstractKernel
 
 
 class KernelParametersMixin:
-    """Gives an estimator with a `kernel` the parameters of its kernel, by the names of scikit-learn.
+    """Lets an estimator with a `kernel` get and set the parameters of its kernel under scikit-learn's names.
 
     `kernel__lengthscale` is the lengthscale of the kernel, and `kernel__left__factor` is the factor of the first part
     of a sum or a product. Kernels cannot be changed, so `set_params` replaces the kernel by a kernel with the new

@@ -215,7 +215,7 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
     """The Gram matrix, times the roots of the weights on both sides, as an array that can be factorised in place.
 
     Args:
-        kernel: the kernel, with leaves of JAX.
+        kernel: the kernel, a pytree of JAX arrays.
         points: the inputs of the rows.
         roots: the roots of the weights.
     """
@@ -229,9 +229,9 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
 class KernelRegressor(KernelParametersMixin, AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
-    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, predictions are those of the
-    gradient flow df/dt = -K (f - y), which starts at the mean and stops at that time. For a tangent kernel, these are
-    the predictions of an infinitely wide network that is trained for that time.
+    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean for training rows X, with K = K(X, X). If `time` is
+    given, predictions are those of the gradient flow df/dt = -K (f - y), which starts at the mean and stops at that
+    time. For a tangent kernel, these are the predictions of an infinitely wide network that is trained for that time.
 
     Args:
         kernel: a kernel; None means an RBF kernel whose squared lengthscale is half the number of columns.
@@ -241,8 +241,8 @@ class KernelRegressor(KernelParametersMixin, AbstractKernelRegressor):
         time: the training time, in units in which the flow is df/dt = -K (f - y); infinity gives the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
             operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
-            same loss in the span of K(., z). The fit takes about n p² operations and does not need an n x n matrix.
-            "auto" is exact up to 10,000 rows. For more rows, "auto" uses up to 3,000 centres, with an
+            same loss in the span of K(., z) for centres z. The fit takes about n p² operations and does not need an n x
+            n matrix. "auto" is exact up to 10,000 rows. For more rows, "auto" uses up to 3,000 centres, with an
             `ApproximationWarning`.
 
     Attributes:
@@ -283,8 +283,8 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     """An infinitely wide network trained by gradient flow on squared loss. This is regression with its tangent kernel.
 
     With `time`, the network is trained for that time. The outputs, averaged over initial draws, start at the mean of
-    the targets. Infinity means training to the end, which interpolates. Without `time`, predictions are those of
-    kernel ridge regression, which is training with the penalty ridge |w - w_0|².
+    the targets. Infinity means training to the end, which interpolates. Without `time`, predictions are those of kernel
+    ridge regression, which is training with the penalty ridge |w - w_0|² for weights w that start at w_0.
 
     With a network of your own, the inputs X of all methods may have any form that the network reads. They may be
     fields (n, *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list of graphs of
@@ -300,7 +300,7 @@ class TangentKernelRegressor(AbstractKernelRegressor):
         centres: "auto", a number, or None; see `KernelRegressor`.
 
     Attributes:
-        kernel_: the tangent kernel.
+        kernel_: the network's tangent kernel.
         ridge_: the ridge that is used, if `time` is None.
         jitter_: the number that was added to the diagonal besides the ridge. On centres, it is added to the diagonal
             of the centres' Gram matrix.
@@ -350,7 +350,7 @@ def not_negative(name: str, value: Any, rule: str = "a number, at least 0, or No
     """The value as a float that is at least 0; None is returned unchanged.
 
     Args:
-        name: the name in the error.
+        name: the name of the setting, for the error.
         value: the value of a setting.
         rule: the rule that the value must satisfy, for the error.
 
@@ -370,7 +370,7 @@ def at_least_0(name: str, value: Any, rule: str = "a finite number, at least 0")
     """The value as a float that is at least 0. None is refused.
 
     Args:
-        name: the name in the error.
+        name: the name of the setting, for the error.
         value: the value of a setting.
         rule: the rule that the value must satisfy, for the error.
 
@@ -387,7 +387,7 @@ def above_0(name: str, value: Any) -> float:
     """The value as a float above 0.
 
     Args:
-        name: the name in the error.
+        name: the name of the setting, for the error.
         value: the value of a setting.
 
     Raises:

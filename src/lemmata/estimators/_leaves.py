@@ -14,7 +14,7 @@ def numpy_leaves(tree: Any) -> Any:
     becomes float32. A NumPy array stays float64, so fitted arrays are stored as NumPy arrays.
 
     Args:
-        tree: a kernel, a spectrum or parameters.
+        tree: a pytree, such as a kernel, an eigensystem or parameters.
     """
     return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_numeric(leaf, jax.Array) else leaf, tree)
 

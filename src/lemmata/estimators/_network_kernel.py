@@ -57,8 +57,8 @@ class NetworkKernel(Kernel):
     def __call__(self, X, Y=None, eval_gradient=False) -> Any:
         """The matrix K(X, Y) or K(X, X), of shape (n, m).
 
-        With `eval_gradient`, also return an empty array of derivatives, of shape (n, n, 0), because there are no
-        parameters.
+        With `eval_gradient`, also return the derivatives by the kernel's parameters. There are no parameters, so this
+        array is empty, of shape (n, n, 0).
         """
         x = numbers_of("X", X) / self.radius
         with jax.enable_x64(True):

@@ -56,8 +56,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
         kept: for each column of texts, the words such as "NA" that are values in this column, although readers of
             tables take these words for missing cells. If cells are missing and no cell has one of these words, there is
             a warning.
-        codes: the names of the columns of texts whose cells are numbers that stand for categories. A number 3 or 3.0 in
-            such a column becomes the text "3".
+        codes: the names of the columns whose numbers stand for categories. A number 3 or 3.0 in such a column becomes
+            the text "3".
 
     Raises:
         DataError: if a column is missing from a table.
@@ -89,7 +89,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.codes = codes
 
     def fit(self, X, y=None):
-        """Refuse unknown settings. The rows are not used."""
+        """Check the settings, and raise an error for unknown ones. The rows are not used."""
         unknown = [part for parts in (self.dates or {}).values() for part in parts if part not in ("weekday", *_WAVES)]
         if unknown:
             raise SettingError(
@@ -144,7 +144,7 @@ def _part_names(name: str, parts: Any) -> list[str]:
 
 
 def _names(own: list[Any], wanted: Any) -> list[str]:
-    """The names of a table's columns as in the study. Different readers give different names to an unnamed column."""
+    """The names of a table's columns as the study gives them: readers give different names to an unnamed column."""
     names = [str(name).strip() for name in own]
     lost = [name for name in wanted if _UNNAMED.fullmatch(name) and name not in names]
     if not lost:
@@ -243,7 +243,7 @@ def _warn_of_unread(name: str, cells: pl.Series) -> None:
 
 
 def _warn_of_kept(column: pl.Series, kept: Any) -> None:
-    """Warn of missing cells that may be values, because a reader of tables reads a word such as "NA" as missing."""
+    """Warn of missing cells that may have been values: a reader may have read a word such as "NA" as missing."""
     if len(kept) and column.null_count() and not column.is_in(list(kept)).any():
         warnings.warn(
             (

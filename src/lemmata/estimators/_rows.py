@@ -1,4 +1,4 @@
-"""The rows of a fit, copied from the input, with weights, and without contradictions."""
+"""The rows of a fit: copied from the input, with weights, and with equal inputs merged where needed."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -71,8 +71,8 @@ class Rows(NamedTuple):
     def averaged(self) -> "Rows":
         """The rows in order, with rows of equal inputs merged into one row with their mean target and summed weight.
 
-        A fit that interpolates tends to these mean targets, because no function passes through two targets at one
-        input.
+        As the ridge tends to 0, a fit at an input with several targets tends to their mean. An interpolating fit
+        therefore uses these means.
         """
         flat = self.points.reshape(len(self.points), -1)
         _, first, group = np.unique(flat, axis=0, return_index=True, return_inverse=True)
@@ -88,7 +88,7 @@ class Rows(NamedTuple):
         return Rows(self.points[numbers], self.targets[numbers], self.weights[numbers])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
-        """Values (n, ...) times the roots of the weights, so that least squares counts each row with its weight."""
+        """Values (n, ...) times the square roots of the weights; least squares then counts each row with its weight."""
         return values * self.along(values, np.sqrt(self.weights))
 
     def along(self, values: np.ndarray, numbers: Float[np.ndarray, " n"]) -> np.ndarray:
@@ -103,7 +103,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
         estimator: the estimator that is fitted. The number of columns is stored in it.
         X: inputs (n, d). If the estimator has a `network`, X may also be fields, or a list of graphs if the network
             reads graphs.
-        y: targets or labels.
+        y: the targets of a regression or the labels of a classification.
         sample_weight: None, or weights (n,) of at least 0, not all 0.
         rules: options of scikit-learn's `validate_data` for the targets.
 
@@ -203,7 +203,7 @@ def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
     """Warn if a fit that should interpolate misses rows, because its matrix is singular up to rounding.
 
     Args:
-        missed: the fitted values minus the targets, (n,) or (n, k).
+        missed: the fitted values minus the centred targets, (n,) or (n, k).
         targets: the centred targets, of the same shape.
         setting: the setting that requests interpolation, for the message.
     """

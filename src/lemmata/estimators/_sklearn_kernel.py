@@ -22,19 +22,20 @@ _SHOWN = 20
 class SklearnKernel(Kernel):
     """Use a lemmata kernel in scikit-learn's `GaussianProcessRegressor`, or as the function of `SVC` or `KernelRidge`.
 
-    The hyper-parameters are positive numbers inside the kernel, named by their paths. Examples are `"lengthscale"` of
-    an RBF kernel, `"left.lengthscale"` in a sum, and `"network.layers.0.weight_std"` in the kernel of a network. An
-    array of positive numbers, such as a lengthscale for each column, gives a hyper-parameter for each number. For
-    scikit-learn, theta is the vector of the logarithms of all hyper-parameters. scikit-learn optimises theta between
-    the bounds, with gradients from JAX. Matrices are computed in float64, whether JAX's x64 mode is on or not. Sums and
-    products with scikit-learn's own kernels work.
+    The hyper-parameters are positive numbers inside the kernel, named by their paths of attributes. Examples are
+    `"lengthscale"` of an RBF kernel, `"left.lengthscale"` in a sum, and `"network.layers.0.weight_std"` in the kernel
+    of a network. An array of positive numbers, such as a lengthscale for each column, gives a hyper-parameter for each
+    number. For scikit-learn, theta is the vector of the logarithms of all hyper-parameters. scikit-learn optimises
+    theta between the bounds, with gradients from JAX. Matrices are computed in float64, whether JAX's x64 mode is on or
+    not. Sums and products with scikit-learn's own kernels work.
 
     Args:
         kernel: the kernel K.
-        learn: the paths of the hyper-parameters; by default, there are none. Join numbers that must stay equal into one
-            hyper-parameter, as in `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are joined
-            must have the same shape.
-        value_bounds: the least and the largest value, for all hyper-parameters or for each, of shape (2,) or (k, 2).
+        learn: the paths of the hyper-parameters that scikit-learn optimises; by default, there are none. Join numbers
+            that must stay equal into one hyper-parameter, as in `"network.layers.0.weight_std =
+            network.layers.2.weight_std"`. Arrays that are joined must have the same shape.
+        value_bounds: the least and the largest value, one pair for all k hyper-parameters or one for each, of shape
+            (2,) or (k, 2).
         values: the hyper-parameters, in the order of `learn`. None keeps the values of the kernel. scikit-learn sets
             this argument.
 
@@ -163,7 +164,7 @@ def _at(tree: Any, path: str) -> Any:
 
 
 def _values(kernel: AbstractKernel, paths: tuple[str, ...]) -> np.ndarray:
-    """The hyper-parameters at the first path. All paths must lead to equally many positive numbers."""
+    """The hyper-parameters at the first path, after a check that all paths lead to equally many positive numbers."""
     found = [_positive(kernel, path) for path in paths]
     for path, values in zip(paths, found, strict=True):
         if values.shape != found[0].shape:

@@ -39,8 +39,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
     exp(sigma² <x, x'>). With a width, predictions are those of a network with that many hidden units. The network is
     drawn at the symmetric initialisation and trained by gradient descent on all rows. For width m, the tangent kernel
-    of the network is m H, where H tends to K as m grows. So the learning rate is divided by m, and the same `time`
-    means the same training at every width. Training stops before the network interpolates unless `time` is long.
+    of the network is m H, where the matrix H tends to K as m grows. So the learning rate is divided by m, and the same
+    `time` means the same training at every width. Unless `time` is long, training stops before the network fits every
+    row.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
     by the largest norm of a training row. Targets are centred and then divided by their largest norm.
@@ -50,9 +51,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         sigma: the standard deviation of the weights at initialisation. For sigma = 0, the kernel is linear.
         time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
             None. If `time` is None, the time is 1 / ridge, for the ridge of smallest leave-one-out error in kernel
-            ridge regression. Ridge r and time 1/r have similar effects on a mode of eigenvalue a. The ridge multiplies
-            this mode of the fit by a/(a + r), and the time multiplies it by 1 - exp(-a/r). The default time is between
-            0.1 and 10,000, divided by the largest eigenvalue of K. It is the same for every width.
+            ridge regression. Ridge r and time 1/r have similar effects on the targets' component in an eigenvector of K
+            with eigenvalue a. The ridge multiplies it by a/(a + r), and the time by 1 - exp(-a/r). The default time is
+            between 0.1 and 10,000, divided by the largest eigenvalue of K. It is the same for every width.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
             divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
@@ -140,7 +141,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Predictions (p,) or (p, k) at the inputs X (p, d), after `time_`.
+        """Predictions (p,) or (p, k) at the inputs X (p, d), after training for `time_`.
 
         Args:
             X: inputs (p, d).
@@ -194,7 +195,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return outputs if times.ndim else outputs[0]
 
     def _outputs(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Outputs of shape (s, p, k) at all times, in the units of training."""
+        """Outputs of shape (s, p, k) at all s times, in units of the scaled targets."""
         with jax.enable_x64(True):
             if self.width is not None:
                 each = [self._network.predict(jax_leaves(self._params(time)), jnp.asarray(x)) for time in times]
@@ -264,7 +265,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def default_time(kernel: Spectrum, y: Float[Array, "n k"]) -> float:
-    """The time of `_TIMES` whose ridge, 1 / time, has the smallest leave-one-out error; 0 if the kernel is 0.
+    """The default training time: 1 / r for the candidate ridge r of least leave-one-out error; 0 if the kernel is 0.
 
     Args:
         kernel: the eigensystem of the Gram matrix.
@@ -287,7 +288,7 @@ def largest_eigenvalue(
 
     Args:
         network: the network.
-        params: the parameters at which H is computed.
+        params: the parameters at which H, the tangent kernel's matrix divided by the width, is computed.
         x: points.
         outputs: the number k of outputs.
     """

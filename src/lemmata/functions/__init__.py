@@ -1,4 +1,4 @@
-"""Classes of functions with a bounded spectrum, their Barron parameters, and random features."""
+"""Classes of functions with a bounded Fourier spectrum, their Barron parameters, random features, and Sobolev balls."""
 
 from lemmata.core import read_arguments as _read_arguments
 

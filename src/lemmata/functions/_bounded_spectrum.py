@@ -1,4 +1,4 @@
-"""Classes of functions with any known bound on their spectrum. A random walk draws the frequencies."""
+"""Classes of functions with any known bound on their Fourier spectrum. A random walk draws the frequencies."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ Spectrum = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 
 
 class BoundedSpectrum(AbstractFunctionClass):
-    """Functions f whose spectrum has |F_f| <= F_sup for a given F_sup. Use `bounded_spectrum` to make this class.
+    """Functions f whose Fourier spectrum F_f has |F_f| <= F_sup for a given F_sup, as made by `bounded_spectrum`.
 
     Each frequency is the end of its own Metropolis random walk. The walk starts at a normal vector, and the density of
     its position tends to a multiple of |omega| F_sup(omega). After enough steps, the end hardly depends on the start,
@@ -30,7 +30,7 @@ class BoundedSpectrum(AbstractFunctionClass):
         mass: the integral of |omega| F_sup.
         scale: the standard deviation of a step, and of the start, in each coordinate.
         steps: the number of steps of a walk.
-        bumps: the number of translates of the inverse transform in a drawn function.
+        bumps: the number k of translates of the inverse transform in a function that is drawn from the class.
     """
 
     bound: Spectrum = eqx.field(static=True)
@@ -48,7 +48,7 @@ class BoundedSpectrum(AbstractFunctionClass):
             )
 
     def moment(self) -> Float[Array, ""]:
-        """The moment, which is `mass`."""
+        """The moment: `mass`, the integral of |omega| F_sup."""
         return jnp.asarray(self.mass, float)
 
     def offset(self) -> Float[Array, ""]:
@@ -81,7 +81,7 @@ class BoundedSpectrum(AbstractFunctionClass):
         return jax.lax.scan(step, (start, density(start)), blocks[1:])[0][0]
 
     def function(self, normal: Float[Array, "k e"]) -> "TranslateSum":
-        """A sum of translates with centres uniform in the unit ball, and weights that sum to 1 in absolute value."""
+        """A sum of translates of `original`, with centres uniform in the unit ball, and weights with sum |q_k| = 1."""
         radius = jax.scipy.stats.norm.cdf(normal[:, :1]) ** (1 / self.dimension)
         way = normal[:, 2:] / jnp.linalg.norm(normal[:, 2:], axis=1, keepdims=True)
         return TranslateSum(self.original, radius * way, normal[:, 1] / jnp.abs(normal[:, 1]).sum())
@@ -91,9 +91,9 @@ class TranslateSum(AbstractFunction):
     """The function sum_k q_k f_0(x - c_k), where f_0 is the inverse transform of the bound.
 
     Args:
-        original: f_0.
-        centres: c_k.
-        weights: q_k.
+        original: f_0, the inverse transform of F_sup.
+        centres: the shifts c_k, one in each row.
+        weights: the weights q_k.
     """
 
     original: Spectrum = eqx.field(static=True)

@@ -1,7 +1,8 @@
 """Classes of functions with a bounded Fourier spectrum, their Barron parameters, and draws from them.
 
-The theory bounds the cost of a class by one number, C_F = sup |f(0)| + integral of |omega| F_sup(omega). The theory
-assumes functions on the unit ball with a Fourier representation. It does not explain how to choose a class.
+The theory (Barron, 1993; li2025incontext) measures a class by one number, its Barron parameter C_F = sup |f(0)| +
+integral of |omega| F_sup(omega). The theory assumes functions on the unit ball with a Fourier representation. It does
+not say how to choose a class.
 
 A function of a class is f(x) = f(0) + integral of (cos(<omega, x> + theta(omega)) - cos(theta(omega))) |F_f(omega)|.
 Here F_f = ratio(omega) F_sup(omega) has the phase theta, and |ratio| <= 1. The bound F_sup of the spectrum defines the
@@ -33,7 +34,7 @@ class AbstractFunctionClass(eqx.Module):
 
     @abc.abstractmethod
     def moment(self) -> Float[Array, ""]:
-        """The integral of |omega| F_sup(omega), which is the Barron parameter without sup |f(0)|."""
+        """The moment: the integral of |omega| F_sup(omega), which is the Barron parameter without sup |f(0)|."""
 
     @abc.abstractmethod
     def offset(self) -> Float[Array, ""]:
@@ -42,7 +43,7 @@ class AbstractFunctionClass(eqx.Module):
     @property
     @abc.abstractmethod
     def columns(self) -> int:
-        """The number of standard normal numbers that one frequency takes."""
+        """The number of standard normal numbers from which one random frequency is computed."""
 
     @abc.abstractmethod
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
@@ -51,7 +52,7 @@ class AbstractFunctionClass(eqx.Module):
     @property
     @abc.abstractmethod
     def shape(self) -> tuple[int, int]:
-        """The shape of the normal numbers that one function takes."""
+        """The shape of the array of normal numbers from which one random function is computed."""
 
     @abc.abstractmethod
     def function(self, normal: Float[Array, "k e"]) -> AbstractFunction:
@@ -63,7 +64,7 @@ def draw_frequencies(key: Key[Array, ""], functions: AbstractFunctionClass, numb
 
     Args:
         key: the random key.
-        functions: the class.
+        functions: the class of functions.
         number: the number of frequencies.
     """
     return functions.frequencies(jax.random.normal(key, (number, functions.columns)))
@@ -74,7 +75,7 @@ def draw_function(key: Key[Array, ""], functions: AbstractFunctionClass) -> Abst
 
     Args:
         key: the random key.
-        functions: the class.
+        functions: the class of functions.
     """
     return functions.function(jax.random.normal(key, functions.shape))
 
@@ -93,7 +94,7 @@ def barron_parameter(functions: AbstractFunctionClass) -> Float[Array, ""]:
     """Return C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19), which may be infinite.
 
     Args:
-        functions: the class.
+        functions: the class of functions.
 
     Example:
         >>> import jax.numpy as jnp

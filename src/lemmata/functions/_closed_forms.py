@@ -1,7 +1,7 @@
 """Closed forms and bounds of the Barron parameter C_f = integral of |omega| |F_f(omega)| (barron1993, section IX).
 
-The functions of this file whose names end in `moment` or `bound` return only this integral (or a bound on it), without
-|f(0)|.
+Here, F_f is the Fourier transform of f. The functions of this file whose names end in `moment` or `bound` return only
+this integral, called the moment, or a bound on it, without |f(0)|.
 """
 
 import math
@@ -19,16 +19,16 @@ def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
 
     Args:
         dimension: the dimension d.
-        scale: one over the width.
+        scale: one over the width (standard deviation) of the Gaussian function.
     """
     return scale * math.sqrt(2) * math.exp(math.lgamma((dimension + 1) / 2) - math.lgamma(dimension / 2))
 
 
 def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
-    """The moment of g(<a, x> + b) for any b, which is |a| times the moment of g in one dimension.
+    """The moment of g(<a, x> + b) as a function of x, for any b: |a| times the moment of g in one dimension.
 
     Args:
-        direction: the vector a.
+        direction: the vector a in the argument <a, x> + b.
         profile: the moment of g; 1/4 for the logistic function, 1 for the limit of sin(e t)/e as e tends to 0.
     """
     return float(np.linalg.norm(np.asarray(direction))) * profile
@@ -37,10 +37,10 @@ def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
 def logistic_moment(direction: Float[Array, " d"]) -> float:
     """The moment |a|/4 of the logistic function of <a, x> + b.
 
-    The moment equals the largest slope of the function, because the slope is a positive definite function.
+    The moment equals the largest slope of the function along a/|a|, because this slope is a positive definite function.
 
     Args:
-        direction: the vector a.
+        direction: the vector a in the argument <a, x> + b.
     """
     return ridge_moment(direction, 0.25)
 
@@ -86,14 +86,14 @@ def combination_moment(weights: Float[Array, " m"], moments: Float[Array, " m"])
     """A bound on the moment of sum_i c_i f_i: sum_i |c_i| C_i, with equality if the spectra do not overlap.
 
     Args:
-        weights: c_i.
-        moments: C_i.
+        weights: the factors c_i.
+        moments: the moments C_i of the functions f_i.
     """
     return jnp.abs(jnp.asarray(weights)) @ jnp.asarray(moments)
 
 
 def product_moment(first: tuple[float, float], second: tuple[float, float]) -> float:
-    """A bound on the moment of f_1 f_2: V_1 C_2 + V_2 C_1, where V is the integral of |F| and C the moment.
+    """A bound on the moment of f_1 f_2: V_1 C_2 + V_2 C_1. V_i is the integral of |F_i|, and C_i the moment of f_i.
 
     Args:
         first: V_1 and C_1.
@@ -154,7 +154,7 @@ def polynomial_bound(
 
     Args:
         polynomials: the coefficients of each p_j, lowest power first.
-        directions: a_j.
+        directions: the vectors a_j, one in each row.
         period: the period of the extension, more than 2.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Sums of cosines with given frequencies."""
+"""The class of sums of cosines with given frequencies and bounded amplitudes."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float
@@ -13,7 +13,7 @@ class Cosines(AbstractFunctionClass):
 
     Args:
         atoms: the frequencies omega_j, one in each row; none may be the negative of another.
-        sizes: the largest amplitudes.
+        sizes: the largest amplitudes sizes_j, one for each frequency.
     """
 
     atoms: Float[Array, "m d"]
@@ -34,7 +34,7 @@ class Cosines(AbstractFunctionClass):
 
     @property
     def columns(self) -> int:
-        """The number of normal numbers that one frequency takes, which is 1."""
+        """The number of normal numbers from which one frequency is computed, which is 1."""
         return 1
 
     @property

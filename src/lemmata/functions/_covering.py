@@ -1,8 +1,11 @@
-"""Covering numbers of the ball, of pairs (f, x) and of classes in the supremum norm, and numbers of features.
+"""Covering numbers of the unit ball, of pairs (f, x) and of classes of functions, and numbers of features.
 
-The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) counts only values, and is the same for any
-class. The proof of Lemma 1 uses one function for all x. Such a function needs a product of covers of the class and of
-the ball. So `required_features` counts the product.
+Here, f is a function of a class, x is a point of the unit ball, and C_F is the Barron parameter of the class. Classes
+are covered in the supremum norm. Theorem and Lemma numbers are those of li2025incontext.
+
+The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) only covers the values f(x), and its size is the
+same for any class. However, the proof of Lemma 1 approximates one function at all x. This needs the product of a cover
+of the class and a cover of the ball. So `required_features` counts the elements of this product.
 """
 
 import math
@@ -50,7 +53,7 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
     centres, where k is the number of bumps that the class draws.
 
     Args:
-        functions: the class.
+        functions: the class of functions.
         epsilon: the precision, positive.
 
     Raises:
@@ -72,11 +75,11 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
 
 
 def required_features(functions: AbstractFunctionClass, epsilon: float, dimension: int) -> float:
-    """The required number of features, log |N_epsilon|, for the product of covers of the class and of the ball.
+    """The required number of features: log of the size of the product of epsilon-covers of the class and of the ball.
 
     Args:
-        functions: the class.
-        epsilon: the precision.
+        functions: the class of functions.
+        epsilon: the precision of both covers, positive.
         dimension: the dimension d.
 
     Example:

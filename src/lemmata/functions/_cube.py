@@ -1,4 +1,7 @@
-"""Functions on the cube {-1, 1}^d: their coefficients for products of coordinates, degrees and influences."""
+"""Functions on the cube {-1, 1}^d: their coefficients for products of coordinates, degrees and influences.
+
+A function f has the expansion f(x) = sum_S c_S chi_S(x), where chi_S is the product of the coordinates in the set S.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +28,7 @@ def cube(d: int) -> Float[Array, "points d"]:
 
 
 def degrees(d: int) -> Int[Array, " sets"]:
-    """The degree |S| of each product chi_S of the coordinates in S. The sets are in the order of sum of 2^i, i in S.
+    """The degree |S| of each product chi_S of the coordinates in S. The set number is the sum of 2^i over i in S.
 
     >>> degrees(2).tolist()
     [0, 1, 1, 2]
@@ -35,10 +38,10 @@ def degrees(d: int) -> Int[Array, " sets"]:
 
 @jax.jit
 def walsh_hadamard(values: Float[Array, "*batch n"]) -> Float[Array, "*batch n"]:
-    """The coefficients E f(x) chi_S(x) of a function on the cube, with respect to the products chi_S of coordinates.
+    """The coefficients E f(x) chi_S(x) of a function f on the cube, with the mean E over all points x of the cube.
 
-    The values are those at the points of `cube(d)`, and the coefficients are in the order of `degrees(d)`. The inverse
-    is 2^d times the same transform. The transform takes d 2^d additions.
+    The values are those at the points of `cube(d)`, and the coefficients are in the order of `degrees(d)`. To invert
+    the transform, apply it to the coefficients and multiply by 2^d. The transform takes d 2^d additions.
 
     Raises:
         SettingError: if the number of values is not a power of 2.
@@ -60,7 +63,7 @@ def walsh_hadamard(values: Float[Array, "*batch n"]) -> Float[Array, "*batch n"]
 
 
 def weights_by_degree(coefficients: Float[Array, " n"]) -> Float[Array, " degrees"]:
-    """The sums of squared coefficients of each degree 0, ..., d.
+    """The sums of the squared coefficients of products of each degree 0, ..., d.
 
     >>> x = cube(3)
     >>> weights_by_degree(walsh_hadamard(x[:, 0] * x[:, 2])).tolist()
@@ -74,7 +77,8 @@ def weights_by_degree(coefficients: Float[Array, " n"]) -> Float[Array, " degree
 def influences(coefficients: Float[Array, " n"]) -> Float[Array, " d"]:
     """The influence of each coordinate: the sum of squared coefficients over the sets that contain the coordinate.
 
-    If f has the values -1 and 1, this is the probability that f changes when the coordinate changes its sign.
+    If f has only the values -1 and 1, the influence is the probability that f(x) changes when this coordinate of a
+    uniformly random x changes its sign.
 
     >>> x = cube(3)
     >>> influences(walsh_hadamard(x[:, 0] * x[:, 2])).tolist()

@@ -1,4 +1,8 @@
-"""Universal features: random ramps that are drawn for a class of functions, and the coefficients of its functions."""
+"""Universal features: random ramps drawn for a class of functions, and the coefficients that represent a function.
+
+The class has a bound F_sup on the Fourier spectrum of its functions, and the moment is the integral of |omega|
+F_sup(omega) (see `AbstractFunctionClass`).
+"""
 
 import equinox as eqx
 import jax
@@ -20,10 +24,12 @@ def ramp(z: Float[Array, "*s"]) -> Float[Array, "*s"]:
 class UniversalFeatures(eqx.Module):
     """Features x -> (phi(tau (<u_i, x> - t_i)))_i and 1, with u_i = omega_i / |omega_i| (li2025incontext, 29 and 33).
 
+    phi is the `ramp`. The numbers are those of equations.
+
     Args:
         omega: the frequencies omega_i, one in each row.
         thresholds: the thresholds t_i.
-        sharpness: the factor tau.
+        sharpness: the factor tau, which is the slope of the ramps.
     """
 
     omega: Float[Array, "n d"]
@@ -48,7 +54,7 @@ def sample_features(
 
     Args:
         key: the random key.
-        functions: the class.
+        functions: the class for which the features are drawn.
         number: the number n of features.
         sharpness: the factor tau of the ramps.
     """
@@ -58,10 +64,10 @@ def sample_features(
 def features_of(
     functions: AbstractFunctionClass, normal: Float[Array, "n e"], sharpness: float | Array
 ) -> UniversalFeatures:
-    """Features from standard normal numbers. Each feature needs `functions.columns` + 1 numbers.
+    """Compute features from standard normal numbers. Each feature needs `functions.columns` + 1 numbers.
 
     Args:
-        functions: the class.
+        functions: the class for which the features are drawn.
         normal: independent standard normal numbers, with one row for each feature.
         sharpness: the factor tau of the ramps.
     """
@@ -70,15 +76,16 @@ def features_of(
 
 
 def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]) -> Float[Array, "*s"]:
-    """The density gamma of steps that add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
+    """The density gamma of steps 1(t < z) that add up to g(z) = (cos(length z + theta) - cos(theta)) / length.
 
-    g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'. On an interval of length |g(-1)| below -1, gamma =
-    sign g(-1) (li2025incontext, equation 82). The density satisfies |gamma| <= 1.
+    For z in [-1, 1], g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'. On an interval of length |g(-1)|
+    below -1, gamma is the sign of g(-1), and elsewhere it is 0 (li2025incontext, equation 82). The density satisfies
+    |gamma| <= 1.
 
     Args:
         t: thresholds in [-2, 1].
         length: the length |omega| of the frequency.
-        theta: the phase.
+        theta: the phase at this frequency.
     """
     first = (jnp.cos(theta - length) - jnp.cos(theta)) / length
     below = jnp.where(t >= -1 - jnp.abs(first), jnp.sign(first), 0.0)
@@ -88,14 +95,15 @@ def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Floa
 def representing_coefficients(
     functions: AbstractFunctionClass, features: UniversalFeatures, function: AbstractFunction
 ) -> Float[Array, " p"]:
-    """The coefficients rho*_i = gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for the constant feature 1.
+    """The coefficients rho*_i = gamma(t_i) |ratio(omega_i)| 3 moment / n of f, and f(0) for the constant feature 1.
 
-    Source: li2025incontext, equations 35 and 80. gamma is the `step_density`.
+    With these coefficients, the n features approximate the function f of the class. Here, gamma is the `step_density`
+    for the length |omega_i| and the phase of the ratio. Source: li2025incontext, equations 35 and 80.
 
     Args:
         functions: the class that the features were drawn for.
-        features: the features.
-        function: a function of the class.
+        features: the n features, with their frequencies omega_i and thresholds t_i.
+        function: the function f of the class that the features approximate.
     """
     ratio = function.ratio(features.omega)
     density = step_density(features.thresholds, jnp.linalg.norm(features.omega, axis=1), jnp.angle(ratio))

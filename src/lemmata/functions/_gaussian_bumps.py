@@ -1,4 +1,4 @@
-"""Sums of Gaussian bumps."""
+"""The class of sums of Gaussian bumps of a given width."""
 
 import math
 
@@ -14,14 +14,14 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 class GaussianBumps(AbstractFunctionClass):
     """Functions f(x) = size sum_k q_k exp(-scale² |x - c_k|²/2) with sum |q_k| <= 1 and any centres c_k.
 
-    The bound F_sup of the spectrum is size times the normal density of variance scale². The Barron parameter is C_F =
-    size (1 + scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2)).
+    The bound F_sup of the Fourier spectrum is size times the normal density with variance scale² in each coordinate.
+    The Barron parameter is C_F = size (1 + scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2)).
 
     Args:
         dimension: the dimension d of x.
         scale: one over the width of a bump.
         size: the largest value of a function.
-        bumps: the number of bumps of a drawn function.
+        bumps: the number of bumps of a function that is drawn from the class.
     """
 
     dimension: int = eqx.field(static=True)
@@ -57,7 +57,7 @@ class GaussianBumps(AbstractFunctionClass):
         return self.bumps, self.dimension + 2
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """Frequencies of uniform direction. Each length is `scale` times that of a normal vector of d + 1 entries."""
+        """Frequencies of uniform direction, of `scale` times the length of a standard normal vector in R^(d + 1)."""
         way, length = normal[:, : self.dimension], jnp.linalg.norm(normal[:, self.dimension :], axis=1, keepdims=True)
         return self.scale * length * way / jnp.linalg.norm(way, axis=1, keepdims=True)
 

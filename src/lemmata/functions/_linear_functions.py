@@ -1,4 +1,4 @@
-"""Linear functions, approximated by functions whose spectrum is at short frequencies."""
+"""The class of linear functions, approximated by functions whose frequencies have one small length."""
 
 import math
 
@@ -26,13 +26,14 @@ class LinearFunctions(AbstractFunctionClass):
 
     Features need a spectrum away from 0, which linear functions do not have. Let u be uniform on the unit sphere. On
     the unit ball, <a, x> is the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u, to within length²
-    |a| / 6. The same directions work for every a. No bound on the spectra of all linear functions has a smaller moment.
+    |a| / 6. The same random directions u serve every a. No bound F_sup on the spectra of all linear functions has a
+    smaller moment.
 
     Args:
         dimension: the dimension d of x.
         slope: the largest |a|.
         shift: the largest |b|.
-        length: the length of the frequencies.
+        length: the length of the frequencies; the error of the approximation grows with its square.
     """
 
     dimension: int = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""Two-layer networks of logistic units."""
+"""The class of two-layer networks of logistic units with given input weights."""
 
 import jax
 import jax.numpy as jnp

@@ -13,7 +13,7 @@ from lemmata.errors import SettingError
 
 @functools.cache
 def lattice_norms(dimension: int, count: int) -> np.ndarray:
-    """The `count` least values of |k|² over integer vectors k of a dimension, sorted and with repetitions.
+    """The `count` smallest values of |k|² over integer vectors k of this dimension, sorted and with repetitions.
 
     Raises:
         SettingError: for a dimension or a count below 1.

@@ -1,4 +1,8 @@
-"""Estimate the Barron parameter numerically: from a Fourier transform, values on a grid, or scattered values."""
+"""Estimate the Barron parameter numerically: from a Fourier transform, values on a grid, or scattered values.
+
+In this file, the Barron parameter of f is the integral of |omega| |F(omega)| over all frequencies omega, without
+|f(0)|. F is the Fourier transform of f.
+"""
 
 import dataclasses
 import math
@@ -21,10 +25,11 @@ class SpectralMoment:
     """An estimate of the integral of |omega| |F(omega)|.
 
     Args:
-        value: the estimate.
+        value: the estimate of the integral.
         standard_error: the standard error that is due to random frequencies; 0 if none are drawn.
-        truncation: the error from other causes. The function that returns the estimate describes this error.
-        median: the length such that half of the integral comes from smaller |omega|.
+        truncation: an estimate of the error from other causes. The docstring of the function that returns the estimate
+            describes this error.
+        median: a length; half of the integral comes from frequencies with |omega| below this length.
     """
 
     value: float
@@ -65,10 +70,11 @@ def spectral_moment(
     """Estimate the integral of |omega| |F(omega)| over all frequencies omega, for a function F that can be evaluated.
 
     The standard error is computed from differences between neighbouring parts (strata) of the range of |omega|.
-    `truncation` extrapolates the last two half decades beyond |omega| = 1e6 by a geometric series; frequencies below
-    1e-6 are left out. The moment counts as infinite if the last half decade contributes more than 1e-6 of the value,
-    and at least 0.9 times as much as the half decade before. The reason is that such slow tails cannot be distinguished
-    from tails with an infinite moment. Atoms and lines of F are not detected, because they have no density.
+    `truncation` is the part of the integral beyond |omega| = 1e6, extrapolated from the last two half decades by a
+    geometric series. Frequencies below 1e-6 are left out. The moment counts as infinite if the last half decade
+    contributes more than 1e-6 of the value, and at least 0.9 times as much as the half decade before. The reason is
+    that such slow tails cannot be distinguished from tails with an infinite moment. Atoms and lines of F are not
+    detected, because they have no density.
 
     Args:
         transform: F, or a bound of F, with one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
@@ -105,7 +111,7 @@ def spectral_moment(
 
 
 def _continued(last: float, before: float, value: float, what: str) -> float:
-    """Extrapolate the part of the integral beyond the last shell by a geometric series."""
+    """Extrapolate the integral beyond the last shell (range of |omega|) from two shells, by a geometric series."""
     if last <= _NEGLIGIBLE * value:
         return last
     if last >= _GROWING * before:
@@ -123,13 +129,14 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
 def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> SpectralMoment:
     """Compute the Barron parameter of an extension of f from the unit ball; f is given on a grid of [-side, side)^d.
 
-    The mean of f over 1 < |x| < side is subtracted from f. The difference is multiplied by a smooth function of |x|,
-    which is 1 on the ball and 0 beyond `side`. The coefficients of the periodic result, c_k = mean of f exp(-i
-    <omega_k, x>), give sum |omega_k| |c_k|. This sum is the parameter of this extension. The result is exact if the
-    product is band-limited, and never below the smallest parameter of all extensions. The result can be far above this
-    smallest parameter, if a wider margin or another extension is better. The result can also be below the parameter of
-    f itself on the whole space. `truncation` is the difference from the result with every second value, plus an
-    extrapolation of the last octaves of frequencies beyond the grid. Noise in the values counts as roughness of f.
+    First, the mean of f over 1 < |x| < side is subtracted from f. The difference is multiplied by a smooth function of
+    |x|, which is 1 on the ball and 0 beyond `side`. The coefficients of the periodic result, c_k = mean of f exp(-i
+    <omega_k, x>), give sum |omega_k| |c_k|. This sum is the Barron parameter of the extension, and the result. It is
+    exact if the product is band-limited, and never below the smallest parameter of all extensions of f from the ball.
+    It can be far above this smallest parameter, if a wider margin or another extension has a smaller parameter. The
+    result can also be below the parameter of f itself on the whole space. `truncation` is the difference from the
+    result for every second grid value, plus the part of the sum at frequencies beyond the grid, extrapolated from the
+    last octaves. Noise in the values counts as roughness of f.
 
     Args:
         values: f on the product grid with m values in each dimension, where m is a multiple of 4.
@@ -195,16 +202,16 @@ def moment_from_samples(
     """Estimate the Barron parameter of a Gaussian kernel regression on scattered values.
 
     The fit sum_i alpha_i exp(-|x - x_i|²/(2 width²)) has the moment E |omega| |sum_i alpha_i exp(-i <omega, x_i>)|,
-    where omega is normal with standard deviation 1/width. `truncation` is the difference from the fit to every second
-    value, which shows whether there are enough values. `truncation` does not show features of f that a fit of this
-    width cannot represent. If the ridge is smaller than the noise, the estimate grows with the noise.
+    where omega is normal with standard deviation 1/width. `truncation` is the difference from the moment of a fit to
+    every second value. It shows whether there are enough values. `truncation` does not show features of f that a fit of
+    this width cannot represent. If the ridge is smaller than the noise, the estimate grows with the noise.
 
     Args:
         x: the points, one per row.
         y: the value of f at each point.
         key: the random key.
         width: the width of the kernel.
-        ridge: the number that is added to the diagonal of the kernel matrix.
+        ridge: the ridge of the regression, which is added to the diagonal of the kernel matrix.
         number: the number of frequencies that are drawn.
 
     Raises:

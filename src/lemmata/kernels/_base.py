@@ -36,12 +36,14 @@ class AbstractKernel(eqx.Module):
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
     Attributes:
-        exactly_symmetric: whether `cross(x, x)`, called with one array twice, is symmetric bit for bit.
-        cheap_points: whether the work for one point alone is known to be small compared with the work for its pairs.
-            If the work is small, `gram` computes tiles that stay in the cache, and each tile repeats the work for its
-            points. For `Sum`, `Product`, `Scale` and `Power`, `gram` uses the values of the kernels that they combine.
-        numpy_entries: the total number of matrix entries up to which `numpy_cross` takes less processor time than
-            compiling and evaluating `cross`.
+        exactly_symmetric: whether `cross(x, x)`, called with the same array twice, is a matrix that is symmetric bit
+            for bit.
+        cheap_points: whether the work for one point alone is known to be small compared with the work for its pairs
+            with other points. If it is small, `gram` computes the matrix in tiles that stay in the cache, and each tile
+            repeats the work for its points. For `Sum`, `Product`, `Scale` and `Power`, `gram` uses the values of the
+            kernels that they combine.
+        numpy_entries: the number of matrix entries, added up over all matrices that are needed, up to which
+            `numpy_cross` takes less processor time than compiling and evaluating `cross`.
     """
 
     exactly_symmetric: ClassVar[bool] = False
@@ -64,7 +66,7 @@ class AbstractKernel(eqx.Module):
         return jax.vmap(lambda a: self(a, a))(x)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The rows of a tile that stays in the cache, for points of this shape. None if `gram` uses no tiles."""
+        """The rows of a tile that stays in the cache, for points of shape (n, *point). None if `gram` uses no tiles."""
         return _TILE_ROWS if self.cheap_points and len(shape) == 2 else None
 
     def numpy_cross(

@@ -34,12 +34,13 @@ def gram_on_disk(
 ) -> Any:
     """Write the matrix of `gram` as a zarr array (n, m) at `path`. The whole matrix is never in memory.
 
-    The chunks of the array are the tiles of `gram_plan`. If `y` is None, only the tiles on and above the diagonal are
-    computed, and the other tiles are their transposes. A tile counts as finished only when it is completely written. If
-    a run was interrupted or killed, the same call computes only the missing tiles. A folder with the matrix of another
-    problem is refused. To detect such a folder, the function compares the stored digest with the digest of the points
-    and the kernel. It also computes the first finished tile again and compares the values. For the other finished
-    tiles, only the file size is checked. This function needs the extra `disk`.
+    The chunks of the array are the square tiles of the plan that `gram_plan` returns. If `y` is None, only the tiles on
+    and above the diagonal are computed, and the other tiles are their transposes. A tile counts as finished only when
+    it is completely written. If a run was interrupted or killed, the same call computes only the missing tiles. If the
+    folder contains the matrix of another kernel or of other points, an error is raised. To detect such a folder, the
+    function compares the stored digest with the digest of the points and the kernel. It also computes the first
+    finished tile again and compares the values. For the other finished tiles, only the file size is checked. This
+    function needs zarr, which the extra `disk` of the package installs.
 
     With an `executor`, its workers compute the tiles and write each tile into its own chunks. If a worker dies, its
     tile does not count as finished, and another worker or the next call computes the tile. All workers read the points

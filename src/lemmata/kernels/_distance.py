@@ -28,7 +28,7 @@ def squared_distance(
     scales: Float[Array, " d"] | None = None,
     unit: Float[Array, "*columns"] | None = None,
 ) -> Float[Array, ""]:
-    """|x - y|² for two points multiplied by `unit`; each coordinate of the difference is divided by its scale."""
+    """|x - y|² of two points after multiplication by `unit`; each difference of coordinates is divided by its scale."""
     return jnp.sum(_in_units(_in_units(x, unit) - _in_units(y, unit), None, scales) ** 2)
 
 
@@ -46,14 +46,16 @@ def squared_distances(
     """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 if x_i equals y_j.
 
     With many coordinates, a matrix product of the centred points is used. If two points are much nearer to each other
-    than to the centre, the matrix product loses digits by cancellation. The squared distances of such pairs are
-    computed again from the differences of the points. The function is compiled, so that differences are summed without
-    being stored. If `x` and `y` are the same array, the diagonal is set to 0 and needs no second computation.
+    than to the centre (a mean of points y), the matrix product loses digits by cancellation. The squared distances of
+    such pairs are computed again from the differences of the points. The function is compiled, so that differences are
+    summed without being stored. If `x` and `y` are the same array, the diagonal is set to 0 and needs no second
+    computation.
 
     Args:
         x: points.
         y: points.
-        scales: one number for each coordinate, by which differences are divided. None means 1 for each coordinate.
+        scales: one number for each coordinate, by which the differences of this coordinate are divided. None means 1
+            for each coordinate.
         unit: a power of two, or one power for each coordinate, by which points are multiplied without rounding. None
             means 1. Derivatives treat the unit as a constant.
     """

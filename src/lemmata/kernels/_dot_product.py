@@ -21,7 +21,8 @@ class Linear(AbstractKernel):
     """K(x, y) = <x, y> / scale.
 
     Args:
-        scale: a positive number. If it is the dimension d, the kernel of standardised inputs is of order 1.
+        scale: a positive number. If the scale is the dimension d of the points, the kernel of a standardised point with
+            itself is about 1.
 
     Raises:
         SettingError: if the scale is known and not positive.
@@ -41,8 +42,8 @@ class Linear(AbstractKernel):
 class Polynomial(AbstractKernel):
     """K(x, y) = (<x, y> / scale + offset)^degree.
 
-    With offset 0, the kernel is homogeneous. With a positive offset, its feature space contains every monomial up to
-    the degree.
+    With offset 0, the kernel is homogeneous: its features are the monomials of exactly this degree. With a positive
+    offset, its features are all monomials up to the degree.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Polynomial
@@ -51,8 +52,8 @@ class Polynomial(AbstractKernel):
 
     Args:
         degree: an integer of at least 1.
-        offset: a non-negative number.
-        scale: a positive number.
+        offset: a number of at least 0, which is added to <x, y> / scale.
+        scale: a positive number, by which <x, y> is divided.
 
     Raises:
         SettingError: if a parameter is outside its allowed range.
@@ -76,7 +77,7 @@ class ExponentialDotProduct(AbstractKernel):
     """K(x, y) = exp(<x, y> / scale), strictly positive definite on distinct points.
 
     Args:
-        scale: a positive number.
+        scale: a positive number, by which <x, y> is divided.
 
     Raises:
         SettingError: if the scale is known and not positive.

@@ -45,7 +45,7 @@ class _Axis(NamedTuple):
 def filled(
     kernel: AbstractKernel, x: Float[Array, "n *shape"], y: Float[Array, "m *shape"] | None
 ) -> Float[np.ndarray, "n columns"]:
-    """The matrix K(x_i, y_j). If `y` is None, the exactly symmetric K(x_i, x_j) from tiles on and above the diagonal.
+    """The matrix K(x_i, y_j). If `y` is None, the exactly symmetric K(x_i, x_j), from tiles on and above the diagonal.
 
     No second array of the matrix's size is made. JAX can take over the matrix without a copy.
 

@@ -40,10 +40,10 @@ def gram(
     The Gram matrix is exactly symmetric. If it is computed in tiles, only the tiles on and above the diagonal are
     computed. On a CPU, a large matrix is computed in tiles that fit into the cache. A matrix is large if it has more
     than 2^20 entries, the points are vectors, and the work for one point is small (`AbstractKernel.cheap_points`). With
-    `block` or `working_set`, tiles are square. The peak of memory is then the sum of the output, the working set, and
-    about 100 MiB for one compilation. Plans do not count these 100 MiB. Unless `block` is given or the points are
-    traced, a matrix above 1 GiB has a plan (`gram_plan`). The plan is printed to standard error. The matrix is refused
-    if the plan does not fit into free memory.
+    `block` or `working_set`, tiles are square. The peak of memory is then the sum of three parts: the output, the
+    working set, and about 100 MiB for one compilation. Plans do not count these 100 MiB. Unless `block` is given or the
+    points are traced, a matrix above 1 GiB has a plan (`gram_plan`). The plan is printed to standard error. If the plan
+    does not fit into free memory, an error is raised before anything is computed.
 
     Args:
         kernel: the kernel K.

@@ -1,10 +1,10 @@
-"""The Matérn function of any order nu > 0, from modified Bessel functions of the second kind K_nu.
+"""The Matérn function M_nu of any order nu > 0, from modified Bessel functions of the second kind K_nu.
 
     M_nu(s) = 2^(1 - nu) / Gamma(nu) s^nu K_nu(s),    M_nu(0) = 1.
 
 Write nu = mu + n with |mu| <= 1/2. Below s = 2, K_mu and K_(mu+1) are computed by Temme's series (1975). Above s = 2,
-they are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. Higher orders follow from a recursion that uses
-only M of positive order,
+they are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. M of higher orders follows from a recursion that
+uses only M of positive order,
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s).
 
@@ -31,18 +31,19 @@ _FAR = 1e6  # larger t are replaced by this t, where s = 1000, and exp(-1000) is
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def matern_function(nu: float, t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """M_nu(s) as a function of t = s², for a number nu > 0. For nu = 0, it is K_0(s).
+    """The Matérn function M_nu(s) as a function of t = s², for a number nu > 0. For nu = 0, it is K_0(s).
 
     M_nu(s) is exp(-s), (1 + s) exp(-s) and (1 + s + s²/3) exp(-s) for nu = 1/2, 3/2 and 5/2. The derivative of M_nu
     with respect to t is -M_(nu-1) / (4 (nu - 1)) for nu > 1, -K_0 / 2 for nu = 1, and for nu < 1
 
         -4^(-nu) Gamma(1 - nu) / Gamma(nu) t^(nu-1) M_(1-nu).
 
-    For nu <= 1 this derivative is infinite at t = 0, and is defined as 0 there. So the derivative with respect to the
-    points is 0 at equal points. This is the gradient for nu > 1/2, and a subgradient at the kink for nu <= 1/2.
+    For nu <= 1 this derivative is infinite at t = 0, and is defined as 0 there. If t is a squared distance of points,
+    the derivative with respect to the points is therefore 0 at equal points. For nu > 1/2, this is the gradient, and
+    for nu <= 1/2, it is a subgradient at the kink.
 
     Args:
-        nu: the order.
+        nu: the order, at least 0.
         t: squares, at least 0.
     """
     return _value(nu, t)
@@ -85,7 +86,7 @@ def _value(nu: float, t: Array) -> Array:
 
 
 def _half_integer(nu: float, t: Array, s: Array) -> Array:
-    """M of a half-integer order, which is a polynomial times exp(-s)."""
+    """M_nu(s) of a half-integer order nu, which is a polynomial in s times exp(-s)."""
     if nu <= 2.5:
         return {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + t / 3}[nu] * jnp.exp(-s)
     # exp(-s/2) is multiplied now and again at the end, so that large powers of s neither overflow nor underflow
@@ -141,12 +142,12 @@ def _power(base: Array, exponent: float) -> Array:
 
 
 def _from_two(mu: float, whole: int, square: Array, first: Array, second: Array) -> Array:
-    """M_(mu+whole) from M_(mu+1) and M_(mu+2)."""
+    """M_(mu+whole) from `first` = M_(mu+1) and `second` = M_(mu+2), with square = s²/4."""
     return first if whole == 1 else _upwards(mu + 2, whole - 2, square, first, second)
 
 
 def _upwards(a: float, count: int, square: Array, before: Array, value: Array) -> Array:
-    """M_(a+count) from M_(a-1) and M_a, with square = s²/4."""
+    """M_(a+count) from `before` = M_(a-1) and `value` = M_a, with square = s²/4."""
     for step in range(count):
         before, value = value, value + square * (before / ((a + step) * (a + step - 1)))
     return value

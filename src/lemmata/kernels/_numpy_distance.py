@@ -19,16 +19,16 @@ def numpy_distances(
     lengths: Float[np.ndarray, "*columns"],
     profile: Callable[[Float[np.ndarray, "a m"]], Float[np.ndarray, "a m"]],
 ) -> Float[np.ndarray, "n m"]:
-    """The matrix profile(sum_k (x_ik - y_jk)² / lengths_k²), with squares as accurate as those of `squared_distances`.
+    """The matrix profile(s_ij) of s_ij = sum_k (x_ik - y_jk)² / lengths_k², as accurate as in `squared_distances`.
 
-    Squares are computed from inner products of the points minus the mean of y. Squares that lose two digits or more are
-    computed again from differences, so equal points have the distance 0. On one core, for an RBF kernel in 10
-    dimensions, an entry takes a quarter of the processor time of compiled code.
+    Squares are computed from inner products of the points minus the mean of y. Squares that lose two digits or more by
+    cancellation are computed again from differences, so equal points have the distance 0. On one core, for an RBF
+    kernel in 10 dimensions, an entry takes a quarter of the processor time of compiled code.
 
     Args:
         x: points.
         y: points.
-        lengths: one length, or one for each column.
+        lengths: the length scale by which differences are divided: one for all columns, or one for each column.
         profile: the function from squares to entries of the kernel; it may overwrite the squares.
     """
     centre = y.mean(axis=0)
@@ -52,7 +52,7 @@ def numpy_distances(
 def _repair(
     squares: np.ndarray, own: np.ndarray, norms: np.ndarray, x: np.ndarray, y: np.ndarray, lengths: np.ndarray
 ) -> None:
-    """Replace the squares that lost digits by squares that are computed from differences."""
+    """Recompute the squares that lost digits by cancellation, from differences of the points."""
     rows = np.flatnonzero(~(squares.min(axis=1) >= _NEAR * (own + norms.max())))
     if not len(rows):
         return
@@ -65,10 +65,10 @@ def _repair(
 
 
 def numpy_matern(nu: float) -> Callable[[Float[np.ndarray, "a m"]], Float[np.ndarray, "a m"]]:
-    """The Matérn kernel for nu = 1/2, 3/2 or 5/2, from squares of |x - y| / lengthscale, which are overwritten.
+    """The Matérn kernel for nu = 1/2, 3/2 or 5/2, as a function of |x - y|² / lengthscale², which it overwrites.
 
     Args:
-        nu: the order.
+        nu: the order, 1/2, 3/2 or 5/2.
     """
 
     def profile(squares: np.ndarray) -> np.ndarray:

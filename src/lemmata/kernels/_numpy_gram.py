@@ -14,7 +14,7 @@ _TILE = 512
 
 
 def takes_numpy(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"], entries: int) -> bool:
-    """Whether `numpy_cross` can compute the kernel at the given points, at less cost than a compilation.
+    """Whether `numpy_cross` can compute the kernel at the given points, in less processor time than a compilation.
 
     Args:
         kernel: the kernel K.

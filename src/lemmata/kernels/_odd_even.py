@@ -1,4 +1,4 @@
-"""A kernel on grid points with a second term that is zero unless both points have equal parities."""
+"""A kernel on points of whole numbers, with a second term that is zero unless both points have equal parities."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -91,7 +91,7 @@ class OddEvenKernel(AbstractKernel):
         return jnp.full(x.shape[0], 1 + self.weight, x.dtype)
 
     def _terms(self, x: Float[Array, "*points d"]) -> tuple[RBF, RBF]:
-        """The Gaussian kernels of both terms, without the weight."""
+        """The Gaussian kernels of the first and of the second term, without the weight and δ."""
         smooth = for_columns("OddEvenKernel.lengthscale", self.lengthscale, x)
         return RBF(smooth), RBF(for_columns("OddEvenKernel.odd_even_lengthscale", self.odd_even_lengthscale, x))
 

@@ -1,4 +1,4 @@
-"""Convert and check the parameters of kernels. Learnable numbers are arrays, and others are static integers."""
+"""Convert and check the parameters of kernels: arrays for learnable numbers, and integers for fixed numbers."""
 
 import math
 import operator
@@ -55,7 +55,7 @@ def check_number(
 
     Args:
         name: the name of the parameter, for the message.
-        value: the number.
+        value: the value of the parameter.
         zero_allowed: whether the number may be 0.
         each_column: whether an array with one number for each column is allowed.
 

@@ -36,7 +36,7 @@ _ANNOUNCED = 2**30
 
 @dataclasses.dataclass(frozen=True)
 class GramPlan:
-    """How a Gram or cross matrix will be computed, and how much memory the computation takes.
+    """The tiles in which a Gram or cross matrix will be computed, and the memory of the computation.
 
     Attributes:
         rows: the number n of rows.
@@ -44,9 +44,9 @@ class GramPlan:
         itemsize: bytes of an entry.
         symmetric: whether tiles below the diagonal are copies of those above it.
         block: rows and columns of a tile.
-        working_bytes: peak memory besides the points and the output. The number is three times a sum, because freed
-            memory is not returned at once. This sum consists of one tile, the copy of the tile, the points of the tile,
-            and the memory of the compiled kernel during the computation.
+        working_bytes: peak memory besides the points and the output. It is three times the memory of one tile, its
+            copy, its points and the compiled kernel's intermediate results. The factor is three because freed memory is
+            not returned at once.
     """
 
     rows: int
@@ -164,7 +164,7 @@ def check_blocks(block: object, working_set: object) -> None:
 
     Args:
         block: rows of a tile.
-        working_set: bytes.
+        working_set: bytes that the work may take besides points and output.
 
     Raises:
         SettingError: if a value is invalid.
@@ -194,10 +194,10 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of the compiled function's memory, without the result. The number is cached.
+    """Bytes of the arguments and temporary arrays of the compiled function `tile`, without its result. They are cached.
 
-    Without the cache, `gram` would repeat the compilation (seconds and about 100 MiB) of a plan that the caller has
-    made.
+    The number comes from a compilation, which takes seconds and about 100 MiB. If the caller has made a plan, the cache
+    saves `gram` this compilation.
     """
     leaves, structure = jax.tree.flatten(kernel)
     told = tuple((leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf for leaf in leaves)

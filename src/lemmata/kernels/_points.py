@@ -16,7 +16,7 @@ _FEW = 2**20
 
 
 def has_finite_sum(values: Float[Array, "..."]) -> bool:
-    """Whether the sum is finite. If it is, all numbers are finite. If not, finite numbers may have overflowed."""
+    """Whether the sum of the values is finite. If so, all values are finite. If not, the sum may have overflowed."""
     if values.size > _FEW:
         return bool(jnp.isfinite(jnp.sum(values)))
     with np.errstate(all="ignore"):

@@ -16,15 +16,16 @@ from ._parameters import check_number, learnable
 class PolyharmonicCovariance(AbstractKernel):
     """k(x, y) = r² (ln r - b) + c with r = |x - y|, and k(x, x) = c exactly.
 
-    r² ln r is conditionally positive definite of order 2 in every dimension. This means the following. Give different
-    points weights w, for which the weighted sum of every affine function is 0. Then sum_ij w_i w_j r_ij² ln r_ij > 0.
-    Since
+    r² ln r is conditionally positive definite of order 2 in every dimension. This means the following. Let w be weights
+    of distinct points, not all 0, for which the weighted sum of every affine function is 0. Then sum_ij w_i w_j r_ij²
+    ln r_ij > 0 for the distances r_ij of the points. Since
 
         r² = |x|² + |y|² - 2 <x, y>,
 
-    the other two terms describe a random affine function if c is much larger than b². The level of this function has
-    prior variance c, and every slope has prior variance 2b. So, as b and c / b² grow, the regression tends to the
-    polyharmonic (thin-plate) spline with affine drift (`lemmata.solvers.universal_kriging` is this limit).
+    the other two terms of the kernel, -b r² and c, describe a random affine function if c is much larger than b². The
+    level of this function has prior variance c, and every slope has prior variance 2b. So, as b and c / b² grow,
+    regression with this kernel tends to the polyharmonic (thin-plate) spline with affine drift
+    (`lemmata.solvers.universal_kriging` is this limit).
 
     The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, the kernel is positive
     definite if and only if
@@ -81,7 +82,7 @@ class PolyharmonicCovariance(AbstractKernel):
 
 
 def squares_logarithm(squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """The function r² ln r of r². The value and the derivative of the function at 0 are set to 0.
+    """The function r² ln r, as a function of r². Its value and its derivative at 0 are set to 0.
 
     Args:
         squares: the values of r².

@@ -11,7 +11,7 @@ from ._base import AbstractKernel
 
 
 def problem_digest(kernel: AbstractKernel, x: Array, y: Array | None = None) -> str:
-    """Return the SHA-256 of the points, the kernel's numbers and its structure.
+    """Return the SHA-256 digest of the points, the kernel's parameters and its structure.
 
     Functions enter the digest by name, because their memory addresses change.
 

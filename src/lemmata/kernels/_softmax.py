@@ -22,8 +22,8 @@ class SoftmaxTangent(AbstractKernel):
     otherwise, at the rate m^(-1/2). Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in the
     comments of `__call__`.
 
-    K is strictly positive definite on distinct points other than 0 if sigma > 0, and K(0, y) = 0. With sigma = 0, it is
-    the linear kernel <x, y>, because all units start equal, except for their signs.
+    K is strictly positive definite on distinct points other than 0 if sigma > 0, and K(0, y) = 0. With sigma = 0, K is
+    the linear kernel <x, y>, because all weights w_r start at 0.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import SoftmaxTangent

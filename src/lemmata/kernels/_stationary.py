@@ -76,7 +76,7 @@ class _Stationary(AbstractKernel):
 
 
 def _unit(length: Any, x: Array) -> Float[Array, "*columns"]:
-    """The power of two that scales a lengthscale into [1/2, 1), in the precision of the points."""
+    """The power of two whose product with a lengthscale lies in [1/2, 1), in the precision of the points."""
     given = jax.lax.stop_gradient(length)
     return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1]).astype(x.dtype)
 
@@ -154,9 +154,9 @@ class Matern(_Stationary):
 
         K(x, y) = 2^(1 - nu) / Γ(nu) s^nu K_nu(s),
 
-    which is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r) for nu = 1/2, 3/2 and 5/2. The other
-    half-integers have closed forms, too. If nu is not a half-integer, the kernel is accurate to rounding and costs a
-    few times as much as a closed form.
+    which is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r) for nu = 1/2, 3/2 and 5/2. For the other
+    half-integers nu, closed forms are used, too. If nu is not a half-integer, the kernel is still accurate to rounding,
+    but costs a few times as much as a closed form.
 
     Derivatives exist with respect to the points and the lengthscale. At x = y, the derivative with respect to the
     points is 0. For nu <= 1/2, the kernel has a kink or a cusp at x = y, and 0 is a subgradient. The order nu is a
@@ -169,7 +169,7 @@ class Matern(_Stationary):
      [0.4186 1.    ]]
 
     Args:
-        nu: a number above 0. Samples of the Gaussian process have fewer than nu derivatives.
+        nu: a number above 0. Samples of the Gaussian process with this kernel have fewer than nu derivatives.
         lengthscale: a positive number in the units of the points, or an array with one number for each column.
 
     Raises:

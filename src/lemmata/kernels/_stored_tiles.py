@@ -51,7 +51,7 @@ def tile_name(i: int, j: int) -> str:
 
 
 def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[pathlib.Path]:
-    """The files of a tile and, if the matrix is symmetric, of the transposed tile.
+    """The chunk files that hold a tile and, if the matrix is symmetric, its transpose.
 
     Args:
         plan: the plan of the Gram matrix, with its shape and the size of its tiles.
@@ -66,7 +66,7 @@ def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[path
 def write_tile(
     stored: Any, plan: GramPlan, folder: pathlib.Path, i: int, j: int, values: Float[np.ndarray, "a b"]
 ) -> None:
-    """Write a tile and its transpose, and then its marker.
+    """Write a tile and, if the matrix is symmetric, its transpose. Then write the file that marks the tile as finished.
 
     Args:
         stored: the zarr array that stores the Gram matrix.
@@ -74,7 +74,7 @@ def write_tile(
         folder: the folder of the zarr array that stores the Gram matrix.
         i: the row of the tile in the grid of tiles.
         j: the column of the tile in the grid of tiles.
-        values: the tile.
+        values: the entries of the tile.
 
     Raises:
         DataError: if the disk is full or the folder is not writable; the message names the tile.
@@ -122,7 +122,8 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
         float64: whether the caller's JAX computes in float64.
         i: the row of the tile in the grid of tiles.
         j: the column of the tile in the grid of tiles.
-        call: an identifier of the call that needs the tile.
+        call: an identifier of the call that needs the tile, so that schedulers do not return the result of an earlier
+            call.
     """
     import zarr
 
@@ -139,7 +140,7 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
 
 
 def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:
-    """A block of points that ends with tile row i, and the number of points in the block before this tile row."""
+    """A block of points that ends with the points of tile row i, and the number of points in the block before these."""
     points = read_array(_points_file(folder, name))
     first = min(i * plan.block, max(len(points) - plan.block, 0))
     return jnp.asarray(points[first : first + plan.block]), i * plan.block - first

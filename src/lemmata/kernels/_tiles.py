@@ -51,7 +51,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
 
 
 def refused_points(kernel: AbstractKernel, x: Array, y: Array | None) -> Float[Array, " n"]:
-    """Return K(x_i, x_i), computed without compilation. So the kernel can raise an error for points it does not accept.
+    """Return K(x_i, x_i), computed without compilation, so that the kernel can raise an error for points it refuses.
 
     Args:
         kernel: the kernel.
@@ -93,16 +93,16 @@ def checked_symmetric(
 ) -> Float[Array, "n n"]:
     """Return `mean`, the first result of `symmetrised`; refuse it if it is not finite or not symmetric up to rounding.
 
-    An inner product of d numbers has an error of at most d eps relative to the norms. The kernel may be the root of an
-    inner product, for example a distance or an angle that is zero up to rounding. So K(x, y) and K(y, x) may differ by
-    2 sqrt(d eps) times the largest entry.
+    An inner product of d numbers has a rounding error of at most d eps times the product of the norms. The kernel may
+    be the root of an inner product, for example a distance or an angle that is zero up to rounding. So K(x, y) and K(y,
+    x) may differ by 2 sqrt(d eps) times the largest entry.
 
     Args:
         x: points, of d numbers each.
-        mean: the symmetric matrix.
+        mean: the mean of the kernel's matrix on the points and its transpose.
         gap: the largest |K(x, y) - K(y, x)|.
         largest: the largest |K(x, y)|.
-        first: the number of the row at which these points begin among all points.
+        first: the row number of the first of these points among all points, for the error message.
 
     Raises:
         SettingError: if the numbers are known and not finite, or the kernel is not symmetric.
@@ -131,7 +131,7 @@ def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0))
 
     Args:
         matrix: entries of a kernel at pairs of points.
-        first: the row of x and the row of y at which the matrix begins.
+        first: the numbers of the first row and column among all points, for the error message.
 
     Raises:
         SettingError: if an entry is not finite; the message names one such entry.

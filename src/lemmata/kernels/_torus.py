@@ -11,14 +11,16 @@ from ._parameters import check_number, counting, for_columns, learnable
 
 
 class TorusSobolev(AbstractKernel):
-    """The reproducing kernel of the Sobolev space of integer order s on the torus [0, 1)^d, of dominating mixed type.
+    """The reproducing kernel of the Sobolev space of integer order s on the torus [0, 1)^d.
 
-    The kernel is the product over the coordinates i of
+    The Sobolev space is the one of dominating mixed smoothness, so its kernel is a product over coordinates.
+
+    The factor of coordinate i is
 
         k_s(t) = 1 + 2 sum_{k>=1} k^(-2s) cos(2πkt) = 1 + (-1)^(s+1) (2π)^(2s) / (2s)! B_2s({t}),    t = x_i - y_i,
 
-    where B_2s is the Bernoulli polynomial and {t} is the fractional part of t. The eigenvalues of the kernel in the
-    Fourier basis are the products of max(1, |k_i|)^(-2s), so its spectrum is known.
+    where B_2s is the Bernoulli polynomial and {t} is the fractional part of t. The eigenfunctions of the kernel are the
+    Fourier basis, with the frequencies k_i. Its eigenvalues are the products over i of max(1, |k_i|)^(-2s).
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import TorusSobolev
@@ -42,7 +44,7 @@ class TorusSobolev(AbstractKernel):
 
 
 def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, "*d"]) -> Float[Array, " d"]:
-    """The difference x - y up to whole periods, with an error like the rounding error of numbers within one period.
+    """The difference x - y up to whole periods, as accurate as if x and y lay within one period of 0.
 
     `fmod` of a floating-point number is exact, but the difference of two large numbers is not. The rounding error of
     this difference may be many periods, and differs between pairs of points.
@@ -72,9 +74,9 @@ def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
 class Periodic(AbstractKernel):
     """K(x, y) = exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period)).
 
-    This kernel is the Gaussian kernel of the points (cos, sin)(2π x_i / period), so it is positive semidefinite in
-    every dimension. (The sine of the Euclidean distance, which some libraries use, is positive definite only in one
-    dimension.)
+    This kernel is the Gaussian kernel of the points with coordinates cos(2π x_i / period) and sin(2π x_i / period), so
+    it is positive semidefinite in every dimension. (The sine of the Euclidean distance, which some libraries use, is
+    positive definite only in one dimension.)
 
     Args:
         period: a positive number in the units of the points, or an array with one number for each column.

@@ -25,9 +25,10 @@ class EmpiricalKernel(eqx.Module):
     r"""The tangent kernel Theta(x, x')_ab = <df_a(x)/dparams, df_b(x')/dparams> of a function f at given parameters.
 
     Every method takes points of any shape, one in each row. `outputs` selects pairs (a, b) of the k outputs, which are
-    the entries of f(params, x). "all" returns all pairs, with shape (n, m, k, k). "each" returns the pairs (a, a), with
-    shape (n, m, k). "mean" returns the mean over the pairs (a, a), with shape (n, m). At infinite width, this mean is
-    the kernel of each output. A number a returns the pair (a, a), with shape (n, m).
+    the entries of f(params, x). "all" returns all pairs, with shape (n, m, k, k). "each" returns the kernel of each
+    output with itself, the pairs (a, a), with shape (n, m, k). "mean" returns the mean over the pairs (a, a), with
+    shape (n, m). At infinite width, this mean is the kernel of each output. A number a returns the pair (a, a), with
+    shape (n, m).
 
     Args:
         f: a function f(params, x) of one point, or an object with a method `apply(params, x)`, for example a layer.
@@ -73,7 +74,7 @@ class EmpiricalKernel(eqx.Module):
         return self._finite("tangent kernel", found, x, x if y is None else y)
 
     def diagonal(self, x: Shaped[Array, "n *point"], *, outputs: Outputs = "all") -> Inexact[Array, "n *outputs"]:
-        """Theta(x_i, x_i) for each point, of shape (n, k, k), (n, k) or (n,), depending on `outputs`."""
+        """The kernel Theta(x_i, x_i) of each point with itself: (n, k, k), (n, k) or (n,), depending on `outputs`."""
         one = lambda point: tangent_gram(
             self.f, self.params, point[None], **options(outputs), working_set=self.working_set
         )[0, 0]
@@ -101,7 +102,7 @@ class EmpiricalKernel(eqx.Module):
         return jax.lax.map(lambda point: apply(self.params, point), x, batch_size=_BATCH)
 
     def nngp(self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None) -> Inexact[Array, "n m"]:
-        """The mean over outputs of f_a(x_i) f_a(y_j).
+        """The mean over outputs a of the products f_a(x_i) f_a(y_j).
 
         At infinite width, this is the covariance of an output over random initialisations.
         """
@@ -122,10 +123,10 @@ class EmpiricalKernel(eqx.Module):
     ) -> Inexact[Array, "n m *outputs"]:
         r"""The derivative dTheta(x_i, y_j)/dt along the gradient flow of squared loss, at the kernel's parameters.
 
-        The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², with the same time t as in `train`. The
-        kernel is differentiated along this direction. No third-order tensor is formed, and the cost is about three
-        times the cost of the kernel. At infinite width, the velocity vanishes. At width m, the velocity is of order 1/m
-        in the NTK parameterisation.
+        The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², with the same time t as in the function
+        `train` of this subpackage. The kernel is differentiated along this direction. No third-order tensor is formed,
+        and the cost is about three times the cost of the kernel. At infinite width, the velocity vanishes. At width m,
+        the velocity is of order 1/m in the NTK parameterisation.
 
         Args:
             train: the points of the loss.
@@ -160,11 +161,11 @@ class EmpiricalKernel(eqx.Module):
     ) -> Inexact[Array, ""]:
         """Return the relative change of the kernel matrix if the kernel's parameters are replaced by other parameters.
 
-        Let Theta be the matrix that `gram` returns at the kernel's own parameters, and let Theta' be the matrix at the
-        parameters `params`, for example after training. The relative change is ||Theta' - Theta||_F / ||Theta||_F,
+        Let Theta be the matrix that `gram` returns at the kernel's own parameters, and let Theta' be the same matrix at
+        the parameters `params`, for example after training. The relative change is ||Theta' - Theta||_F / ||Theta||_F,
         where ||.||_F is the Frobenius norm.
 
-        The other parameters must form the same tree and give outputs of the same shape.
+        `params` must form the same tree as the kernel's own parameters, and give outputs of the same shape.
         """
         if (found := jax.tree.structure(params)) != (own := jax.tree.structure(self.params)):
             raise ShapeError(
@@ -190,7 +191,7 @@ class EmpiricalKernel(eqx.Module):
             points: the tuple (x,) for a result with entries for each point x_i. The tuple (x, y) for a result with
                 entries for each pair (x_i, y_j).
             outputs: as for `gram`.
-            copies: the number of arrays of this size that are in memory at once.
+            copies: the number of arrays of the result's size that are in memory at once.
         """
         out = output_structure(self.f, self.params, *points)
         k = math.prod(out.shape)

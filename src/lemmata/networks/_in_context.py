@@ -1,14 +1,16 @@
 """A transformer whose forward pass runs the Lasso (least squares with an l1 penalty).
 
-This theory is about a transformer whose weights are given by formulas, not trained. The residual stream has D = d + 2n
-+ 7 rows, for inputs of d columns and n features. The first layer computes n features of every token (Attn0, FF0). Then
-a proximal gradient step (Attn1, FF1) and a prediction (Attn2, FF2) alternate. The theory does not say whether training
-would find such weights. The computation leaves out entries that stay zero.
+The theory of Li et al. (key li2025incontext) is about a transformer whose weights are given by formulas, not trained.
+Its input is a prompt: examples (x, y) and a query, whose y it predicts. The residual stream has one column for each of
+these tokens. It has D = d + 2n + 7 rows, for inputs x of d columns and n features of x. The first layer computes n
+features of every token (Attn0, FF0). Then two layers alternate: one takes a proximal gradient step on the Lasso (Attn1,
+FF1), and the next one predicts (Attn2, FF2). Attn and FF are the attention and the feed-forward part of a layer. The
+theory does not say whether training would find such weights. The computation leaves out entries that stay zero.
 
 These are the rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), the
-features phi (n+1), the coefficients rho (n+1), the penalty lambda, the prediction. The accelerated transformer has n+1
-more rows after rho. Then rho is the point at which the next gradient is computed, and the new rows contain the last
-iterate.
+features phi and a constant feature (n+1), the Lasso's coefficients rho (n+1), the penalty lambda, the prediction. The
+accelerated transformer (FISTA) has n+1 more rows, called `last`, after rho. Then rho is the point at which the next
+gradient is computed, and `last` is the last iterate of the coefficients.
 """
 
 from typing import Any
@@ -29,11 +31,12 @@ from ._in_context_checks import checked_prompt
 def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: bool) -> Float[Array, "*s"]:
     """Return 4 tau (sigma(x/tau) - 1/2), with the logistic function sigma. The result is about x - x³/(12 tau²).
 
-    Logistic attention computes products in this way.
+    Attention with logistic functions computes products x of two numbers in this way, up to an error that a high
+    temperature tau makes small.
 
     Args:
         x: any array.
-        temperature: the temperature tau.
+        temperature: the temperature tau of attention.
         stable: whether to compute 2 tau tanh(x / (2 tau)), which is equal but has no cancellation.
     """
     if stable:
@@ -45,13 +48,13 @@ class InContextTransformer(eqx.Module):
     """A transformer with L = 2T + 1 layers that predicts from examples by T proximal gradient steps on the Lasso.
 
     Args:
-        features: the n features of FF0.
+        features: the n features that FF0 computes, and a constant feature.
         penalty: the penalty lambda of the Lasso.
         step: the step size eta.
         temperature: the temperature tau of all attention layers. It is large, so that logistic functions are nearly
             linear.
         layers: the number L of layers, which is odd.
-        examples: the number N of examples for which the weights of Attn2 are built.
+        examples: the number N of examples in a prompt, on which the weights of Attn2 depend.
         accelerated: whether to use momentum (FISTA), with D = d + 3n + 8 rows.
         as_printed: whether to leave out the factor N in Attn2. The weights are then those of the source, whose
             prediction is N times too small.
@@ -77,7 +80,7 @@ class InContextTransformer(eqx.Module):
 
     @property
     def iterations(self) -> int:
-        """The number of steps, T = (L - 1) / 2."""
+        """The number of proximal gradient steps, T = (L - 1) / 2."""
         return (self.layers - 1) // 2
 
     @property
@@ -101,7 +104,9 @@ class InContextTransformer(eqx.Module):
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 
     def tokens(self, x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"]) -> Float[Array, "D T"]:
-        """The tokens H(0): the examples as columns, then the query with y = w = 0 (li2025incontext, equation 57).
+        """The first residual stream H(0): columns for the examples, then the query (li2025incontext, equation 57).
+
+        For the query, y and w are 0.
 
         Args:
             x: inputs of the examples.
@@ -120,7 +125,7 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> Float[Array, " m"]:
-        """Predictions at the queries, by one forward pass for each. Only the rows that change are computed.
+        """Predictions at the queries, by one forward pass for each. Only those rows are computed that change.
 
         The memory is O((N + m) n) for N examples, m queries and n features.
 
@@ -139,7 +144,9 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
-        """The coefficients rho and the prediction after each of the T steps, for m queries, in O((N + T m) n) memory.
+        """The coefficients rho and the prediction after each of the T steps, for each of m queries.
+
+        The memory is O((N + T m) n) for N examples and n features.
 
         Args:
             x: inputs of the examples.
@@ -150,7 +157,7 @@ class InContextTransformer(eqx.Module):
         return forward_steps(self, self.features(x), y, self.features(queries), stable)
 
     def predict(self, x: Any, y: Any, queries: Any, stable: bool = True) -> Float[Array, " m"]:
-        """Check tables from a user, and return the predictions at the queries.
+        """Check the examples and queries of a user, and return the predictions at the queries.
 
         Args:
             x: inputs of the examples (N, d), in the unit ball.
@@ -176,13 +183,13 @@ def forward_steps(
     stable: bool = True,
     record: bool = True,
 ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
-    """Run the layers after FF0. Return rho after each step, and the prediction (li2025incontext, 118 and 124).
+    """Run the layers after FF0. Return rho and the prediction after each step (li2025incontext, equations 118 and 124).
 
     Args:
         model: the transformer.
-        prompt: features of the examples.
+        prompt: features of the examples, one row for each example.
         y: targets of the examples.
-        asked: features of the queries.
+        asked: features of the queries, one row for each query.
         stable: whether to compute logistic functions without cancellation.
         record: whether to return every step, instead of only the last step.
     """

@@ -11,12 +11,12 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 
 def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positive: bool) -> None:
-    """Refuse a setting that is not a finite number of the right sign, before or after its conversion to a type.
+    """Refuse a setting that is not a finite number of the right sign, before or after conversion to the weights' type.
 
     Args:
         name: the name of the setting.
         value: the value of the setting; None is replaced by a default.
-        cast: the function that converts a number to the type.
+        cast: the function that converts a number to the type of the weights.
         positive: whether the number must be above 0; otherwise at least 0.
 
     Raises:
@@ -44,8 +44,8 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
         x: inputs of the examples.
         y: targets of the examples.
         queries: the inputs at which to predict.
-        columns: the number d of columns.
-        dtype: the type.
+        columns: the number d of columns of the inputs.
+        dtype: the type of the transformer's weights.
 
     Raises:
         ShapeError: if a table has the wrong shape.
@@ -88,8 +88,10 @@ def refuse_silence(temperature: float, highest: float) -> None:
     """Refuse a temperature so high that rounding turns the logistic function of every target into 1/2.
 
     Args:
-        temperature: the temperature tau.
-        highest: the largest allowed tau, 2 eta C_F / eps, at which the largest z = eta C_F / tau is eps/2.
+        temperature: the temperature tau of the attention layers.
+        highest: the largest allowed tau, 2 eta C_F / eps, where eta is the step size, C_F the Barron parameter of the
+            class (a bound on targets), and eps the machine epsilon. At this tau, the largest argument eta C_F / tau of
+            a logistic function is eps/2.
 
     Raises:
         SettingError: if tau is above `highest`.

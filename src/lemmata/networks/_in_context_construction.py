@@ -30,18 +30,20 @@ def construct_transformer(
     as_printed: bool = False,
     dtype: Any = float,
 ) -> InContextTransformer:
-    """Construct the transformer of Lemma 4 (li2025incontext). Its weights depend only on the class of functions.
+    """Construct the in-context transformer of Lemma 4 (li2025incontext) for a class of functions.
+
+    Its weights depend on the class of functions and on the settings below, but not on data.
 
     Args:
-        functions: the class of functions.
+        functions: the class of functions to which the target of a prompt belongs.
         number: the number n of features.
         layers: the number of layers, L = 2T + 1.
         examples: the number N of examples.
         key: the random key of the features.
         penalty: the Lasso penalty lambda.
         temperature: the temperature tau. None means 10^4 in float64, and (6 eps)^(-1/3) in types with fewer digits.
-            These values are near the best ones if logistic functions lose digits by cancellation.
-        sharpness: the sharpness tau of the features, 1/sqrt(epsilon) in the source.
+            These values are near those with the smallest error if logistic functions lose digits by cancellation.
+        sharpness: the slope of the features' ramps (`UniversalFeatures`), 1/sqrt(epsilon) in the source.
         step: the step size eta. None means 1/(2(n + 1)), the largest step for which the source's proof holds. The
             source writes 1/(2n).
         accelerated: whether to use momentum.
@@ -52,8 +54,8 @@ def construct_transformer(
     Raises:
         SettingError: for fewer than 1 feature, an even number of layers, or fewer than 2 examples; for a temperature,
             sharpness or step that is not positive and finite in this type; for a negative or infinite penalty; for a
-            class of infinite Barron parameter; for a temperature at which all targets up to the Barron parameter are
-            rounded to 0.
+            class of infinite Barron parameter; for a temperature so high that all targets up to the Barron parameter
+            are rounded to 0.
     """
     sizes = {"number of features": number, "layers": layers, "examples": examples}
     number, layers, examples = (whole(name, value) for name, value in sizes.items())
@@ -77,7 +79,7 @@ def construct_transformer(
 
 
 def temperature_asked(number: int, layers: int, examples: int, cost: float | Array) -> Array:
-    """Return N n² (L + n)(N + n) C_F, the temperature of Lemma 7 (li2025incontext) if the lemma's constant is 1.
+    """Return N n² (L + n)(N + n) C_F, the temperature that Lemma 7 (li2025incontext) asks for if its constant is 1.
 
     Args:
         number: the number n of features.

@@ -1,4 +1,10 @@
-"""The layers of the in-context transformer as explicit matrices."""
+"""The layers of the in-context transformer as explicit matrices.
+
+Equation numbers are those of Li et al. (key li2025incontext). The rows of the residual stream (x, y, w, phi, rho, last,
+penalty, prediction) and the layers Attn0, FF0, Attn1, FF1, Attn2 and FF2 are described at the beginning of
+`_in_context.py`. Heads have matrices Q, K and V (`Head`), sigma is the logistic function, tau is the temperature, N the
+number of examples, and beta is the momentum of a step.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +17,8 @@ from ._transformer import Head, TransformerLayer
 def transformer_layers(model: InContextTransformer) -> list[TransformerLayer]:
     """The L layers as explicit D x D matrices (li2025incontext, A.4.3). Blocks of equal momentum share their matrices.
 
-    The source lists three of the four heads of Attn1. The fourth, -V_1 with Q = K = 0, subtracts sigma(0).
+    The source lists three of the four heads of Attn1. The fourth head has V = -V_1, where V_1 is the matrix V of the
+    first head, and Q = K = 0. It subtracts the contribution of sigma(0) = 1/2.
 
     Args:
         model: the transformer.
@@ -44,7 +51,7 @@ def _zeros(model: InContextTransformer) -> np.ndarray:
 
 
 def _feature_map(model: InContextTransformer) -> tuple[Array, Array]:
-    """FF0 writes each feature as a difference of two ReLU units, the constant, and lambda (equations 107 and 116)."""
+    """The matrices of FF0, which writes features (from pairs of ReLUs), a one and lambda (equations 107 and 116)."""
     rows, inner, outer = model.rows, _zeros(model), _zeros(model)
     features, one = model.features, model.rows["one"].start
     p = len(features.thresholds) + 1
@@ -60,7 +67,11 @@ def _feature_map(model: InContextTransformer) -> tuple[Array, Array]:
 
 
 def _gradient_heads(model: InContextTransformer) -> tuple[Head, ...]:
-    """Attn1 adds targets, subtracts predictions, adds the query's prediction, and subtracts sigma(0) (equation 118)."""
+    """The four heads of Attn1, which add a gradient step to rho (equation 118).
+
+    The heads add the targets y, subtract the predictions at the examples, add the prediction at the query, and subtract
+    the contribution of sigma(0), each times the features.
+    """
     rows, p = model.rows, len(model.features.thresholds) + 1
     scaled, one = float(model.step / model.temperature), rows["one"].start
     value = _zeros(model)
@@ -75,7 +86,7 @@ def _gradient_heads(model: InContextTransformer) -> tuple[Head, ...]:
 
 
 def _threshold(model: InContextTransformer) -> tuple[Array, Array]:
-    """FF1 applies the soft threshold to rho, and resets the prediction to 0 (equations 121 and 122)."""
+    """The matrices of FF1, which applies the soft threshold to rho and clears the prediction (equations 121, 122)."""
     rows, p = model.rows, len(model.features.thresholds) + 1
     inner, outer, step = _zeros(model), _zeros(model), float(model.step)
     inner[:p, rows["rho"]] = inner[p : 2 * p, rows["rho"]] = np.eye(p)
@@ -88,7 +99,10 @@ def _threshold(model: InContextTransformer) -> tuple[Array, Array]:
 
 
 def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, ...]:
-    """Attn2 predicts at rho + beta (rho - last), with 4 tau N instead of the source's 4 tau (equation 124)."""
+    """The heads of Attn2, which predict with the coefficients rho + beta (rho - last) (equation 124).
+
+    The factor of V is 4 tau N instead of the source's 4 tau, unless `as_printed` is true.
+    """
     rows, p = model.rows, len(model.features.thresholds) + 1
     query, key, value, temperature = _zeros(model), _zeros(model), _zeros(model), float(model.temperature)
     factor = 4 * temperature * (1 if model.as_printed else model.examples)
@@ -102,7 +116,10 @@ def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, .
 
 
 def _extrapolation(model: InContextTransformer, beta: float) -> tuple[Array, Array]:
-    """FF2 is the identity without momentum. With momentum, it sets rho <- rho + beta (rho - last) and last <- rho."""
+    """The matrices of FF2, which sets rho <- rho + beta (rho - last) and last <- rho with momentum.
+
+    Without momentum, FF2 is the identity.
+    """
     inner, outer = _zeros(model), _zeros(model)
     if model.accelerated:
         rows, p = model.rows, len(model.features.thresholds) + 1

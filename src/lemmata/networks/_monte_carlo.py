@@ -21,7 +21,7 @@ class KernelEstimate(eqx.Module):
     """A kernel that was estimated from random draws.
 
     Attributes:
-        mean: the estimate of every entry.
+        mean: the estimate of every entry: the mean over draws, or its extrapolation to infinite width.
         standard_error: the standard error of every entry of the mean.
     """
 
@@ -40,7 +40,7 @@ def monte_carlo_kernel(
     outputs: Outputs = "mean",
     nngp: bool = False,
 ) -> KernelEstimate:
-    """The mean over independent initialisations of the finite tangent kernel, with the standard error of every entry.
+    """The mean of a finite network's tangent kernel over independent initialisations, with standard errors.
 
     Mean and variance are updated after each draw, so the memory does not grow with the number of draws. All entries are
     computed from the same draws, so their errors are correlated.
@@ -158,8 +158,8 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
         K_inf = <K> - c <1/m>,  c = <(1/m - <1/m>) K> / <(1/m - <1/m>)²>,
         Var K_inf = 1 / sum w + <1/m>² / (sum w <(1/m - <1/m>)²>).
 
-    The remaining error is of order 1/m² for the smallest widths m. The standard error does not include this error.
-    Means at different widths must come from independent draws (different keys).
+    The formula K_inf + c / m leaves out terms of order 1/m², where m is the smallest width. The standard error does not
+    include the resulting error. Means at different widths must come from independent draws (different keys).
 
     Args:
         estimates: one estimate for each width.

@@ -1,4 +1,4 @@
-"""The two-layer softmax network."""
+"""The two-layer softmax network of Gu et al. (2024), its gradient and its tangent kernel in closed form."""
 
 import math
 import numbers
@@ -70,7 +70,7 @@ class SoftmaxNetwork(eqx.Module):
         return {"weight": jnp.repeat(weight, 2, axis=1), "sign": paired}, self.outputs
 
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
-        """Return F(x). The signs do not pass a gradient, so descent on all of `params` trains only W."""
+        """Return F(x). The gradient with respect to the signs is 0, so descent on all of `params` trains only W."""
         sign = jax.lax.stop_gradient(params["sign"])
         # The two members of all pairs go through the same operations at the same time. So, at the symmetric
         # initialisation, every pair cancels to the last bit. A single product with W might round the two columns of a
@@ -81,7 +81,7 @@ class SoftmaxNetwork(eqx.Module):
         return self.width * (sign[:, 0::2] * mass[0] + sign[:, 1::2] * mass[1]).sum(axis=1)
 
     def predict(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """Return F at the rows of x."""
+        """Return the outputs F_l(x_i) at the rows x_i of x."""
         return jax.vmap(self.apply, in_axes=(None, 0))(params, x)
 
     def shares(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n m"]:
@@ -106,7 +106,7 @@ class SoftmaxNetwork(eqx.Module):
     def step(
         self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"], rate: Float[Array, ""]
     ) -> dict[str, Array]:
-        """Return `params` with W - rate times the gradient as W: one descent step (Gu et al., 2024, Definition 3.5)."""
+        """Return `params` after one descent step: W minus rate times the gradient (Gu et al., 2024, Definition 3.5)."""
         return {**params, "weight": params["weight"] - rate * self.gradient(params, x, y)}
 
     def tangent(

@@ -40,7 +40,7 @@ class TaylorExpansion(eqx.Module):
         """The value of the polynomial at other parameters.
 
         Args:
-            params: a tree like the centre's.
+            params: a tree of the same structure and shapes as the centre.
             x: the argument of f after its parameters, for example a point.
             settings: keyword arguments of f.
 
@@ -59,16 +59,16 @@ class TaylorExpansion(eqx.Module):
         return jax.tree.map(lambda *parts: sum(parts[1:], parts[0]), *scaled)
 
     def apply(self, params: Any, x: Any) -> Any:
-        """The same function, under the name that `train` needs."""
+        """Return the value of the polynomial, as `__call__` does. `train` needs a method of this name."""
         return self(params, x)
 
 
 def linearize(f: Any, params: Any) -> Any:
     """The linearised network f(p, x) + f'(p, x)[q - p] as a function of (q, x): `taylor_expand` of order 1.
 
-    For all parameters q, the tangent kernel of the linearised network is the tangent kernel of f at p. So the solvers
-    predict the training of the linearised network from this kernel: `gradient_flow` for squared loss, `loss_flow` for
-    any smooth loss.
+    At all parameters q, the tangent kernel of the linearised network equals the tangent kernel of f at p. So the
+    solvers predict the training of the linearised network from this kernel: `gradient_flow` for squared loss,
+    `loss_flow` for any smooth loss.
 
     Args:
         f: the function f(params, x), or an object with a method `apply(params, x)`; for modules see `taylor_expand`.
@@ -135,7 +135,7 @@ Terms = Callable[[Any], tuple[Any, ...]]
 
 
 def _with_next(terms: Terms, moved: Any) -> Terms:
-    """Extend a function that returns (f, f'[moved], ...) to a function that returns one more derivative."""
+    """Extend a function that returns (f, f'[moved], ...), up to some order, to return the next derivative, too."""
 
     def longer(own: Any) -> tuple[Any, ...]:
         values, slopes = jax.jvp(terms, (own,), (moved,))

@@ -23,10 +23,10 @@ _MEAN = "iap,jap->ij"
 class TorchEmpiricalKernel(eqx.Module):
     """The tangent kernel of a PyTorch module at its parameters, with the methods of `EmpiricalKernel`.
 
-    The module is called with a batch of one point, so its input has the usual axes. Only its parameters with
-    `requires_grad` count. The parameters are read at every call, so training the module in place changes the kernel.
-    Points are tensors or NumPy arrays, one in each row; results are NumPy arrays in the precision of the module.
-    Gradients are formed in blocks of rows.
+    The module is called with a batch of one point, so its input has the usual axes. Only the gradients with respect to
+    parameters with `requires_grad` enter the kernel. The parameters are read at every call, so training the module in
+    place changes the kernel. Points are tensors or NumPy arrays, one in each row; results are NumPy arrays in the
+    precision of the module. Gradients are formed in blocks of rows.
 
     Args:
         module: a `torch.nn.Module` with floating-point parameters in single or double precision.

@@ -1,4 +1,4 @@
-"""Full-batch gradient descent on squared loss. Each record has its time in the gradient flow of the tangent kernel."""
+"""Full-batch gradient descent on squared loss. Each record has its time in the corresponding gradient flow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +18,8 @@ class Trajectory(eqx.Module):
     """The outputs along gradient descent, and the last parameters.
 
     Attributes:
-        times: learning_rate * step at every record. This is the time t of df/dt = -Theta (f - y), where Theta is the
-            tangent kernel.
+        times: learning_rate times the number of steps before each record. This is the time t of df/dt = -Theta (f - y),
+            where Theta is the tangent kernel.
         train: the outputs on the training points at those times.
         test: the outputs on the test points at those times, if there are any.
         params: the parameters after the last step.
@@ -75,7 +75,7 @@ def train(
         steps: the number of steps.
         record_at: increasing step counts in [0, steps] after which the outputs are recorded.
         x_test: test points, at which the outputs are also recorded.
-        centred: whether to train F(params) - F(initial params), which starts at 0, in place of F.
+        centred: whether to train F(params) - F(initial params), whose outputs start at 0, in place of F.
 
     Raises:
         ShapeError: if x and y have different numbers of rows, or the outputs and y different numbers of columns.

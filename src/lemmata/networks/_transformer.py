@@ -1,4 +1,4 @@
-"""Transformers with entrywise logistic attention. Tokens are columns, and a layer has heads and a feed-forward map."""
+"""Transformers whose attention weights are logistic functions, not a softmax. Tokens are the columns of a matrix H."""
 
 import equinox as eqx
 import jax
@@ -9,9 +9,9 @@ class Head(eqx.Module):
     """A head: V H sigma((Q H)^T K H) / N on N + 1 tokens H, where sigma is the logistic function, entry by entry.
 
     Args:
-        query: the matrix Q.
-        key: the matrix K.
-        value: the matrix V.
+        query: the matrix Q, which maps tokens to queries.
+        key: the matrix K, which maps tokens to keys.
+        value: the matrix V, which maps tokens to values.
     """
 
     query: Float[Array, "D D"]
@@ -20,12 +20,12 @@ class Head(eqx.Module):
 
 
 class TransformerLayer(eqx.Module):
-    """Attention with a residual connection, then H + U relu(W H) on tokens H (Li et al., 2025, equations 11-15).
+    """Attention with a residual connection, then the map H + U relu(W H) of tokens (Li et al., 2025, equations 11-15).
 
     Args:
-        heads: the heads, whose outputs are added.
-        inner: the matrix W.
-        outer: the matrix U.
+        heads: the heads of the attention, whose outputs are added to H.
+        inner: the matrix W of the feed-forward map.
+        outer: the matrix U of the feed-forward map.
     """
 
     heads: tuple[Head, ...]
@@ -37,7 +37,7 @@ def attention_scores(head: Head, tokens: Float[Array, "D T"]) -> Float[Array, "T
     """Return sigma((Q H)^T K H). The entry in row i and column j is the weight of token i for token j.
 
     Args:
-        head: the head.
+        head: the head, whose matrices Q and K are used.
         tokens: the tokens H, as columns.
     """
     return jax.nn.sigmoid((head.query @ tokens).T @ (head.key @ tokens))
@@ -47,7 +47,7 @@ def attend(heads: tuple[Head, ...], tokens: Float[Array, "D T"]) -> Float[Array,
     """Return H plus 1/N times the sum of the heads' contributions, where N is the number of tokens minus one.
 
     Args:
-        heads: the heads.
+        heads: the heads of one attention layer.
         tokens: the tokens H, as columns.
     """
     examples = tokens.shape[1] - 1
@@ -64,7 +64,7 @@ def transformer(layers: list[TransformerLayer], tokens: Float[Array, "D T"]) -> 
     """Return H(0), H(1), ..., H(L): the tokens before the first layer and after each layer.
 
     Args:
-        layers: the L layers.
+        layers: the L layers, in order.
         tokens: the tokens H(0), as columns.
 
     Example:

@@ -1,4 +1,4 @@
-"""Kernel regression, its training through time, and the Lasso. All solvers work on matrices."""
+"""Kernel regression, the training of linearised networks over time, and the Lasso."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,8 @@
-"""Least squares on centres, solved in an eigenbasis for every ridge and time, also with fewer centres."""
+"""Least squares on centres from one eigenbasis, for every ridge, every time of gradient flow, and fewer centres.
+
+The fit is a sum K(x, z) alpha over centres z. Let L be the lower Cholesky factor of K_zz + jitter I, with K_zz = K(z,
+z).
+"""
 
 import dataclasses
 
@@ -30,12 +34,12 @@ _LEVELS = (0.25, 0.5, 1.0)
 
 @dataclasses.dataclass(frozen=True)
 class Modes:
-    """Least squares on features psi(x) whose square sum_i psi_i psi_i^T, with psi_i = psi(x_i), is diagonal.
+    """Least squares on features psi(x) for which the matrix sum_i psi_i psi_i^T, with psi_i = psi(x_i), is diagonal.
 
     Attributes:
         basis: the matrix G (p, q) with psi(x) = G^T K(z, x).
-        eigenvalues: the eigenvalues a (q,), ascending and at least 0. The eigenvalues are the diagonal of the square.
-        moments: the sums c = sum_i psi_i y_i (q, k).
+        eigenvalues: the eigenvalues a (q,), ascending and at least 0. They are the diagonal of sum_i psi_i psi_i^T.
+        moments: the sums c = sum_i psi_i y_i (q, k) over all rows i, with the targets y_i.
         features: the features psi (m, q) of the m rows that were set aside for leave-one-out errors.
     """
 
@@ -78,11 +82,12 @@ class Modes:
 
 @dataclasses.dataclass(frozen=True)
 class CentredModes:
-    """`Modes` on all centres, and on the first quarter and half of them.
+    """`Modes` on all centres, on the first quarter of the centres and on their first half.
 
     Attributes:
-        levels: the modes on more and more centres. The last entry uses all centres.
-        targets: the targets (m, k) of the rows set aside, times the roots of their weights.
+        levels: the modes on a quarter, a half and all of the centres, in this order.
+        targets: the targets (m, k) of the rows set aside for leave-one-out errors, times the roots of the rows'
+            weights.
         aside: the numbers (m,) of the rows set aside.
         missed: the mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
             centres miss. The w_i are the weights, and Q approximates K by the centres.
@@ -125,8 +130,8 @@ def centred_modes(
     fit with ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. So the eigensystem gives the result of
     `subset_of_regressors` for every ridge, and the gradient flow at every time. The predictor with only the first
     centres comes from the leading block of W. NumPy computes the sums in place. The sums are whitened (multiplied by
-    L^-1) last, which costs half as much as whitening every row. Rounding then moves the fit by at most 1e-5 of the
-    targets, according to an estimate on the rows set aside. If the estimate is larger, every row is whitened first.
+    L^-1) last, which costs half as much as whitening every row. This order is used if rounding moves the fit by at most
+    1e-5 of the targets, according to an estimate on the rows set aside. Otherwise, every row is whitened first.
 
     Args:
         kernel: the kernel K.

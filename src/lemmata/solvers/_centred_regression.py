@@ -24,8 +24,8 @@ def centred_regression(
     """Solve least squares in the span of K(., z) for random rows z of x, directly by `subset_of_regressors`.
 
     For n points and p centres, the solution takes n p kernel entries, 2 n p² operations, and memory for five p x p
-    squares of float64. If x has single precision and the ridge is above 0, it takes n p² operations. More centres lower
-    the error. Equal keys give equal centres.
+    squares of float64. If x has single precision and the ridge is above 0, the solution takes n p² operations. More
+    centres lower the approximation error, because the span grows. Two calls with the same key draw the same centres.
 
     Args:
         kernel: the kernel K.

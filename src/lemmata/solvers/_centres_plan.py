@@ -1,4 +1,4 @@
-"""Plan the memory of least squares on centres: the bytes of the squares, and the rows of a block."""
+"""Plan the memory of least squares on p centres: the bytes of the p x p matrices (squares), and the rows of a block."""
 
 import dataclasses
 import math
@@ -99,7 +99,7 @@ def centres_plan(
     block: int | None = None,
     working_set: int | None = None,
 ) -> CentresPlan:
-    """Return the plan by which `subset_of_regressors` would compute.
+    """Return the memory plan that `subset_of_regressors` would follow for these points and centres.
 
     Args:
         kernel: the kernel K.

@@ -25,9 +25,10 @@ class Iterations(eqx.Module):
 
     Args:
         coefficients: the coefficients alpha with (K + ridge I) alpha = y up to `residual`.
-        ridge: the ridge.
+        ridge: the ridge on the diagonal of K.
         iterations: the number of products with K; one product serves all columns of y.
-        residuals: the largest relative residual of a column, before the first step and after each step.
+        residuals: the relative residual |(K + ridge I) alpha - y| / |y| of the worst column of y, before the first step
+            and after each step.
         residual: the maximum over columns of |(K + ridge I) alpha - y| / |y|, recomputed at the end.
     """
 
@@ -56,18 +57,20 @@ def conjugate_gradients(
 ) -> Iterations:
     """Solve (K + ridge I) alpha = y by conjugate gradients, until |(K + ridge I) alpha - y| <= tolerance |y|.
 
-    K enters only through products. The error in the norm |e|_A² = e^T A e of A = K + ridge I falls at least like 2
-    ((sqrt(c) - 1)/(sqrt(c) + 1))^i. Here, c is the condition number of A, or of P^-1 A with a preconditioner P. Columns
-    of y are solved side by side, each with its own steps. If the residual of the recursion is small but the true
-    residual is not, the iteration starts again from the true residual.
+    Only products with K are computed. Let A = K + ridge I, and let e be the error of the coefficients after i steps, in
+    the norm |e|_A² = e^T A e. This norm is at most 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^i times its value at the start.
+    Here, c is the condition number of A, or of P^-1 A with a preconditioner P. Columns of y are solved side by side,
+    each with its own steps. If the residual of the recursion is small but the true residual is not, the iteration
+    starts again from the true residual.
 
     Args:
         matrix: the matrix K, an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k)
             arrays.
         y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0.
-        tolerance: the largest allowed relative residual of a column. None means 1e-8 if y has type float64, and 2e-4 if
-            y has type float32. These values are about the square root of the rounding error.
+        tolerance: the largest allowed relative residual |(K + ridge I) alpha - y| / |y| of a column of y. None means
+            1e-8 if y has type float64, and 2e-4 if y has type float32. These values are about the square root of the
+            rounding error.
         preconditioner: a function v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
         most: the largest number of iterations.
 
@@ -169,7 +172,7 @@ def conjugate_gradient_path(
 
 
 def _of_size_1(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of the targets, divided by powers of 2 near their largest entries, and the exponents.
+    """Return the columns of the targets, each divided by a power of 2 near its largest entry, and the exponents.
 
     Such a division does not change the steps, and squares of the entries do not overflow or vanish.
     """

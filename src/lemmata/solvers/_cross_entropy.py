@@ -28,11 +28,11 @@ def cross_entropy_flow(
     """Return the logits of the gradient flow df/dt = -K (softmax(f) - Y) on cross-entropy, with one-hot labels Y.
 
     The flow trains the linearisation of a network on the loss -sum_i log softmax(f_i)_{label i}. The network's tangent
-    kernel K is equal for all outputs. `loss_flow` computes the flow; its description explains the method. Along the
+    kernel K is equal for all outputs. `loss_flow` computes the flow, and its docstring explains the method. Along the
     flow, the loss falls at the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
 
     Args:
-        K: the Gram matrix of the training points.
+        K: the tangent kernel's Gram matrix of the training points.
         labels: whole numbers from 0, one for each point. False and True count as 0 and 1.
         time: finite times t >= 0, in any order.
         cross: K(other points, training points).

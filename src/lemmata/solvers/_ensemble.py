@@ -1,4 +1,4 @@
-"""The distribution, at any time, of infinitely wide networks trained from random initialisations."""
+"""The distribution of the outputs of infinitely wide networks at any time of their training."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,8 +32,8 @@ class OtherPoints(eqx.Module):
 
     Args:
         tangent: the tangent kernel Theta(other points, training points).
-        nngp: the covariance of untrained networks K(other points, training points).
-        prior: the covariance K(other points, other points), or its diagonal for variances only.
+        nngp: the covariance K(other points, training points) of the outputs of untrained networks.
+        prior: the covariance K(other points, other points) of untrained networks, or its diagonal for variances only.
     """
 
     tangent: Float[Array, "t n"]
@@ -119,7 +119,8 @@ def gradient_descent_ensemble(
 ) -> Ensemble:
     """The distribution of randomly initialised, infinitely wide networks under gradient descent on 1/2 sum |f - y|².
 
-    The formulas are those of `gradient_flow_ensemble`, with S = I - (I - learning_rate Theta)^steps.
+    The formulas are those of `gradient_flow_ensemble`, with the tangent kernel Theta and S = I - (I - learning_rate
+    Theta)^steps.
 
     Args:
         tangent: the eigensystem of Theta on the training points.
@@ -189,7 +190,8 @@ def _moved(
 ) -> Float[Array, "t *others"]:
     """Return K_** + A K A^T - A K_*^T - K_* A^T, with A, K_* and K in the eigenbasis of the tangent kernel.
 
-    These three matrices are `weights`, `start` and `inside`. If `prior` is a diagonal, only the diagonal is returned.
+    A, K_* and K are the arguments `weights`, `start` and `inside`, and `prior` is K_**. If `prior` is a diagonal, only
+    the diagonal is returned.
     """
     pulled = weights @ inside
     if prior.ndim == 1:

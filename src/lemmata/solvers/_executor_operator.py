@@ -24,11 +24,11 @@ class ExecutorOperator:
 
     The blocks are those of a `KernelOperator` with the same `block`. Blocks are computed when they are needed, and not
     stored. A task computes a run of consecutive blocks. If a worker dies, the executor may give its task to another
-    worker, as Dask does. Each worker process reads the points once, and reads the vector in each task. The files lie in
-    a folder that all workers find under the same path, so points and vectors do not pass through a scheduler. The
-    product does not depend on which workers computed it. The product is equal bit for bit if all processors are of one
-    kind and use equally many threads. Use the operator in a `with` block. The files of the operator are deleted at the
-    end of this block.
+    worker, as Dask does. Each worker process reads the points from a file once, and reads the vector from a file in
+    each task. The files lie in a folder that all workers find under the same path, so points and vectors do not pass
+    through a scheduler. The product does not depend on which worker computed which block. Repeated products are equal
+    bit for bit if all processors are of one kind and use equally many threads. Use the operator in a `with` block. The
+    files of the operator are deleted at the end of this block.
 
     Args:
         kernel: the kernel K.
@@ -140,5 +140,5 @@ def _kernel_rows(
 
 @functools.lru_cache(maxsize=1)
 def _kept(points: str) -> Array:
-    """Return the points, which a process reads only once. Each operator has a new folder, so a path has one content."""
+    """Return the points in a file, which a process reads only once. Each operator has new files, so none changes."""
     return jnp.asarray(read_array(points))

@@ -1,4 +1,4 @@
-"""Spectral algorithms: regression by a filter of the eigenvalues of a Gram matrix."""
+"""Spectral algorithms: regression by a filter, a function of the eigenvalues of a Gram matrix."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -50,7 +50,7 @@ def spectral_algorithm(
     filtered: Float[Array, " n"] | Float[np.ndarray, " n"],
     cross: Float[Array, "t columns"],
 ) -> Float[Array, "t *k"]:
-    """Return K_cross U diag(phi) U' y: regression with a filter phi of the eigenvalues of K = U diag(a) U'.
+    """Return K_cross U diag(phi) U' y: regression with a filter phi of the eigenvalues a of K = U diag(a) U'.
 
     If the labels are +-1, the sign of the prediction is the predicted label.
 
@@ -58,7 +58,7 @@ def spectral_algorithm(
         spectrum: the eigensystem of the training Gram matrix K.
         y: targets, one row for each point.
         filtered: the values phi(a_i) from `ridge_filter`, `flow_filter`, `truncation_filter` or another function.
-        cross: K(points, training points).
+        cross: the kernel matrix K_cross between the points of the predictions and the training points.
 
     Raises:
         ShapeError: if y, the filter or cross do not fit the spectrum.

@@ -1,4 +1,4 @@
-"""Gaussian-process regression: posterior mean and covariance, and the evidence of a kernel."""
+"""Gaussian-process regression: posterior mean and covariance, and the log evidence (log marginal likelihood)."""
 
 import math
 
@@ -15,7 +15,7 @@ from ._ridge import Solution
 
 
 class Posterior(eqx.Module):
-    """The posterior of a Gaussian process at other points, given noisy values.
+    """The posterior of a Gaussian process at other points, given noisy values at the training points.
 
     Args:
         mean: the posterior mean at the other points.
@@ -77,7 +77,7 @@ def log_evidence(
     noise I is not positive definite. JAX can differentiate the function.
 
     Args:
-        K: the Gram matrix.
+        K: the Gram matrix of the points, the prior covariance of the values without noise.
         y: values, one row for each point.
         noise: the variance of the noise, at least 0.
 

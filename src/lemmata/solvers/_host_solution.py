@@ -1,4 +1,8 @@
-"""Solve the summed normal equations of least squares on centres, by LAPACK and in place, without compilation."""
+"""Solve least squares on centres from summed normal equations, by LAPACK and in place, without compilation.
+
+The function is sum_j K(., z_j) alpha_j on centres z. Let L L^T = K(z, z) + jitter I. The equations are whitened: they
+are multiplied by L^-1, and their unknowns are b = L^T alpha (see `subset_of_regressors`).
+"""
 
 import contextlib
 from collections.abc import Callable
@@ -70,7 +74,7 @@ class HostSolution(NamedTuple):
         shift: the amount that was added to the ridge; 0 if the system has a Cholesky factor without a shift.
         residual: |(W + ridge I) b - v| / |v|, without the shift.
         condition: an estimate, from below, of the condition number of W + (ridge + shift) I by power iteration.
-        gain: the number |y|² minus the sum of squared errors, for targets y.
+        gain: |y|² minus the sum of squared errors of the fit on the training points, for targets y.
     """
 
     alpha: Float[np.ndarray, "p k"]
@@ -102,16 +106,16 @@ def host_solutions(
 ) -> list[HostSolution]:
     """Return the solution for each ridge.
 
-    The sums are whitened (multiplied by L^-1) at the end if this is allowed and accurate enough. Otherwise, every block
-    is whitened.
+    If this is allowed and accurate enough, the sums are whitened (multiplied by L^-1) after all blocks are added.
+    Otherwise, every block of rows is whitened before it is added, which costs twice as much.
 
     Args:
         sums: the function `normal_equations` with all arguments of the problem except `last`.
         factor: the Cholesky factor L, C-contiguous.
         y: the targets.
-        ridges: the ridges.
-        tolerance: the largest distance by which rounding may move the fit, as a share of |y|. Infinity allows any
-            distance. With 0, every block is whitened.
+        ridges: the ridges, each at least 0.
+        tolerance: the largest distance by which rounding may move the fit on the training points, as a share of |y|.
+            Infinity allows any distance. With 0, every block is whitened.
     """
     if tolerance > 0 and np.all(ridges > 0):
         with contextlib.suppress(NotPositiveDefiniteError, SolverError):
@@ -135,7 +139,7 @@ def _system(sums: tuple[Any, Any]) -> tuple[SystemInPlace, np.ndarray]:
 
 
 def _largest(product: Callable[[np.ndarray], np.ndarray], size: int) -> float:
-    """Estimate the largest eigenvalue from below, by power iteration from a random start."""
+    """Estimate the largest eigenvalue of a symmetric `product` from below, by power iteration from a random start."""
     unit = np.random.default_rng(0).normal(size=(size, 1))
     for _ in range(POWERS):
         unit = product(unit / np.linalg.norm(unit))

@@ -17,11 +17,11 @@ _JUDGED = 1000
 
 
 class SystemInPlace:
-    """Solves (A + ridge I) alpha = y for one ridge after another; the symmetric matrix A is factorised in place.
+    """Solves (A + ridge I) alpha = y for one ridge after another; the Cholesky factor overwrites half of the matrix A.
 
     The Cholesky factor L fills the lower triangle of the matrix. Above the diagonal, the entries of A are kept. So
-    products with A and factors for other ridges need no second matrix. LAPACK works in the machine's memory, without
-    compilation.
+    products with A and factors for other ridges need no second matrix. LAPACK computes the factors, without compilation
+    by JAX.
 
     Args:
         matrix: the whole matrix A, C-contiguous, in float64; it is overwritten.
@@ -49,7 +49,7 @@ class SystemInPlace:
 
     @property
     def columns(self) -> Float[np.ndarray, "n columns"]:
-        """The matrix A itself. If A was factorised, the factorisation is undone."""
+        """The whole matrix A. If A was factorised, the lower triangle is overwritten by the entries of A again."""
         self._restore()
         return self._matrix
 

@@ -1,4 +1,4 @@
-"""Compute the flow of a kernel's outputs under any smooth loss by integrating an ordinary differential equation."""
+"""Compute the gradient flow of a linearised network on any smooth loss, by integrating a differential equation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,11 +27,11 @@ def integrate(
     *,
     stiff: bool,
 ) -> tuple[Float[Array, "s m c"], Int[Array, ""], Bool[Array, ""]]:
-    """Return the coordinates B at every time, the number of steps, and whether all times were reached.
+    """Return coordinates B of the outputs at every time, the number of steps, and whether all times were reached.
 
     The outputs are f = f(0) - left B. The equation is dB/dt = gather gradient(f), or with damping d²B/dt² + damping
-    dB/dt = gather gradient(f). The solution starts at B = 0 and, with damping, at dB/dt = 0. At each time, a step of
-    the integrator ends, because values interpolated between steps would be less accurate.
+    dB/dt = gather gradient(f). The solution starts at B = 0 and, with damping, at dB/dt = 0. The integrator ends a step
+    at each requested time, because values interpolated between steps would be less accurate.
 
     Args:
         left: the left factor of the Gram matrix left gather.

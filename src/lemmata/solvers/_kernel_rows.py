@@ -47,7 +47,7 @@ class KernelRows:
 
     @property
     def bytes(self) -> int:
-        """The bytes at the peak, besides points, centres and the result."""
+        """The peak of memory in bytes, besides points, centres and the result."""
         if self.by_numpy:
             return 8 * (4 * 2**18 + 4 * self._z.size)
         with jax.enable_x64(True):

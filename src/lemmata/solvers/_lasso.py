@@ -12,7 +12,7 @@ def soft_threshold(z: Float[Array, "*s"], level: Float[Array, ""] | float) -> Fl
 
     Args:
         z: any array.
-        level: the threshold.
+        level: the threshold, at least 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -26,13 +26,13 @@ def soft_threshold(z: Float[Array, "*s"], level: Float[Array, ""] | float) -> Fl
 def lasso_objective(
     features: Float[Array, "n p"], y: Float[Array, " n"], penalty: Float[Array, ""] | float, rho: Float[Array, "*t p"]
 ) -> Float[Array, "*t"]:
-    """Return l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one vector rho or for several.
+    """Return the Lasso objective l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one or more coefficient vectors rho.
 
     Args:
         features: the matrix Phi, one row for each of n examples.
         y: the targets.
-        penalty: the penalty lambda.
-        rho: coefficients in the last axis.
+        penalty: the factor of |rho|_1 in the objective.
+        rho: the coefficient vectors, along the last axis.
     """
     return jnp.mean((y - rho @ features.T) ** 2, axis=-1) + penalty * jnp.abs(rho).sum(axis=-1)
 
@@ -48,15 +48,15 @@ def proximal_gradient(
 ) -> Float[Array, "s p"]:
     """Return the iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from rho = 0.
 
-    ST_level is `soft_threshold` with this level, and e is the error of the step. The objective l of `lasso_objective`
-    falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). Let rho_t be the iterate after t exact steps. If
-    step is at most half of this limit, l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem
-    10.21).
+    ST_level is `soft_threshold` with this level, here step times penalty, and e is a given error of the step. The
+    objective l of `lasso_objective` falls at every exact step (e = 0) if step <= 1/(lambda_max(Phi^T Phi) / n). Let
+    rho_t be the iterate after t exact steps. If step is at most half of this limit, l(rho_t) - l(rho) <= |rho|²/(2 t
+    step) for every rho (Beck, 2017, Theorem 10.21).
 
     Args:
         features: the matrix Phi, one row for each of n examples.
         y: the targets.
-        penalty: the penalty lambda.
+        penalty: the factor of |rho|_1 in the objective.
         step: the step size eta.
         iterations: the number t of iterations.
         errors: the errors e_1, ..., e_t of the steps; None for exact steps.
@@ -80,7 +80,7 @@ def proximal_gradient(
 
 
 def momentum(iterations: int) -> Float[Array, " t"]:
-    """Return the momentum beta_k = (s_k - 1)/s_{k+1} of FISTA, where s_1 = 1 and s_{k+1} = (1 + sqrt(1 + 4 s_k²))/2.
+    """Return FISTA's momentum factors beta_k = (s_k - 1)/s_{k+1}, where s_1 = 1 and s_{k+1} = (1 + sqrt(1 + 4 s_k²))/2.
 
     Args:
         iterations: the number t of iterations.
@@ -101,8 +101,8 @@ def accelerated_proximal_gradient(
 ) -> Float[Array, "s p"]:
     """Return the iterates rho_k of FISTA (the accelerated proximal gradient method) from 0.
 
-    A proximal step leads from v_k to rho_k. Then v_{k+1} = rho_k + beta_k (rho_k - rho_{k-1}), with beta_k from
-    `momentum`.
+    A proximal gradient step (as in `proximal_gradient`) leads from v_k to rho_k, where v_1 = 0. Then v_{k+1} = rho_k +
+    beta_k (rho_k - rho_{k-1}), with beta_k from `momentum`.
 
     If step is at most 1/(2 lambda_max(Phi^T Phi)/n), the objective l satisfies l(rho_t) - l(rho) <= 2 |rho|²/(step (t +
     1)²) for every rho (Beck and Teboulle, 2009, Theorem 4.4).
@@ -110,7 +110,7 @@ def accelerated_proximal_gradient(
     Args:
         features: the matrix Phi, one row for each of n examples.
         y: the targets.
-        penalty: the penalty lambda.
+        penalty: the factor of |rho|_1 in the objective.
         step: the step size eta.
         iterations: the number t of iterations.
     """

@@ -1,4 +1,4 @@
-"""Training of a linearised network on any smooth loss, computed in function space."""
+"""Training of a linearised network on any smooth loss, computed for its outputs instead of its parameters."""
 
 import math
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def loss_flow(
     loss. With `damping`, the flow has momentum: f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with
     learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n terms,
     its gradient is 1/n of the gradient of the sum. So the flow on the mean passes through the same outputs as the flow
-    on the sum, but needs n times as long.
+    on the sum, but takes n times the time t.
 
     The equation is integrated in coordinates along the eigenvectors of K. The coordinates are scaled: if a coordinate
     changes by 1, no output changes by more than 1. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4

@@ -1,4 +1,4 @@
-"""The gradient of a loss in the outputs, and the limit of its gradient flow, which has the least loss."""
+"""The gradient of a loss with respect to outputs, and the limit of its gradient flow, which has the least loss."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +54,7 @@ def largest_curvature(loss: OutputLoss, f: Float[Array, "n c"], y: Any) -> Float
 def least_loss(
     loss: OutputLoss, vectors: Float[Array, "n r"], first: Float[Array, "n c"], y: Any
 ) -> tuple[Float[Array, "r c"], Float[Array, ""], int]:
-    """Minimise the loss of the outputs f = f(0) + vectors V by Newton's method.
+    """Minimise the loss of the outputs f = f(0) + vectors V over V, by Newton's method.
 
     Return V, the largest change of an output in the last step, and the number of steps. Each step of Newton's method is
     halved until the loss falls enough (Armijo's rule).

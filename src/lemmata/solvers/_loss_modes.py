@@ -14,11 +14,12 @@ from ._loss_limit import OutputLoss, largest_curvature, least_loss
 class OutputModes(eqx.Module):
     """Coordinates B along eigenvectors of K, with f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
 
-    Here, f are the outputs at training points, and f_* are the outputs at other points.
+    Here, f are the outputs at training points, and f_* are the outputs at other points. The matrices left, right and
+    gather follow from the eigenvectors and eigenvalues of K, and grad loss is the gradient with respect to f.
 
     The coordinates are scaled: if a coordinate changes by 1, no output changes by more than 1, at training points or at
-    other points. So the tolerance of the integrator applies to outputs. B grows without limit along null vectors, but
-    this growth does not loosen the tolerance.
+    other points. So the tolerance of the integrator applies to outputs. Along null vectors of K, the coordinates B grow
+    without limit, but this growth does not loosen the tolerance.
 
     Args:
         vectors: the eigenvectors of K.
@@ -40,12 +41,12 @@ class OutputModes(eqx.Module):
 
     @property
     def left(self) -> Float[Array, "n n"]:
-        """The matrix from coordinates to outputs at training points."""
+        """The matrix `left`, which maps coordinates B to the change -left B of the outputs at training points."""
         return self.vectors * (self.values / self.unit)
 
     @property
     def gather(self) -> Float[Array, "n n"]:
-        """The matrix from the gradient to the velocity of the coordinates."""
+        """The matrix `gather`, which maps the gradient of the loss to the velocity dB/dt of the coordinates."""
         moves = (self.values > 0) | jnp.any(self.parts != 0, axis=0)
         return jnp.where(moves, self.unit, 0.0)[:, None] * self.vectors.T
 
@@ -54,7 +55,7 @@ class OutputModes(eqx.Module):
         return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
 
     def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
-        """Return whether each eigenvector is included at each time.
+        """Return whether each eigenvector is included in the outputs at each time.
 
         An eigenvector whose eigenvalue is at most the rounding error is included until it may have converged.
         """
@@ -71,7 +72,7 @@ def trained(
     tolerance: float,
     damping: float | None,
 ) -> tuple[Float[Array, "s n c"], Float[Array, " s"], int]:
-    """Return the coordinates at every time, the estimated error of the outputs, and the number of steps.
+    """Return the coordinates B at every time, the estimated error of the outputs, and the number of steps.
 
     Args:
         modes: the modes of the kernel.
@@ -107,7 +108,10 @@ def _integrated(
     modes: OutputModes, loss: OutputLoss, first: Array, y: Array, times: np.ndarray, tolerance: float,
     damping: float | None, ways: tuple[bool, ...],
 ) -> tuple[Float[Array, "s n c"], bool, int]:  # fmt: skip
-    """Return the coordinates at increasing times, whether implicit steps were taken, and the number of all steps."""
+    """Return the coordinates at increasing times, whether implicit steps were taken, and the number of all steps.
+
+    `ways` lists the methods to try in turn: False for explicit steps, True for implicit steps.
+    """
     steps, drag = 0, None if damping is None else jnp.asarray(damping, float)
     known, wanted = jnp.asarray(times), jnp.asarray(tolerance, float)
     for stiff in ways:

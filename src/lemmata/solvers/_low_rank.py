@@ -19,7 +19,7 @@ class LowRank(eqx.Module):
     Args:
         eigenvalues: the eigenvalues a_1 >= ... >= a_r >= 0.
         eigenvectors: the matrix U of orthonormal columns.
-        missed: the trace norm tr (K - U diag(a) U^T) of the missing part.
+        missed: the trace tr (K - U diag(a) U^T) of the part of K that the approximation misses.
         pivots: the rows whose columns were used. None if random products were used.
         columns: the number of columns of K, or of products with K, that were computed.
     """
@@ -45,7 +45,7 @@ def randomly_pivoted_cholesky(
     probabilities from the diagonal at the start of the block. Rejection sampling decides which proposals are accepted
     (Epperly, Tropp and Webber, 2024). The accepted pivots have the same distribution as pivots that are drawn one at a
     time, but their columns are computed by matrix products. Of K, only the diagonal and the columns of proposed pivots
-    are computed. The method ends early if only rounding errors of K are missing.
+    are computed. The method ends early if the rest K - F F^T is within the rounding error of K.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
@@ -116,7 +116,7 @@ def _accepted(
 
     Args:
         missing: the rows and columns of K - F F^T that belong to the proposals.
-        weights: the diagonal by which the proposals were drawn.
+        weights: the diagonal entries of the missing part when the proposals were drawn.
         uniform: uniform random numbers in [0, 1).
         most: the largest number of accepted proposals.
         floor: the rounding error on the diagonal.
@@ -141,7 +141,7 @@ def nystrom_approximation(
 
     The columns of W are an orthonormal basis of the span of random Gaussian columns. A shift of eps |K W| protects the
     factorisation from rounding, and is subtracted again (Frangella, Tropp and Udell, 2023). The expected error of this
-    approximation is comparable with the error of the best approximation of a somewhat smaller rank.
+    approximation is comparable to the error of the best approximation of a somewhat smaller rank.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
@@ -184,7 +184,7 @@ class Preconditioner(eqx.Module):
 
     Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge. The
     attribute `condition` is a larger bound, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces the
-    ridge on the complement of U, and no bound holds.
+    ridge on the orthogonal complement of U, and neither bound holds.
 
     Args:
         low_rank: the result of `randomly_pivoted_cholesky` or `nystrom_approximation`.

@@ -1,4 +1,8 @@
-"""Training of linear models along each eigenvector (mode): filters of the eigenvalues, and their predictions."""
+"""Training of kernel models on squared loss, along each eigenvector (mode) of the Gram matrix by filters.
+
+A filter phi(a, t) is a function of the eigenvalues a and the time t. The predictions at time t are K_cross U
+diag(phi(a, t)) U^T y, for the eigenvectors U of the training Gram matrix and targets y.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -97,8 +101,8 @@ def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filte
     whether the mode has converged, and its filter is set to 0.
 
     Args:
-        spectrum: the eigensystem.
-        times: the times.
+        spectrum: the eigensystem of the training Gram matrix K.
+        times: the times at which the filters are computed.
         path_filter: the filter phi(a, t).
     """
     values = spectrum.resolved
@@ -113,7 +117,7 @@ def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, 
     n eps |row|. If K v = 0, then K_cross v = 0. Without the exact zeros, a long time would amplify the rounding error.
 
     Args:
-        spectrum: the eigensystem.
+        spectrum: the eigensystem of the training Gram matrix K.
         cross: K(other points, training points).
     """
     parts = cross @ spectrum.eigenvectors

@@ -1,4 +1,8 @@
-"""Training with momentum on squared loss in closed form: heavy ball, Nesterov, and the flow of damped oscillators."""
+"""Training with momentum on squared loss in closed form: heavy ball, Nesterov, and the flow of damped oscillators.
+
+For an eigenvalue a of the Gram matrix, the filter phi(a) maps the component of the targets along the eigenvector to the
+coefficient of the fit. Without momentum, phi would be (1 - (1 - rate a)^s) / a after s steps.
+"""
 
 import functools
 from collections.abc import Sequence
@@ -31,13 +35,13 @@ def momentum_descent(
     """Return the predictions after gradient descent with momentum on 1/2 sum |f - y|², from f_0 = f_{-1} = 0.
 
     Heavy ball (Polyak, 1964): f_{s+1} = f_s - learning_rate K (f_s - y) + momentum (f_s - f_{s-1}). Nesterov's method
-    (1983) takes the gradient at a point ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v -
-    y). Along each eigenvector of K, each method is a linear recursion of order two. The power of the recursion is
-    computed by repeated squaring, so 10^9 steps cost 30 products of small matrices. For slow modes, this power would
-    lose digits of the root 1 - delta of the recursion, so the result is computed from delta. Let a_1 be the largest
-    eigenvalue of K. The heavy ball converges for learning_rate < 2 (1 + momentum) / a_1, and Nesterov's method for
-    learning_rate < 2 (1 + momentum) / ((1 + 2 momentum) a_1). For larger rates, the result diverges, as these methods
-    do.
+    (1983) computes the gradient at an extrapolated point v: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v -
+    learning_rate K (v - y). Along each eigenvector of K, each method is a linear recursion of order two. The power of
+    the recursion is computed by repeated squaring, so 10^9 steps cost 30 products of small matrices. For slow modes, a
+    root 1 - delta of the recursion is near 1, and this power would lose digits of delta. So the result is computed from
+    delta instead. Let a_1 be the largest eigenvalue of K. The heavy ball converges for learning_rate < 2 (1 + momentum)
+    / a_1, and Nesterov's method for learning_rate < 2 (1 + momentum) / ((1 + 2 momentum) a_1). For larger rates, the
+    result diverges, as these methods do.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
@@ -79,7 +83,7 @@ def momentum_descent(
 def _momentum_filter(
     values: Float[Array, " n"], bits: Array, rate: Number, momentum: Number, nesterov: bool
 ) -> Float[Array, " n"]:
-    """Return phi after s steps from phi_0 = phi_{-1} = 0, by repeated squaring of the affine recursion.
+    """Return the filter phi after s steps from phi_0 = phi_{-1} = 0, by repeated squaring of its affine recursion.
 
     The squares are combined by the bits of s. Let c = rate a, with momentum m. For the heavy ball, phi_{s+1} = (1 + m -
     c) phi_s - m phi_{s-1} + rate. For Nesterov's method, phi_{s+1} = (1 - c) ((1 + m) phi_s - m phi_{s-1}) + rate.
@@ -104,7 +108,7 @@ def _momentum_filter(
 def _root_filter(
     values: Float[Array, " n"], count: Float[Array, ""], rate: Number, momentum: Number, nesterov: bool
 ) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
-    """Return for which modes this formula for phi after s steps is accurate, and phi from the roots of the recursion.
+    """Return for which eigenvalues the formula below is accurate, and the filter phi after s steps by this formula.
 
     Let c = rate a, with momentum m, and let p be 1 (heavy ball) or 1 + m (Nesterov). The roots of the recursion are 1 -
     d and 1 - D, with |d| <= |D|. Both d and D solve d² - (1 - m + p c) d + c = 0; d and D may be complex. Since phi_0 =
@@ -164,7 +168,7 @@ def momentum_flow(
 
 @jax.jit
 def _oscillator_filter(values: Float[Array, " n"], time: Float[Array, ""], damping: Number) -> Float[Array, " n"]:
-    """Return the solution phi of phi'' + damping phi' + a phi = 1 with phi(0) = phi'(0) = 0."""
+    """Return the filter phi, the solution of phi'' + damping phi' + a phi = 1 with phi(0) = phi'(0) = 0."""
     ended, middle = jnp.isinf(time), -damping / 2
     moment = jnp.where(ended, 0.0, time)
     gap = middle**2 - values

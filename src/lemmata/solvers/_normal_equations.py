@@ -1,4 +1,8 @@
-"""Sum the normal equations of least squares on centres over blocks of rows, and whiten them by a Cholesky factor."""
+"""Sum the normal equations of least squares on centres over blocks of rows, and whiten them by a Cholesky factor.
+
+Let z be the centres, x_i the points, y_i the targets, and L the lower Cholesky factor of K(z, z) + jitter I. To whiten
+the equations means to use the features f_i = L^-1 K(z, x_i) in place of K(z, x_i).
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -58,8 +62,8 @@ def normal_equations(
 ) -> tuple[Any, Any]:
     """Sum W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i) over blocks of rows, in float64.
 
-    If the sums are whitened (multiplied by L^-1) last, they cost half as much, but |L^-1|² multiplies their rounding
-    errors (see `moved_by_rounding`).
+    If the finished sums are whitened instead of every row, they cost half as much, but |L^-1|² multiplies their
+    rounding errors (see `moved_by_rounding`).
 
     Args:
         kernel: the kernel K.
@@ -158,7 +162,7 @@ def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, 
 
     Args:
         factor: the Cholesky factor L, C-contiguous.
-        features: the matrix f.
+        features: the matrix f = K(z, x), one column for each point.
     """
     return dtrsm(1.0, factor.T, features, lower=0, trans_a=1, overwrite_b=1)
 
@@ -201,16 +205,16 @@ def moved_by_rounding(
     Let s_j = |K(z_j, x)| for the centres z_j and the points x. The entries of K_zn K_nz have rounding errors of a few
     eps s_j s_l. The entries of K_zn y have rounding errors of a few eps s_j |y|. These errors are assumed to be
     independent. Let G² = sum_j s_j² |L^-1 e_j|², with unit vectors e_j. Together, the errors change the equation (W +
-    ridge) b = v for the whitened coefficients b by e = eps G (|s alpha| + |y|). This error moves the fit W^1/2 b by at
-    most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps. RBF and Matern kernels were tried
-    with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of the estimate with
-    eps itself.
+    ridge) b = v for the whitened coefficients b = L^T alpha by a vector e with |e| = eps G (|s alpha| + |y|). This
+    error moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps.
+    RBF and Matern kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3
+    times the value of the estimate with eps itself.
 
     Args:
         factor: the Cholesky factor L.
-        square: the matrix W.
+        square: the sum W of f_i f_i^T.
         y: the targets.
-        alpha: the coefficients of the kernel.
+        alpha: the coefficients of the fit sum_j K(., z_j) alpha_j.
         ridge: the ridge, above 0.
     """
     lower = np.asarray(factor)

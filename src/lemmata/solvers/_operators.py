@@ -22,7 +22,7 @@ class MatrixOperator(eqx.Module):
     """A symmetric positive semidefinite matrix that is stored.
 
     Args:
-        matrix: the matrix.
+        matrix: the matrix, as an array of JAX.
 
     Raises:
         ShapeError: if the matrix is empty or not square and symmetric up to rounding.
@@ -190,7 +190,7 @@ def refuse_curvature(curvature: float, floor: float) -> None:
     """Raise an error if v^T K v / |v|² is more negative than rounding explains.
 
     Args:
-        curvature: the value v^T K v / |v|² for some v.
+        curvature: the value v^T K v / |v|² for some vector v.
         floor: the accuracy of K v, which is 16 n eps times the largest observed |K v| / |v|.
 
     Raises:

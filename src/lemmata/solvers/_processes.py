@@ -43,7 +43,7 @@ class ProcessOperator:
         block: the number of rows of a block; None means as many rows as fill 128 MiB.
 
     Attributes:
-        bytes: the memory that all processes together may take.
+        bytes: the memory in bytes that all processes together may take.
 
     Raises:
         ShapeError, DataError, PrecisionError: for the same reasons as `KernelOperator`.

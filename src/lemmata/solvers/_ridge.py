@@ -20,10 +20,10 @@ class Solution(eqx.Module):
     Args:
         coefficients: the coefficients alpha = (K + (ridge + jitter) I)^-1 y; predictions at test points are K_test
             alpha.
-        ridge: the requested ridge.
+        ridge: the requested ridge, without the jitter.
         jitter: the amount that had to be added to the diagonal besides the ridge; 0 if the factorisation succeeded
             without a jitter.
-        residual: the relative residual |(K + ridge I) alpha - y| / |y|, without the jitter.
+        residual: the relative residual |(K + ridge I) alpha - y| / |y| of the system without the jitter.
         factor: the lower Cholesky factor of K + (ridge + jitter) I.
     """
 
@@ -173,8 +173,8 @@ def leave_one_out_residuals(
 ) -> Float[Array, "rows *k"]:
     """Return the leave-one-out residuals: y_i minus the prediction at x_i of a fit to all other rows.
 
-    The formula is [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii. This formula takes one factorisation instead of n. The
-    function raises the same errors as `kernel_ridge`.
+    The formula is [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii. This formula takes one factorisation instead of one for
+    each of the n rows. The function raises the same errors as `kernel_ridge`.
 
     Args:
         K: Gram matrix of the training points.

@@ -19,7 +19,7 @@ class RidgePath(eqx.Module):
     """The results of kernel ridge regression at several ridges. The first axis of each array belongs to the ridges.
 
     Args:
-        ridges: the ridges.
+        ridges: the ridges, as requested.
         coefficients: the coefficients alpha = (K + ridge I)^-1 y; predictions at test points are K_test alpha.
         residuals: the targets y minus the predictions at the training points, equal to ridge alpha.
         leave_one_out: the target y_i minus the prediction at x_i of a fit to all other rows.

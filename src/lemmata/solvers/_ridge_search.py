@@ -1,4 +1,4 @@
-"""Find the ridge of least leave-one-out error from a few Cholesky factors, if an eigensystem costs too much."""
+"""Find the ridge of least leave-one-out error from a few Cholesky factors, which cost less than an eigensystem."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,9 +19,9 @@ class Fitted(NamedTuple):
     """Kernel ridge regression at one ridge.
 
     Attributes:
-        ridge: the ridge.
+        ridge: the ridge on the diagonal of the Gram matrix.
         jitter: the amount that was added to the ridge so that a Cholesky factor exists.
-        coefficients: the coefficients alpha (n, k).
+        coefficients: the coefficients alpha (n, k) of the fit K alpha to all rows.
         left_out: the targets minus the predictions at the requested rows (m, k), each by a fit without its row.
     """
 
@@ -84,11 +84,12 @@ def least_left_out(
 def _guess(
     system: SystemInPlace, y: Float[np.ndarray, "n k"], ridges: Float[np.ndarray, " s"]
 ) -> Float[np.ndarray, " s"]:
-    """Estimate generalised cross-validation errors for all ridges, up to a factor, by projection on a Krylov space.
+    """Estimate generalised cross-validation errors for all ridges, up to one factor, by projection on a Krylov space.
 
-    The space is spanned by A^j B and (A + pole)^-j B for j = 0..6. The columns of B are the targets and vectors of
-    random signs. The random signs estimate traces by Hutchinson's method. In this extended Krylov space, y^T (A + r)^-2
-    y and the traces converge from both ends of the spectrum.
+    The space is spanned by A^j B and (A + pole)^-j B for j = 0..6, where `pole` is the constant `_POLE` times the mean
+    tr A / n of the diagonal. The columns of B are the targets and vectors of random signs. The random signs estimate
+    traces by Hutchinson's method. In this extended Krylov space, y^T (A + r)^-2 y and the traces converge from both
+    ends of the spectrum.
     """
     n, rng = len(y), np.random.default_rng(0)
     if y.shape[1] > _COLUMNS:

@@ -1,4 +1,4 @@
-"""Kernel gradient flow with a training time for every row. In the flow, each row has its own weight."""
+"""Kernel gradient flow in which every row has its own weight in the loss, and so its own training time."""
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +81,7 @@ def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Return phi(A) for a symmetric positive semidefinite A, where phi(a) = (1 - exp(-a)) / a. It is differentiable.
 
     Args:
-        A: the matrix.
+        A: a symmetric positive semidefinite matrix.
     """
     values, vectors = jnp.linalg.eigh(A)
     return (vectors * _phi(jnp.maximum(values, 0.0))) @ vectors.T

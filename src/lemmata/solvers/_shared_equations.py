@@ -1,4 +1,4 @@
-"""Sum the normal equations of least squares on centres by workers. Sums are stored until all sums are complete."""
+"""Sum the normal equations of least squares on centres by workers, which store partial sums until all are complete."""
 
 import contextlib
 import hashlib

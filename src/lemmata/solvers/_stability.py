@@ -12,12 +12,13 @@ from ._ridge import require_positive_semidefinite
 def largest_learning_rate(
     K: Float[Array, "n m *k"], *, momentum: float = 0.0, nesterov: bool = False, terms: int = 1
 ) -> Float[Array, ""]:
-    """The learning rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
+    """The rate below which gradient descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
 
     Let a_1 be the largest eigenvalue of K. For the heavy ball, which is gradient descent with momentum, the largest
     rate is 2 (1 + momentum) terms / a_1. For Nesterov's method, the largest rate is 2 (1 + momentum) terms / ((1 + 2
-    momentum) a_1). At the largest rate, a root of the recursion along the leading eigenvector leaves the unit circle,
-    at -1. For gradient descent without momentum, `networks.stable_learning_rate` is half of this rate.
+    momentum) a_1). Along the leading eigenvector, descent is a linear recursion. At the largest rate, one of its roots
+    leaves the unit circle, at -1. For gradient descent without momentum, `networks.stable_learning_rate` is half of
+    this rate.
 
     Args:
         K: the tangent kernel (n, n) of the training points if it is equal for all outputs, or the kernel (n, n, k, k)

@@ -42,14 +42,14 @@ class CentredRidge(eqx.Module):
         jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
         shift: the amount that was added to the ridge of the whitened system besides the requested ridge. The shift is 0
             if the system has a Cholesky factor without a shift.
-        residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system (see
+        residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system (W, b and v are defined in
             `subset_of_regressors`), without the shift.
         condition: an estimate, from below, of the condition number of W + (ridge + shift) I by 30 steps of power
             iteration.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. The error is
             computed from the accumulated matrices. The rounding error of this number is about 1e-16 times the mean
             square of y times the condition number.
-        plan: the memory plan.
+        plan: the memory plan by which the solution was computed.
     """
 
     kernel: AbstractKernel
@@ -97,11 +97,11 @@ def subset_of_regressors(
     no Cholesky factor, the jitter grows as in `kernel_ridge`. A ridge of 0 gives least squares on the span of the
     centres. If all training points are centres, this is kernel ridge regression, up to the jitter.
 
-    Whitening the finished sum K_zn K_nz costs half as much as whitening the rows. But this order loses digits, because
-    |L^-1|² multiplies the rounding errors. So the sums are whitened last only if every ridge is above 0 and the loss of
-    accuracy does not matter. In single precision, the kernel entries have a larger error than this anyway. In double
-    precision, `tolerance` limits how far the fit moves. If the fit turns out to move further, or no Cholesky factor
-    exists, the whitened rows are summed in a second pass.
+    Whitening the finished sum K_zn K_nz costs half as much as whitening the rows. But whitening last loses digits,
+    because |L^-1|² multiplies the rounding errors of the sum. So the sums are whitened last only if every ridge is
+    above 0 and the loss of accuracy does not matter. In single precision, the loss does not matter, because the kernel
+    entries have larger errors. In double precision, `tolerance` limits how far the loss may move the fit. If the fit
+    moves further than the tolerance, or no Cholesky factor exists, the whitened rows are summed in a second pass.
 
     Cost: n p kernel entries, 2 n p² operations (n p² if the sums are whitened last), and p³/3 operations for each
     ridge. Memory: five p x p squares of float64 and one block, as `centres_plan` reports; no n x p matrix is formed.

@@ -1,4 +1,8 @@
-"""Regression with a drift and a conditionally positive definite kernel, for example polyharmonic splines."""
+"""Regression with a drift and a conditionally positive definite kernel, for example polyharmonic splines.
+
+The drift is a linear combination of given functions without penalty, such as an affine function. The matrix P holds the
+values of these functions at the points. The kernel only has to be positive definite on weights w with P^T w = 0.
+"""
 
 from typing import Any
 
@@ -54,9 +58,10 @@ class Kriging(eqx.Module):
         return cross @ self.coefficients + drift @ self.trend
 
     def weights(self, cross: Any, drift: Any) -> Float[Array, "t n"]:
-        """Return the weights w of the targets in the fit at other points.
+        """Return the weights w with which the fit at other points is a weighted sum of the targets.
 
-        Among all w with P^T w = p, where p is the drift at the point, these weights have the least mean square error.
+        Among all w with P^T w = p, where p holds the columns of the drift at the point, these weights have the least
+        mean square error.
 
         Args:
             cross: K(other points, training points).
@@ -76,7 +81,7 @@ class Kriging(eqx.Module):
         Args:
             cross: K(other points, training points).
             drift: the columns of the drift at the other points.
-            prior: the variances k(z, z) at the other points.
+            prior: the values k(z, z) of the kernel at the other points.
         """
         cross, drift = self._read(cross, drift)
         prior = array_argument("prior variances", prior, axes=1)
@@ -264,7 +269,7 @@ def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
 
 
 def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array, ""]) -> Float[Array, "t p"]:
-    """Return the columns 1 and (z - centre) / unit, which span the affine functions.
+    """Return a column of ones and the columns (z - centre) / unit, which span the affine functions of the points z.
 
     Args:
         z: the points.
@@ -280,10 +285,9 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     The spline is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound.
     Without noise, the spline is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2), with the
     Fourier transform F f. Affine functions are reproduced exactly, with any noise. Moving and turning the points does
-    not change the spline. The spline is computed from centred points in units of their extent. So it does not change
-    either if all points are multiplied by s and the noise by s². (The counterpart in SciPy is
-    `scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1. Its argument `smoothing` is the `noise`
-    of this function.)
+    not change the spline. The spline is computed from centred points in units of their extent. Multiplying all points
+    by s and the noise by s² does not change it either. (The counterpart in SciPy is `scipy.interpolate.RBFInterpolator`
+    with `thin_plate_spline` and degree 1. Its argument `smoothing` is the `noise` of this function.)
 
     Args:
         x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.

@@ -41,7 +41,7 @@ class SharedWork:
         return self.written + self.read + self.answered
 
     def seconds(self, cores: int, *, entry: float, operations: float, storage: float) -> float:
-        """Return the seconds that the computation takes at these rates if nothing overlaps.
+        """Return the seconds that the computation takes at these rates if computation and transfers do not overlap.
 
         If computation and transfers overlap, the time is shorter.
 

@@ -1,4 +1,4 @@
-"""Eigensystems of Gram matrices, the learning curves that they predict, and operators known only by products."""
+"""Eigensystems of Gram matrices, the learning curves that these predict, and operators known only by products."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -21,7 +21,7 @@ def target_power(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " 
 def cumulative_alignment(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " n"]:
     """The fraction of the target's power in the first i eigenvectors, for i = 1..n.
 
-    A kernel fits a target well if this fraction rises fast with i. The fraction is zero if the target is zero.
+    Kernel regression fits a target well if this fraction rises fast with i. The fraction is zero if the target is zero.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.

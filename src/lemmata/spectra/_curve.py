@@ -1,4 +1,4 @@
-"""The learning curve of kernel ridge regression on a finite set: a formula, corrected by direct solves."""
+"""The learning curve of kernel ridge regression on a finite set of rows: a formula, corrected by direct solves."""
 
 import math
 from collections.abc import Sequence
@@ -37,29 +37,31 @@ def learning_curve(
 ) -> LearningCurve:
     """The held-out squared error of kernel ridge regression trained on n of N rows, checked by direct solves.
 
-    The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but this curve
-    can be too low by large factors. So the error at some of the sizes is measured. The measured error is the mean over
-    random splits, each solved exactly from the Gram matrix. This measurement corrects the formula by c = ln(measured /
-    equivalent). Let s be the relative standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4),
-    because a correction smaller than its noise would make the curve worse. Between measured sizes the correction is
-    interpolated linearly in ln n. At n = N, where no row is left out, the error is the leave-one-out error. If a size
-    has no more splits than the planned number of solves, all its splits are solved, and the mean is exact.
+    A formula, the deterministic equivalent (`deterministic_equivalent`), gives the whole curve from the eigensystem.
+    However, its error can be too low by large factors. So the error at some of the sizes is measured. The measured
+    error is the mean held-out error over random splits into n training rows and N - n held-out rows. Each split is
+    solved exactly from the Gram matrix. This measurement corrects the formula by c = ln(measured / equivalent). Let s
+    be the standard error of the measured mean, divided by this mean. The correction is reduced to c max(0, 1 -
+    (s/c)^4), because a correction smaller than its noise would make the curve less accurate. Between measured sizes the
+    correction is interpolated linearly in ln n. At n = N, where no row is left out, the error is the leave-one-out
+    error. If a size has no more splits than the planned number of solves, all its splits are solved, and the mean is
+    exact.
 
-    The interval is for the result of a measurement, which is the mean over `resamples` random splits. The nominal
-    coverage of the interval is 90 %. With at least 30 solves, means over `resamples` splits are drawn at random from
-    the solved splits. The ends of the interval are quantiles of these means, widened by the standard error of the mean
-    over the solved splits. With fewer solves, the ends come from Student's distribution, with Johnson's correction for
-    skewness. Interpolated sizes get the wider of the intervals of the two neighbouring measured sizes. This interval is
-    widened by half the change of the correction between the neighbours, and by 0.12 in the logarithm.
+    The interval covers the result of a new measurement, a mean over `resamples` random splits. The nominal coverage of
+    the interval is 90 %. With at least 30 solves, means over `resamples` splits are drawn at random from the solved
+    splits. The ends of the interval are quantiles of these means, widened by the standard error of the mean over the
+    solved splits. With fewer solves, the ends come from Student's distribution, with Johnson's correction for skewness.
+    Interpolated sizes get the wider of the intervals of the two neighbouring measured sizes. This interval is widened
+    by half the change of the correction between the neighbours, and by 0.12 in the logarithm.
     `benchmarks/learning_curve_coverage.py` measures the coverage.
 
-    Cost: at each measured size, at least 8 splits are solved. There are also enough splits for each row to be once in
-    the smaller part of a split. As many sizes are measured as N³ floating-point operations allow (5e7 if 5e7 is more
+    Cost: at each measured size, at least 8 splits are solved. There are enough splits for each row to be in the smaller
+    part of at least one split. As many sizes are measured as N³ floating-point operations allow (5e7 if 5e7 is more
     than N³). The smallest and the largest size, and the size with the largest equivalent, are always measured. A curve
     takes at most about as long as `spectrum`, or some tens of milliseconds for a few hundred rows. Sets of at most 100
     rows may cost 5e8 operations, with up to 1000 solves for each size. If you need thousands of curves from one
-    spectrum, or derivatives, use `deterministic_equivalent`. That function makes no checks and costs one pass over the
-    eigenvectors for each size. `measured_curve` spends more operations.
+    spectrum, or derivatives, use `deterministic_equivalent`. That function solves no splits, and costs one pass over
+    the eigenvectors for each size. `measured_curve` spends more operations on measurements.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -149,10 +151,11 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
 
 
 def _shrunk(point: Point, formula: float) -> Point:
-    """Return the point with its correction c reduced to c max(0, 1 - (s/c)^4). The interval stays the same.
+    """Return the measurement with its correction c reduced to c max(0, 1 - (s/c)^4). The interval stays the same.
 
-    Here s is the standard error of the solves, relative to the error. If the formula is right, the mean of a few
-    solves would be worse than the formula. The correction moves by at most s, so the error stays inside the interval.
+    Here c = ln(measured error / `formula`), and s is the standard error of the measured error, divided by this error.
+    If the formula is right, the mean of a few solves is less accurate than the formula. The correction moves by at most
+    s, so the error stays inside the interval.
     """
     if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):
         return point
@@ -165,7 +168,7 @@ def _shrunk(point: Point, formula: float) -> Point:
 
 
 def _noise(spectrum: Spectrum, targets: Float[Array, "rows *k"], ridge: float) -> float:
-    """The squared error that rounding alone may cause if the exact error is 0."""
+    """The squared error of predictions that rounding alone may cause if the exact error is 0."""
     values = np.asarray(spectrum.resolved)
     smallest = values[values > 0].min(initial=np.inf)
     lowest = ridge + (smallest if np.isfinite(smallest) else 0.0)

@@ -1,4 +1,4 @@
-"""The eigensystem of a Gram matrix, and numbers that depend only on its eigenvalues."""
+"""The eigensystem of a Gram matrix, the effective dimension and the condition number."""
 
 import equinox as eqx
 import jax
@@ -34,7 +34,7 @@ class Spectrum(eqx.Module):
 
     @property
     def resolved(self) -> Float[Array, " n"]:
-        """The eigenvalues; those at or below the rounding error are set to exactly zero."""
+        """The eigenvalues. Eigenvalues at or below the rounding error `floor` are set to exactly zero."""
         return jnp.where(self.eigenvalues > self.floor, self.eigenvalues, 0.0)
 
     @property

@@ -19,14 +19,14 @@ from ._validation import gcv, leave_one_out
 
 
 class EquivalentCurve(eqx.Module):
-    """The deterministic equivalent of a learning curve: the result of a formula that was not checked on the rows.
+    """The deterministic equivalent of a learning curve: a formula, which was not compared with held-out errors.
 
     Args:
         sizes: numbers n of training rows, out of the N rows of the set.
         error: the squared error on the other N - n rows by the formula, summed over outputs.
-        mu: the effective regularisation. Training on the subset acts like a ridge mu on all N rows.
-        learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
-            L_i = a_i / (a_i + mu).
+        mu: the effective regularisation. Training on n rows acts like training on all N rows with the ridge mu.
+        learnability: the fraction of the target's power |y|² that is learned, sum_i L_i |<u_i, y>|² / |y|² with L_i =
+            a_i / (a_i + mu).
         overfitting: the factor error / (|(I - L) y|² / N) with L = A (A + mu)^-1, which measures the cost of fitting
             noise. At n = N, this factor is the ratio of generalised cross-validation to the training error.
         drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the logarithm of the
@@ -52,7 +52,7 @@ def deterministic_equivalent(
 ) -> EquivalentCurve:
     """The deterministic equivalent of the error of kernel ridge regression on n of N rows.
 
-    The result comes from a formula that is not checked on the rows.
+    The result comes from a formula, which is not compared with held-out errors of the rows.
 
     The formula replaces the restriction of the N x N Gram matrix A to n rows by the restriction to a random subspace of
     dimension n. This subspace is free of A, as in free probability. Let mu be the root of ridge tr (A + mu)^-1 = n - tr

@@ -17,14 +17,15 @@ _SMALL = 100  # the number of rows below which a call for each system would cost
 
 
 class HeldOut:
-    """Compute the squared error of kernel ridge regression on held-out rows, with part of N rows for training.
+    """Computes the squared error of kernel ridge regression on held-out rows, for splits of N rows into two parts.
 
     Let n rows be used for training, and h = N - n rows be held out. For h < n, the h x h system of the held-out rows is
     solved, and otherwise the n x n system of the training rows. If A + ridge is ill-conditioned, the n x n system is
-    solved for h < n, too. For the h x h system, let R be the inverse of A + ridge and alpha = R y. Then the residuals
-    of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an unpenalised constant. With an
-    intercept, the kernel's rows and columns and the targets are centred in each training part. R then becomes R - R 1
-    1^T R / (1^T R 1). This matrix is a block of the inverse of A + ridge bordered by a row and a column of ones.
+    solved for h < n, too. For the h x h system, let R be the inverse of A + ridge I over all N rows, and alpha = R y.
+    Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an unpenalised
+    constant. With an intercept, the kernel's rows and columns and the targets are centred in each training part. R then
+    becomes R - R 1 1^T R / (1^T R 1). This matrix is a block of the inverse of A + ridge bordered by a row and a column
+    of ones.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.
@@ -63,7 +64,7 @@ class HeldOut:
     def errors(
         self, train: Int[np.ndarray, "splits n"], rest: Int[np.ndarray, "splits h"], ridge: float
     ) -> Float[np.ndarray, " splits"]:
-        """The squared error of each split, summed over outputs and averaged over the held-out rows."""
+        """The held-out squared error of each split, summed over outputs and averaged over the held-out rows."""
         out = self.leaves_out(train.shape[1], ridge)
         batch = max(1, _ENTRIES // (rest.shape[1] ** 2 if out else train.shape[1] * len(self.y)))
         found = []
@@ -133,9 +134,10 @@ def splits(
 ) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
     """Draw at least `least` splits into training and held-out rows, which use all rows about equally often.
 
-    The smaller part of each split is one block of a random order of the rows. All blocks of an order are used before
-    the next order is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold
-    cross-validation. Each single split is uniform over all splits of its size, so the mean over splits is unbiased.
+    The rows are put into a random order, which is cut into blocks. Each block is the smaller part of one split. All
+    blocks of an order are used before the next order is drawn, so every row is in the smaller part about equally often.
+    For n > N/2, this is K-fold cross-validation. Each single split is uniform over all splits of its size, so the mean
+    over splits is unbiased.
     """
     block = min(n, total - n)
     orders = np.stack([rng.permutation(total) for _ in range(-(-least // (total // block)))])

@@ -15,13 +15,14 @@ _OVERLAP = 1e-6
 def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
     """Convert the curve for contrasts between rows into the curve of a fit with an unpenalised constant.
 
-    The fit only uses contrasts of training rows, an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal to
-    the vector of ones. Treat this part as a free random subspace. Then the error along a direction orthogonal to this
-    part is the error of training on n - 1 of N - 1 rows with the Gram matrix between contrasts. A held-out row
-    contributes the direction e_h - 1_T / n, where e_h is the unit vector of the row, and 1_T is 1 for training rows and
-    0 for other rows. The mean squared length of these directions is 1 + 1/n, which is the cost of estimating the mean.
-    If the kernel is 0, the error is exactly (1 + 1/n) times the variance. At n = N, the error is generalised
-    cross-validation up to O(1/N).
+    A contrast is a weighted sum of rows with weights of sum 0. The fit only uses contrasts of training rows. These form
+    an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal to the vector of ones. This part is treated as a
+    random subspace that is free of the eigenvectors, in the sense of free probability. Then the error along a direction
+    orthogonal to this part is the error of training on n - 1 of N - 1 rows with the Gram matrix between contrasts. A
+    held-out row contributes the direction e_h - 1_T / n, where e_h is the unit vector of the row, and 1_T is 1 for
+    training rows and 0 for other rows. The squared length of each of these directions is 1 + 1/n, where 1/n is the cost
+    of estimating the mean. If the kernel is 0, the error is exactly (1 + 1/n) times the variance of the targets. At n =
+    N, the error is generalised cross-validation up to O(1/N).
 
     Args:
         curve: the `deterministic_equivalent` for n - 1 of the N - 1 contrasts.
@@ -31,7 +32,7 @@ def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
 
 
 def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:
-    """The eigensystem and the targets in an orthonormal basis of the N - 1 directions orthogonal to the vector of ones.
+    """The eigensystem and targets in an orthonormal basis of the N - 1 directions orthogonal to the vector of ones.
 
     A reflection maps the vector of ones to the first unit vector, and the other unit vectors to this basis. If the Gram
     matrix is centred already (the vector of ones is in its null space), its eigensystem is used. Otherwise, a new

@@ -15,12 +15,12 @@ from ._products import Product, flattened
 
 
 class RitzValues(NamedTuple):
-    """Eigenvalues of the operator A in a Krylov space, the largest first.
+    """Approximate eigenvalues of an operator A, from its projection on a Krylov space (Ritz values), the largest first.
 
     Args:
-        values: the eigenvalues of the tridiagonal matrix.
+        values: the eigenvalues of the projection, a tridiagonal matrix.
         weights: the eigenvectors of the tridiagonal matrix, one in each column.
-        residuals: the length of A x - value x for each Ritz vector x.
+        residuals: the length of A x - value x for each value and its unit vector x in the space.
         asymmetry: the largest observed u'Av - v'Au for unit vectors u and v.
         whole: whether the space is invariant. If so, `values` contains every eigenvalue of A, but repeated eigenvalues
             only once.
@@ -36,17 +36,17 @@ class RitzValues(NamedTuple):
 def ritz_values(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], skews: Float[np.ndarray, " k"], eps: float
 ) -> RitzValues:
-    """Compute the eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
+    """Compute the eigenvalues of the tridiagonal matrix with this diagonal and the off-diagonal `beside`.
 
-    The last number of `beside` couples to a vector outside the space. This number enters the residuals, but not the
-    matrix.
+    The last number of `beside` couples the last basis vector to a vector outside the space. This number enters the
+    residuals, but not the matrix.
 
     The matrix is cut at the first new vector whose length is at most the rounding error. The space is then invariant,
     and later entries are noise.
 
     Args:
         diagonal: the diagonal of the matrix.
-        beside: the lengths of the new directions.
+        beside: the off-diagonal, which is the length of each new direction before normalisation.
         skews: the asymmetry observed in each step.
         eps: the machine epsilon of the precision of the products.
     """
@@ -68,13 +68,14 @@ def ritz_values(
 
 @eqx.filter_jit
 def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[Array, Array, Array]:
-    """Run Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
+    """Run Lanczos' recurrence on an operator from a uniformly random direction, with three vectors in memory.
 
     When a Ritz value has converged, new vectors lose their orthogonality to old vectors, and eigenvalues are found
-    again as duplicates. The largest value is as accurate as with a stored basis (Paige 1976).
+    again as duplicates. The largest eigenvalue found is as accurate as with a stored basis (Paige 1976).
 
     Returns:
-        The diagonal, the off-diagonal numbers, and the asymmetry in each step.
+        The diagonal and the off-diagonal of the tridiagonal matrix, and the observed asymmetry of the operator in each
+        step.
     """
     apply = flattened(product, like)
     start = _direction(like, key)

@@ -26,10 +26,11 @@ class LargestEigenvalues:
     """The result of `largest_eigenvalues`.
 
     Args:
-        values: the estimates of the eigenvalues, the largest first. Up to rounding, each is at most the eigenvalue of
-            the same rank.
-        upper: an upper bound on the largest eigenvalue, which fails with probability `failure` over the random start.
-        failure: the probability that `upper` is too small.
+        values: the estimates of the eigenvalues, the largest first. Up to rounding, the i-th estimate is at most the
+            i-th largest eigenvalue.
+        upper: an upper bound on the largest eigenvalue. Over the random start, the bound fails with probability at most
+            `failure`.
+        failure: the largest probability that `upper` is too small.
         residuals: the length of A x - value x for each value and its vector x. Some eigenvalue is at most this far
             from the value.
         smallest: the smallest value that was found. The smallest eigenvalue is at most this value.
@@ -37,8 +38,8 @@ class LargestEigenvalues:
         dimension: the dimension of the vectors.
         vectors: unit eigenvectors in the structure of the operator's vectors, with a first axis for the rank; None if
             no basis was stored.
-        conditions: the conditions for the results.
-        claims: the claims that state the results.
+        conditions: the conditions under which the results hold, and whether they were checked.
+        claims: the names of the claims of lemmata that state the results.
     """
 
     values: tuple[float, ...]
@@ -83,13 +84,15 @@ def largest_eigenvalues(
 ) -> LargestEigenvalues:
     """Estimate the largest eigenvalues of a symmetric operator A from its products, by Lanczos' method.
 
-    The start is uniform on the sphere in n dimensions. Except with probability p, the value from k products is below
-    the largest eigenvalue by at most e times the width of the spectrum, where
+    The method starts at a random vector, uniform on the sphere in n dimensions. Let the width of the spectrum be the
+    difference of its largest and smallest eigenvalue. Except with probability p, the value from k products is below the
+    largest eigenvalue by at most e times this width, where
 
         e = ( log(1.648 sqrt(n) / p) / (2 k - 1) )²
 
-    (Kuczynski and Wozniakowski 1992). The bound holds for every spectrum. Most estimates are far more accurate, and
-    `residuals` gives their accuracy. The same bound at the other end of the spectrum limits the width, so
+    (Kuczynski and Wozniakowski 1992). The bound holds for every spectrum. Most estimates are far more accurate than
+    this bound, and `residuals` gives their accuracy. The same bound at the other end of the spectrum limits the width,
+    so
 
         value <= lambda_max <= value + e/(1 - 2 e) (value - smallest),
 
@@ -143,7 +146,7 @@ def largest_eigenvalues(
 
 
 def _needed(n: int, tolerance: float, failure: float) -> int:
-    """The number of products after which e/(1 - 2e) is at most the tolerance."""
+    """The number of products after which the relative width e/(1 - 2e) of the bound is at most the tolerance."""
     share = tolerance / (1 + 2 * tolerance)
     return math.ceil((_logarithm(n, failure) / math.sqrt(share) + 1) / 2)
 

@@ -38,22 +38,23 @@ def measured_curve(
 ) -> LearningCurve:
     """Measure the held-out squared error of kernel ridge regression on n of N rows, by solves on random subsets.
 
-    `learning_curve` spends less on a whole curve than the eigensystem costs. This function spends up to 2e8 operations
-    on each size. It averages over random splits that use all rows about equally often (balanced splits). Each split is
-    solved exactly from the Gram matrix A = U diag(a) U^T. The rows may be outlying, clustered or repeated. The function
-    also works without a ridge at n equal to the rank, where the deterministic equivalent is infinite. At n = N, where
-    no row is left out, the error is the leave-one-out error. Up to 24 sizes are measured, each rounded to a whole
-    number. At other sizes, the correction ln(measured / equivalent) is interpolated linearly in ln n.
+    `learning_curve` spends less on a whole curve than the eigensystem costs, but this function spends up to 2e8
+    operations on each size. The error at a size is a mean over random splits that use all rows about equally often
+    (balanced splits). Each split is solved exactly from the Gram matrix A = U diag(a) U^T. The measurement is also
+    right for outlying, clustered or repeated rows. It is right without a ridge at n equal to the rank, too, where the
+    deterministic equivalent is infinite. At n = N, where no row is left out, the error is the leave-one-out error. Up
+    to 24 sizes are measured, each rounded to a whole number. At other sizes, the correction ln(measured / equivalent)
+    is interpolated linearly in ln n.
 
-    The interval is error * exp(-+ w), nominally at 95 %. Let s be the relative standard deviation over the B splits.
-    The width is w = t s v. Here t is the 97.5 % point of Student's distribution with B - 1 degrees of freedom, v² = 1/B
-    + 1/r, and r = `resamples`. The interval is for a measurement that is a mean over r splits. If `resamples` is None,
-    the interval is for the mean over all splits. Errors are skewed, so a mean over few errors is more often too low
-    than too high. Therefore, the upper w is multiplied by 1 + g v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over
-    splits, as in Johnson's modified t. With B >= 30, the spread of random means over r of the solved splits replaces
-    the term 1/r. Means over balanced splits vary less than this formula allows. The w of an interpolated size is the
-    largest of three numbers: the values of w at the two neighbouring measured sizes, and half the change of the
-    correction between these two sizes.
+    The interval is error * exp(-+ w), nominally at 95 %. Let s be the standard deviation of the errors of the B splits,
+    divided by their mean. The width is w = t s v. Here t is the 97.5 % point of Student's distribution with B - 1
+    degrees of freedom, v² = 1/B + 1/r, and r = `resamples`. The interval covers the result of a new measurement that is
+    a mean over r splits. If `resamples` is None, the interval is for the mean over all splits. Errors are skewed, so a
+    mean over few errors is more often too low than too high. Therefore, the upper w is multiplied by 1 + g v (1 + 2 t²)
+    / (6 t), where g >= 0 is the skewness over splits, as in Johnson's modified t. With B >= 30, the spread of means
+    over r splits, drawn at random from the solved splits, replaces the term 1/r. Means over balanced splits vary less
+    than this formula allows. The w of an interpolated size is the largest of three numbers: the values of w at the two
+    neighbouring measured sizes, and half the change of the correction between these two sizes.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -135,7 +136,7 @@ def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None) 
 
 
 def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
-    """The `deterministic_equivalent` at each size with its ridge. One call covers all sizes with the same ridge."""
+    """The `deterministic_equivalent` at each size with the size's own ridge. Sizes of equal ridge share a call."""
     if intercept:
         spectrum, y = between_contrasts(spectrum, y)
     values, of_value = np.unique(ridges, return_inverse=True)

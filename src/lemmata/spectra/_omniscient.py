@@ -16,14 +16,15 @@ from ._regularisation import population_regularisation
 
 
 class OmniscientCurve(eqx.Module):
-    """The omniscient (eigenlearning) estimate of a learning curve.
+    """The omniscient (eigenlearning) estimate of a learning curve, which needs the data distribution's eigensystem.
 
     Args:
         sizes: numbers n of training rows.
         error: the expected held-out squared error, including noise, summed over outputs.
-        kappa: the effective regularisation.
-        learnability: the fraction sum_i L_i v_i² / sum_i v_i² of the target's power that is learned.
-        overfitting: the overfitting coefficient n / (n - sum_i L_i²).
+        kappa: the effective regularisation, a root defined in `omniscient_curve`.
+        learnability: the fraction sum_i L_i v_i² / sum_i v_i² of the target's power that is learned (L_i and v_i as in
+            `omniscient_curve`).
+        overfitting: the overfitting coefficient n / (n - sum_i L_i²), a factor of the error in `omniscient_curve`.
     """
 
     sizes: Float[Array, " s"]

@@ -1,4 +1,7 @@
-"""Held-out errors at single sizes by direct solves, and the learning curve that combines them with the formula."""
+"""Held-out errors at some sizes by direct solves, and the learning curve that joins them by a formula.
+
+The formula is the `deterministic_equivalent`.
+"""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +26,7 @@ _DRAWS = 2000  # the number of these random means
 
 
 class LearningCurve(eqx.Module):
-    """A learning curve by direct solves. The deterministic equivalent interpolates between the measured sizes.
+    """A learning curve from direct solves at some sizes; the deterministic equivalent interpolates between these sizes.
 
     Args:
         sizes: numbers n of training rows, out of the N rows of the set.
@@ -33,10 +36,12 @@ class LearningCurve(eqx.Module):
         solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
             solved.
         correction: ln(error / the deterministic equivalent). It shows how far the rows violate an assumption of the
-            equivalent: that the eigenbasis is freely independent of the rows. If the absolute value of the correction
-            is above ln 2, do not trust other consequences of the equivalent (extrapolation, mu, learnability).
-        lower: the lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
-        upper: the upper end of the interval.
+            equivalent: that a random subset of rows is free of the eigenbasis, in the sense of free probability. If the
+            absolute value of the correction is above ln 2, do not trust other results of the equivalent (extrapolation,
+            mu, learnability).
+        lower: the lower end of the interval for the error. It is NaN if nothing was solved, because then the error of
+            the formula is unknown.
+        upper: the upper end of this interval.
         equivalent: the deterministic equivalent, without the correction.
     """
 
@@ -61,7 +66,7 @@ class LearningCurve(eqx.Module):
 
 
 class Point(NamedTuple):
-    """The result of the solves at one size. The widths `below` and `above` are differences of logarithms."""
+    """The measured error at one size. Its interval goes from error * exp(-below) to error * exp(above)."""
 
     error: float
     standard_error: float
@@ -71,10 +76,10 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """The quantity that an interval is for, and the nominal coverage of the interval.
+    """The kind of interval: the measurement whose result it covers, and its nominal coverage.
 
     Args:
-        level: the nominal coverage of the interval.
+        level: the nominal coverage, a probability.
         resamples: the number of splits that the measurement is a mean of; None for all splits.
     """
 
@@ -106,7 +111,7 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
         n: the number of training rows.
         ridge: the ridge on the diagonal.
         allowed: the largest number of direct solves.
-        planned: the number of splits if more than `allowed` exist.
+        planned: the least number of splits that are drawn if more than `allowed` exist.
         seed: the seed of the random splits, which follow from the seed, n and N.
         of: the coverage of the interval, and the number of splits that a measurement is a mean of.
     """
@@ -124,7 +129,7 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
 
 
 def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float]:
-    """The amounts by which log(measurement) may be below and above log(mean of these errors)."""
+    """The amounts by which log(measurement) may be below and above log(mean of these errors), at the level of `of`."""
     count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
     if not spread > 0:  # all splits equal, or only one split
         return 0.0, 0.0
@@ -156,8 +161,8 @@ def assemble(
     """Assemble the curve at all sizes from the points at the measured sizes.
 
     Args:
-        equivalent: the formula at all sizes.
-        nearest: the formula at the measured sizes, which are whole numbers.
+        equivalent: the deterministic equivalent at all sizes.
+        nearest: the deterministic equivalent's errors at the measured sizes, which are whole numbers.
         chosen: the positions of the measured sizes among all sizes, in ascending order of the sizes.
         points: the points of these sizes.
         allowance: the additional half-width of an interpolated correction, in the logarithm of the error.

@@ -1,4 +1,4 @@
-"""The effective regularisation: the root of the scalar equation on which a learning curve depends."""
+"""The effective regularisation of kernel ridge regression on n rows: the root of a scalar equation."""
 
 from collections.abc import Callable
 

@@ -33,7 +33,8 @@ def sharpness(
         loss: a scalar of the parameters, twice differentiable. To avoid a second compilation, pass the same function
             object in later calls.
         params: an array, or a pytree of floating-point arrays.
-        tolerance: the distance of `upper` from the largest value, as a share of the width of the spectrum.
+        tolerance: the distance of the upper bound from the estimate, as a share of the width of the spectrum (largest
+            minus smallest eigenvalue).
         failure: the probability with which the largest eigenvalue may be above `upper`.
         products: the number of products. None means the number that the tolerance needs.
         seed: the seed of the random start.

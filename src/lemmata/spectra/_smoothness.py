@@ -1,4 +1,4 @@
-"""Estimate how smooth a target is relative to a kernel, from noisy labels, by the decay of its power above noise."""
+"""Estimate how smooth a target is relative to a kernel, from the decay of its power over the kernel's eigenvectors."""
 
 import dataclasses
 import math
@@ -19,17 +19,18 @@ _LEAST_FLOOR = 1e-6  # the smallest floor, as a share of the mean power over the
 
 @dataclasses.dataclass(frozen=True)
 class Smoothness:
-    """The interpolation smoothness of a target, with the fit that it comes from.
+    """The interpolation smoothness of a target f, with the fit that it comes from.
 
     Args:
-        estimate: the smoothness s, which is the largest s for which sum_i f_i² / lambda_i^s is finite. Here f_i² decays
-            like i^slope, and lambda_i are the kernel's eigenvalues.
-        error: the standard error of s from the scatter about the fit.
+        estimate: the smoothness s, which is the largest s for which sum_i f_i² / lambda_i^s is finite. Here f_i is the
+            coefficient of f in the kernel's i-th eigenfunction, and f_i² is its power, which decays like i^slope. The
+            lambda_i are the kernel's eigenvalues.
+        error: the standard error of s, from the scatter of the powers about the fit.
         slope: the slope of log power against log index, -(s beta + 1).
         decay: the exponent beta in lambda_i ~ i^-beta, given or fitted.
         indices: the first and the last index at which the signal is above the floor. If the floor was not removed, the
             first and the last index of the fit.
-        floor: the power of the noise in every mode; 0 if it was not removed.
+        floor: the power of the noise in every eigenvector (mode); 0 if the floor was not removed.
         amplitude: the amplitude A in E p_i = A i^slope + floor, where p_i is the power in mode i.
     """
 
@@ -56,7 +57,7 @@ def smoothness(
     eigenvalues lambda_i ~ i^-beta. The power p_i = <u_i, y>²/n estimates f_i², the squared coefficient of f in the
     kernel's eigenbasis. If f_i² ~ i^-(s beta + 1), a line through log p_i against log i has the slope -(s beta + 1).
     However, noise of variance v adds v/n to every mode (for labels +-1, v = E (1 - f²)). So a line over a fixed number
-    of indices becomes flatter, and s becomes too small.
+    of indices becomes flatter, and the estimate of s becomes too small.
 
     This function fits
 
@@ -67,18 +68,18 @@ def smoothness(
     0.1 of s. On other targets, the estimate is biased. For example, let labels have the mean cos 2 pi x and take the
     kernel min(x, x'), for which s = 1/2. The estimate is 0.67 at 5000 rows and 0.72 at 2400, and 0.57 at 5000 without
     noise. In these three cases, a straight line over 100 indices gives 0.46, 0.32 and 0.51. The sum of power law and
-    floor is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices
-    beyond the one at which signal and floor are equal have little weight. At least four indices must precede this
-    index.
+    floor is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices at
+    which the floor is above the signal A i^-(s beta + 1) have little weight. The signal must be above the floor at four
+    indices or more.
 
-    Noise of labels does not affect eigenvalues. So, if beta is not given, beta is estimated by the slope of -log
-    lambda_i against log i over many indices, also those without a signal. These indices are sqrt(n) <= i <= n/4, as far
-    as eigenvalues are above rounding. Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between
-    -1/2 and a number that grows with the inverse lengthscale. For such eigenvalues, the slope of -log lambda_i against
-    log i is beta i/(i + c). So the first indices, over which the signal is fitted, would give a wrong beta (2.5 instead
-    of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the kernel. At 1200 random points, the
-    fitted beta is within 2 per cent of the truth, and within 5 per cent for beta above 4. At 300 points, these limits
-    are 4 and 8 per cent.
+    Noise of labels does not affect the kernel's eigenvalues. So, if beta is not given, beta is estimated by the slope
+    of -log lambda_i against log i over many indices, also those without a signal. These indices are sqrt(n) <= i <=
+    n/4, as far as eigenvalues are above rounding. Kernels on an interval have eigenvalues like (i + c)^-beta, where c
+    is between -1/2 and a number that grows with the inverse lengthscale. For such eigenvalues, the slope of -log
+    lambda_i against log i is beta i/(i + c). So the first indices, over which the signal is fitted, would give a wrong
+    beta (2.5 instead of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the kernel. At 1200
+    random points, the fitted beta is within 2 per cent of the truth, and within 5 per cent for beta above 4. At 300
+    points, these limits are 4 and 8 per cent.
 
     Args:
         spectrum: the eigensystem of the Gram matrix K (that of K/n gives the same result).

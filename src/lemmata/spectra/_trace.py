@@ -28,7 +28,7 @@ class TraceEstimate:
     """The result of `trace_estimate`.
 
     Args:
-        value: the unbiased estimate.
+        value: the estimate of the trace, which is unbiased.
         standard_error: the standard error of the estimate, from the spread of the single estimates that it averages. It
             is 0 if the trace was computed exactly.
         products: the number of products that were computed.
@@ -45,10 +45,10 @@ class TraceEstimate:
     claims: tuple[str, ...] = _CLAIMS
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The interval for the trace by Student's distribution.
+        """An interval for the trace, from Student's distribution.
 
-        The estimate averages few single estimates that are not normal. So an interval with level 0.95 covers the trace
-        in 87 to 96 % of cases.
+        The estimate averages few single estimates that are not normal. So an interval with the nominal level 0.95
+        covers the trace in 87 to 96 % of cases.
         """
         inside("level", level, 0.0, 1.0)
         if self.standard_error == 0.0:
@@ -71,15 +71,15 @@ def trace_estimate(
     method: str = "xtrace",
     seed: int = 0,
 ) -> TraceEstimate:
-    """Estimate the trace of a symmetric operator A that is only known by its products.
+    """Estimate the trace of a symmetric operator A of which only products v -> A v can be computed.
 
     "hutchinson" is the mean of u'Au over random signs u. The variance of u'Au for one u is 2 (|A|_F² - sum A_ii²).
     "xtrace" (Epperly, Tropp and Webber 2024, by matfree) multiplies A by random vectors (probes), half as many as the
-    allowed products. It computes the trace on the span of the results exactly. On the orthogonal complement, it uses
-    Hutchinson's estimate with one probe that is left out of the span, and averages over the choice of this probe.
-    "xtrace" is far better if a few eigenvalues are large, as for networks, and no better if all are of similar size. If
-    there are no more dimensions than products, the diagonal is computed. Products are computed one after the other, so
-    only the memory of one product is needed.
+    allowed products. The method computes the trace on the span of these results exactly. On the orthogonal complement,
+    it uses Hutchinson's estimate with one probe that is left out of the span, and averages over the choice of this
+    probe. "xtrace" is far more accurate than "hutchinson" if a few eigenvalues are large, as for networks, and no more
+    accurate if all eigenvalues are of similar size. If there are no more dimensions than products, the diagonal is
+    computed. Products are computed one after the other, so only the memory of one product is needed.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX.
@@ -137,7 +137,7 @@ def probed(product: Product, like: PyTree, key: Key[Array, ""], probes: int) -> 
 
     Args:
         product: the function v -> A v.
-        like: a vector.
+        like: a vector or a pytree of arrays, of the shapes of v; its values do not matter.
         key: the random key of the signs.
         probes: the number of vectors.
     """

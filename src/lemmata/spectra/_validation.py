@@ -67,7 +67,7 @@ def _of_size_1(y: Float[Array, "n *k"]) -> tuple[Float[Array, "n *k"], Int[Array
 
 
 def _in_squared_units(error: Float[Array, ""], exponent: Int[Array, ""]) -> Float[Array, ""]:
-    """Multiply a squared error by the square of a power of 2.
+    """Multiply a squared error by the square of 2^exponent, to undo the division in `_of_size_1`.
 
     Unless the error is traced, a result that overflows or vanishes is refused.
     """

@@ -28,7 +28,7 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def eigenvalues(self) -> Float[Array, " K"]:
-        """The eigenvalues lambda_k; they are infinite or 0 outside the range of float64."""
+        """The eigenvalues lambda_k; values outside the range of float64 become infinite or 0."""
         return jnp.exp(self.log_eigenvalues)
 
     @property

@@ -1,4 +1,4 @@
-"""Turn JSON and tensors into an object."""
+"""Turn the JSON and the tensors of a file into an object."""
 
 import contextlib
 import dataclasses
@@ -115,7 +115,7 @@ def _check_types(kind: type, fields: dict[str, Any]) -> None:
 
 
 def _fits(declared: Any, value: Any) -> bool:
-    """Whether a value fits a declared type. Only numbers, text and arrays are checked; any other value fits."""
+    """Whether a value fits a field's declared type. Only numbers, text and arrays are checked; other values fit."""
     dtypes = getattr(declared, "dtypes", None)
     if isinstance(dtypes, tuple | list):
         own = str(getattr(value, "dtype", ""))
@@ -126,7 +126,7 @@ def _fits(declared: Any, value: Any) -> bool:
 
 
 def _complex(parts: Any) -> Any:
-    """Make a complex array from the real and imaginary parts along the last axis."""
+    """Make a complex array from an array whose last axis holds the real and the imaginary part."""
     if isinstance(parts, jax.Array):
         return jax.lax.complex(parts[..., 0], parts[..., 1])
     return parts.view(np.result_type(parts, np.complex64))[..., 0]

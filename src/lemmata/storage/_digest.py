@@ -35,11 +35,11 @@ def as_path(path: Any) -> pathlib.Path:
 def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str | pathlib.Path) -> pathlib.Path:
     """Write a safetensors file with a SHA-256 digest of the file in its metadata.
 
-    When the digest is computed, the character 0 stands in the place of each of its 64 digits.
+    The digest is computed from a file in which each of the 64 digits of the digest is the character 0.
 
     Args:
         tensors: arrays by name.
-        metadata: texts by name.
+        metadata: texts by name, for the header of the file.
         path: the path of the file; its folder must exist.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Turn an object into JSON and tensors."""
+"""Turn an object into JSON and tensors for a file."""
 
 import dataclasses
 from typing import Any, NoReturn
@@ -97,7 +97,7 @@ def _array(value: Any, place: str, tensors: dict[str, np.ndarray]) -> dict[str, 
 
 
 def _parts(value: np.ndarray) -> np.ndarray:
-    """Stack real and imaginary parts along a last axis."""
+    """Return the real and the imaginary part of a complex array, along a new last axis."""
     return np.stack([np.real(value), np.imag(value)], axis=-1)
 
 

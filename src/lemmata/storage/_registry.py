@@ -86,10 +86,10 @@ def storable(kind: type) -> type:
 
 
 def settings_of(kind: type) -> set[str] | None:
-    """The settings of a class in scikit-learn's style (an estimator or a kernel); None for any other class.
+    """The names of the settings of a scikit-learn estimator or kernel class; None for any other class.
 
     Args:
-        kind: the class.
+        kind: any class.
     """
     return set(inspect.signature(kind).parameters) if hasattr(kind, "get_params") else None
 
@@ -98,7 +98,7 @@ def name_of(registry: dict[str, Any], member: Any) -> str | None:
     """The name under which a class or function is registered; None if it is not registered.
 
     Args:
-        registry: `CLASSES` or `FUNCTIONS`.
+        registry: `CLASSES` or `FUNCTIONS`, the registered classes or functions by name.
         member: the class or function itself.
     """
     return next((name for name, known in registry.items() if known is member), None)

@@ -1,4 +1,4 @@
-"""Store transformers in safetensors files: only the numbers from which they are constructed, or also every weight."""
+"""Store in-context transformers in safetensors files: the numbers they are constructed from, or also every weight."""
 
 import contextlib
 import json
@@ -21,10 +21,10 @@ _PARTS = ("omega", "thresholds", "sharpness", "penalty", "step", "temperature")
 
 
 def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, explicit: bool = False) -> pathlib.Path:
-    """Write a transformer to a safetensors file.
+    """Write an in-context transformer to a safetensors file.
 
     Args:
-        model: the transformer.
+        model: the in-context transformer.
         path: the file.
         explicit: whether to also write the D x D weight matrices (D is the width) of every layer that differs from
             earlier layers. Their names are `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`,
@@ -79,7 +79,7 @@ def _unique(layers: list[TransformerLayer]) -> tuple[dict[str, np.ndarray], list
 
 
 def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
-    """Read a transformer from a safetensors file.
+    """Read an in-context transformer from a safetensors file that `save_transformer` wrote.
 
     Args:
         path: the file.

@@ -20,7 +20,7 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
     Args:
         path: the file.
         what: the beginning of error messages, such as "record study.json".
-        rule: the expected kind of file, for example "a record that lemmata wrote".
+        rule: the expected kind of file for error messages, for example "a record that lemmata wrote".
         most: the largest number of bytes that the file may have.
 
     Raises:
@@ -58,7 +58,7 @@ def sealed(key: str, values: dict[str, Any]) -> str:
 
 
 def unsealed(path: Path, key: str) -> dict[str, Any] | None:
-    """The content that `sealed` wrote under this key; None if the file is missing, has another key, or was changed.
+    """The values in a file of text from `sealed`; None if the file is missing, has another key, or was changed.
 
     Args:
         path: the path of the file.

@@ -16,7 +16,7 @@ def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
     A byte-order mark is ignored.
 
     Args:
-        content: the text.
+        content: the text of a file, as bytes or as text.
         told: the file name, the expected content and the remedy, for error messages.
         literals: whether to accept the words NaN and Infinity as numbers. Earlier versions of lemmata wrote them.
 

@@ -61,7 +61,7 @@ class As:
     Use this class for fields that are plain dictionaries with known keys.
 
     Args:
-        kind: the type.
+        kind: the type, written as in an annotation.
     """
 
     kind: Any
@@ -86,7 +86,7 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
     float, and `Any` for plain values. A float must be finite, or null for infinity; `Numbers` can change this.
 
     Args:
-        kind: the type.
+        kind: the type, written as in an annotation.
         value: the value read from JSON.
         told: the file name, the expected content and the remedy, for error messages.
         way: the place of the value in the record.

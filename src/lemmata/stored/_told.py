@@ -17,7 +17,7 @@ Way = tuple[Any, str | int]
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """The file name, the expected content and the remedy, for error messages about a record.
+    """The texts for error messages about a stored record: the file name, the expected content and the remedy.
 
     Args:
         name: the name of the file.
@@ -72,7 +72,7 @@ def refusing(told: Told, rule: str) -> Iterator[None]:
 
 
 def shown(value: object, quoted: bool = True) -> str:
-    """A value as an error shows it: JSON on one line, shortened if it is long."""
+    """The text for a value in an error message: JSON on one line, shortened if it is long."""
     if isinstance(value, list):
         return f"a list of {len(value)}"
     if isinstance(value, dict):

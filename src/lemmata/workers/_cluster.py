@@ -30,7 +30,7 @@ _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application
 
 @contextlib.contextmanager
 def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterator[Executor | None]:
-    """Provide an executor within this context: None for one job, `Processes`, or the workers of a Dask cluster.
+    """Provide an executor within this context: None for one job, else `Processes` or the workers of a Dask cluster.
 
     Args:
         jobs: the number of processes on this machine.
@@ -158,7 +158,7 @@ def _of_file(path: pathlib.Path) -> object:
 
 
 def _knock(address: str) -> None:
-    """Raise at once if no program listens at the address."""
+    """Raise an error at once if no program listens at the address."""
     host, _, port = address.partition("://")[2].rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 

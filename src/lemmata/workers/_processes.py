@@ -56,7 +56,7 @@ class Processes(Executor):
         atexit.register(self.end)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Put a call into the queue for the next free process."""
+        """Put the call fn(*args, **kwargs) into the queue for the next free process."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the processes were shut down")

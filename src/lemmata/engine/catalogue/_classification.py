@@ -40,7 +40,7 @@ def about(module: str) -> dict[str, Any]:
 
 
 def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
-    """A claim's tool, architecture, object and open problem. A topic that is not defined is empty or None.
+    """A claim's topics: tool, architecture, object and open problem. A topic that is not defined is empty or None.
 
     >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
     >>> classification(told, "Width")
@@ -56,7 +56,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """The first fault of an `ABOUT`: a wrong word, with the allowed words, or a missing facet. Empty if there is none.
+    """The first fault of an `ABOUT`: a wrong word, with the allowed words, or a missing facet. Empty if it has none.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

@@ -1,4 +1,4 @@
-"""The numbers of claims of each kind, and the number of results that the survey announces without listing them."""
+"""Numbers of claims by verdict, kind and topic, and the number of results that a survey (a source) only announces."""
 
 from collections import Counter
 from typing import Any
@@ -14,7 +14,9 @@ The abstract of the survey states this number. The survey does not list the resu
 
 
 def counts() -> dict[str, Any]:
-    """Count claims by verdict, kind, label and facet, and statements by source. Add the number that the survey prints.
+    """Count claims by verdict, kind, label and facet, and statements by source.
+
+    `printed` is the number of results that the survey announces without listing them.
 
     >>> counts()["printed"]
     114

@@ -51,7 +51,7 @@ def fingerprint(
     Args:
         roots: the definitions, each given by a module's full name and a name in this module.
         own: full names of the modules that count as the definitions' own code.
-        asked: names of methods that are called on the definitions.
+        asked: names of methods that the engine calls on the definitions. Their code is included.
         name: a text that is part of each digest, for other things on which the results of the code depend.
     """
     nodes = reached(frozenset(Node(*root) for root in roots), frozenset(asked))
@@ -103,7 +103,7 @@ def _dumped(statement: ast.stmt) -> str:
 
 
 def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
-    """The text of a token in a digest: a digest for a piece of code, "words" for prose, or else the token itself."""
+    """The text that stands for a token in a digest: a digest for a piece of code, "words" for prose, or the token."""
     if isinstance(token, Node):
         return brief.get(token, "?")
     if isinstance(token, Words):
@@ -117,7 +117,7 @@ def _hash(words: Iterable[str]) -> str:
 
 @functools.cache
 def _brief(node: Node) -> str:
-    """The digest of a piece of code, without the definitions to which its names refer."""
+    """The digest of a piece of code, in which the definitions that its names refer to are left out."""
     return _hash(token if isinstance(token, str) else "?" for token in meaning(node).tokens)
 
 

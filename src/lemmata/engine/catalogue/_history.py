@@ -34,7 +34,7 @@ def history() -> dict[str, tuple[Change, ...]]:
 def extended_history(
     known: dict[str, tuple[Change, ...]], statuses: dict[str, str], day: str
 ) -> dict[str, tuple[Change, ...]]:
-    """The history, with the statuses of a day added. A status that equals the claim's last status is not added.
+    """The history with the statuses of one day added. A status that equals the claim's last status is not added.
 
     >>> extended_history({"A": (Change("2026-01-01", "failed"),)}, {"A": "supported"}, "2026-02-01")["A"][1]
     Change(day='2026-02-01', status='supported')

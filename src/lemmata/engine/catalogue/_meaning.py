@@ -46,7 +46,7 @@ class Meaning:
     Args:
         tokens: the normalised tree. In the place of a name, the tree has a `Node`: the definition of the name.
         names: the attributes that the code uses, and words that may be names of attributes.
-        data: strings of several words that the code compares or looks up.
+        data: strings of several words that the code compares or looks up, so that they can affect a result.
     """
 
     tokens: tuple[Token, ...]
@@ -136,7 +136,7 @@ def _is_error(node: Node) -> bool:
 
 
 def _compared(part: ast.AST) -> Iterator[str]:
-    """Strings that code compares, looks up or offers as options. Such strings do not count as prose anywhere."""
+    """Strings that code compares, looks up or offers as options. They never count as prose, wherever they occur."""
     if isinstance(part, ast.Compare):
         yield from _strings(part)
     elif isinstance(part, ast.Subscript):

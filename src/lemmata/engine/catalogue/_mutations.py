@@ -1,6 +1,8 @@
 """Records of mutations: which false neighbours of a claim its trials refuted, and how near these neighbours were.
 
-A mutation changes a claim slightly, into a false statement: a neighbour of the claim.
+A mutation changes a claim slightly, into a false statement: a neighbour of the claim. A mutation is noticed if the
+trials do not support the neighbour (for a refuted claim: do not refute it). The control is a false statement that the
+claim itself names. The score is the share of mutations that the trials notice.
 """
 
 import collections
@@ -25,7 +27,7 @@ ALONE = "in component"
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of mutations for a claim; None if there is no record, or if the record belongs to other code.
+    """The record of mutations for a claim; None if there is no record, or if it was made with other code than now.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -34,7 +36,7 @@ def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_weak(record: dict[str, Any] | None) -> bool:
-    """Whether a claim is weak: for some kind of change, its trials refute only distant neighbours, or none.
+    """Whether a claim is weak: for some kind of change, its trials refute only distant neighbours, or no neighbour.
 
     A neighbour is distant if it differs by more than a factor 1.25, a quarter of the way to the control, or 0.2 in an
     exponent. A claim that does not count in the score is never weak.
@@ -79,7 +81,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The neighbours of the whole prediction, followed by the farthest neighbour of a component for each change."""
+    """The neighbours of the whole prediction, then for each kind of change the farthest one of a component."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]
@@ -90,7 +92,7 @@ def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def told_neighbour(own: dict[str, Any]) -> str:
-    """A neighbour in words.
+    """The nearest refuted neighbour for one kind of change, in words.
 
     >>> told_neighbour({"part": 2, "way": "tighter by", "unit": "factor", "amount": 7.1e-15})
     'tighter by 1 + 7.1e-15 in component 2'
@@ -111,8 +113,9 @@ def told_neighbour(own: dict[str, Any]) -> str:
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
     """The number of mutations of each size, and how many of them the trials noticed, for each group of claims.
 
-    Only claims that are supported, and neither vacuous nor loose, are included. Besides the sizes, the key `claims`
-    holds the number of claims, and "1.25 alone" holds mutations of a single component.
+    Only claims that are supported, and whose bounds are neither vacuous (beyond the trivial value) nor loose, are
+    included. Besides the sizes, the key `claims` holds the number of claims, and "1.25 alone" holds mutations of a
+    single component.
 
     Args:
         found: records of mutations by the claims' names.
@@ -135,7 +138,7 @@ def score_table(scored: dict[str, dict[str, list]], head: str) -> Iterable[str]:
 
     Args:
         scored: the result of `scores`.
-        head: the name of the groups, for the head of the first column.
+        head: the name of the groups, which is the heading of the first column.
     """
     sizes = [*SIZES[:2], "1.25 alone", *SIZES[2:]]
     whole = {size: [sum(own.get(size, [0, 0])[place] for own in scored.values()) for place in (0, 1)]
@@ -154,9 +157,9 @@ def _share(made: int, noticed: int) -> str:
 def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
     """The number of claims that refute neighbours at each distance, for each relation, as lines of a Markdown table.
 
-    Each claim has a nearest refuted neighbour for each kind of change and each component. The farthest of these
-    neighbours decides, because the trials are least sensitive to its change. Only claims that count in the score are
-    included.
+    Each claim has a nearest refuted neighbour for each kind of change and each component. The claim is counted at the
+    distance of the farthest of these neighbours, because the trials are least sensitive to its change. Only claims that
+    count in the score are included.
 
     Args:
         found: records of mutations by the claims' names.
@@ -173,7 +176,7 @@ def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
 
 
 def _place(own: dict[str, Any]) -> int:
-    """The position in `WITHIN` of the first distance that is not below the distance of a neighbour."""
+    """The column of a neighbour: the position in `WITHIN` of the first distance that is at least the neighbour's."""
     if own["amount"] is None:
         return len(WITHIN)
     ends = [end[own["unit"] == "exponent"] for end in WITHIN]

@@ -36,7 +36,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return values for the current code from the user's cache. If the cache lacks them, compute and store them.
+    """Return values of the current code from the user's cache. If the cache lacks them, compute and store them.
 
     Args:
         name: the name of the cached file.
@@ -65,7 +65,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def judged(words: dict[str, Any]) -> dict[str, Any]:
-    """A claim's verdict and fingerprint; empty if there is no verdict. Missing figures have their default values.
+    """A claim's recorded verdict and fingerprint; empty if it has no verdict. Missing figures get their default values.
 
     Args:
         words: the words of the claim.

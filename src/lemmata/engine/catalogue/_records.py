@@ -1,8 +1,9 @@
 """Records of the last verification and search of every claim, with one file for each section.
 
-A record contains facts that the code does not show: status, figures, the control's distance, the search, and the
-fingerprint of the tested code. A record has no times and no versions, so its file changes only if a verdict changes.
-`costs.json` contains the approximate time of each claim.
+A record contains facts that the code does not show: the status and figures of the verdict, the distance between claim
+and control (a false statement near the claim), the result of the search for counterexamples, and the fingerprint of the
+tested code. A record has no times and no versions, so its file changes only if a verdict changes. `costs.json` contains
+the approximate time of each claim.
 """
 
 import functools
@@ -56,11 +57,11 @@ BESIDE = ("search", "walk", "mutations")
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """The result of another command, stored with a claim's verdict. None if it is missing or belongs to other code.
+    """The result of another command, stored with a claim's verdict. None if it is missing or was made with other code.
 
     Args:
         entry: the claim's entry of the catalogue.
-        what: one of `BESIDE`.
+        what: the kind of result, one of `BESIDE`, such as "search" or "mutations".
     """
     record = records().get(entry["name"], {}).get(what)
     code = entry.get("fingerprint", {}).get("whole")

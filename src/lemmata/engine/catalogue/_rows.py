@@ -1,4 +1,4 @@
-"""Entries of the catalogue with further fields, such as tag, subject, section, tightness and search."""
+"""Entries of the catalogue with further fields, such as tag, subject, tightness and results of searches."""
 
 import dataclasses
 import functools
@@ -27,11 +27,11 @@ def rows() -> list[dict[str, Any]]:
 def described(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry with further fields: tag, subject, place (subject.section), status, tightness, search and others.
 
-    `tightness` is a word for how close prediction and measurement are on a typical problem of the last verdict.
-    `search` is the record of a search for the worst problem. `loose` says whether less than a tenth of the bound's
-    constant was needed in this search. `walk` is the record of a walk through the declared ranges of the settings.
-    `mutations` is the record of the claim's false neighbours. `weak` says whether, for some change, the trials refute
-    only distant neighbours.
+    `tightness` is a word for how close prediction and measurement are in the median over problems of the last verdict.
+    `search` is the record of a search for the problem that is nearest to a counterexample. `loose` says whether less
+    than a tenth of the bound's constant was needed on all problems of this search. `walk` is the record of a walk
+    through the declared ranges of the settings. `mutations` is the record of the claim's false neighbours. `weak` says
+    whether, for some kind of change, the trials refute only false neighbours that are far from the claim.
 
     Args:
         entry: the entry of a claim. The claim need not be in the catalogue.
@@ -64,7 +64,7 @@ def older(entry: dict[str, Any]) -> str:
 
 
 def older_by_kept(entry: dict[str, Any]) -> str:
-    """The same text as `older`. Use this function for many claims, because it caches the digests of all claims."""
+    """The same text as `older`. Use this function for many claims: it computes the digests of all claims once."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, Fingerprint(**_all_prints()[entry["name"]]))
 
@@ -78,7 +78,7 @@ def _all_prints() -> dict[str, dict[str, Any]]:
 
 
 def tightness(entry: dict[str, Any]) -> str:
-    """The word of `TIGHTNESS` for the distance of the median of predicted / measured from 1."""
+    """A word, one of `TIGHTNESS`, for the distance from 1 of the median of predicted / measured."""
     slack = (entry.get("verdict") or {}).get("slack")
     middle = slack[1] if slack else None
     if entry["label"] == "rate" or not middle or middle < 0:

@@ -1,4 +1,4 @@
-"""The public functions and classes that the trials of a claim run, and those that no claim runs.
+"""The public functions and classes of lemmata that the trials of each claim run.
 
 The code is read, but never run.
 """

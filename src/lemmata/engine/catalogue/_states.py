@@ -37,7 +37,7 @@ def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
     Args:
         module: the full name of the claim's module.
         class_name: the name of the claim's class, from which the keys of its trials are made.
-        besides: the text of code outside lemmata that is part of the digests.
+        besides: the text of a claim's code outside lemmata, which becomes part of the digests.
     """
     return fingerprint(((module, class_name), *ENGINE), _own(module), ASKED, class_name + besides)
 
@@ -48,7 +48,7 @@ def trials_print(module: str, class_name: str, besides: str = "") -> str:
     Args:
         module: the full name of the claim's module.
         class_name: the name of the claim's class.
-        besides: the text of code outside lemmata that is part of the digest.
+        besides: the text of a claim's code outside lemmata, which becomes part of the digest.
     """
     return fingerprint(((module, class_name), ENGINE[0]), _own(module), ASKED, class_name + besides).whole
 
@@ -90,7 +90,7 @@ def changed_beneath(record: dict[str, Any], now: Fingerprint) -> list[str]:
 
 
 def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
-    """The state in words; empty if the verdict is on the current code, or if there is no verdict."""
+    """The `State` of a recorded verdict in words; empty if the verdict is on the current code, or if there is none."""
     state = compared(record, now)
     if record is None or state is State.CURRENT:
         return ""

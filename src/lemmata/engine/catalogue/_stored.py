@@ -8,7 +8,7 @@ _Ends = list[float | None]
 
 
 class StoredControl(TypedDict):
-    """The record of a control."""
+    """The record of a control (a false statement near the claim): see `ControlVerdict`."""
 
     status: str
     violating: Share | None
@@ -17,7 +17,7 @@ class StoredControl(TypedDict):
 
 
 class StoredCorner(TypedDict):
-    """The record of an extra setting."""
+    """The record of the verdict at an extra setting ("corner"): see `Corner`."""
 
     setting: dict[str, int | float | str]
     status: str
@@ -28,7 +28,7 @@ class StoredCorner(TypedDict):
 
 
 class StoredPrint(TypedDict):
-    """The digests of the code that was judged."""
+    """The digests of the code that was judged: see `Fingerprint`."""
 
     whole: str
     own: str

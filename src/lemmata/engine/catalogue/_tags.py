@@ -34,7 +34,7 @@ def _by_name() -> dict[str, str]:
 
 
 def extended(known: dict[str, str], claims: Iterable[str]) -> dict[str, str]:
-    """The known tags, unchanged, and the next free tags for claims without a tag.
+    """The known tags, and the next free tags for those of the given claims that have no tag.
 
     >>> extended({"0001": "Old", "0007": "Gone"}, ["New", "Old"])
     {'0001': 'Old', '0007': 'Gone', '0008': 'New'}

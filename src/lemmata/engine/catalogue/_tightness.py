@@ -1,4 +1,4 @@
-"""The results of searches for counterexamples to the claims, in words."""
+"""The recorded results of searches for counterexamples to the claims."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def searches() -> dict[str, dict[str, Any]]:
 
 
 def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a search for a claim; None if there is no record, or if the record belongs to other code.
+    """The record of a search for a claim; None if there is no record, or if it was made with other code than now.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -27,7 +27,7 @@ def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_loose(record: dict[str, Any] | None) -> bool:
-    """Whether a bound is loose: a search refuted nothing and found that less than a tenth of its constant is needed."""
+    """Whether a bound is loose: not refuted, and less than a tenth of its constant was needed in a search."""
     return record is not None and not record["refuted"] and record["ratio"] is not None and record["ratio"] < LOOSE
 
 

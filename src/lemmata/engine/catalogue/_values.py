@@ -1,4 +1,4 @@
-"""Constant answers of claims. A class attribute with a value means the same as a method that returns this value."""
+"""Constant answers of claims, such as `trivial = 1.0`. They mean the same as methods that return these values."""
 
 import ast
 import copy

@@ -6,7 +6,7 @@ from ._records import found_of
 
 
 def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a walk for a claim; None if there is no record, or if the record belongs to other code.
+    """The record of a walk for a claim; None if there is no record, or if it was made with other code than now.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -15,7 +15,7 @@ def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def told_walk(record: dict[str, Any] | None) -> str:
-    """A walk in words; empty if there was no walk.
+    """The result of a walk in words; empty if there was no walk.
 
     >>> told_walk({"settings": 34, "inconclusive": 3, "supported": 31, "where": [], "fingerprint": ""})
     '34 settings, 3 inconclusive, 31 supported'

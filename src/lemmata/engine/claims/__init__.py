@@ -1,4 +1,4 @@
-"""The engine that turns statements into verdicts. The engine contains no theory of its own."""
+"""The engine that tests claims and gives verdicts. It contains no results of theory itself."""
 
 from ._advice import MOST_TRIALS as MOST_TRIALS
 from ._advice import advice_on as advice_on

@@ -8,7 +8,7 @@ MOST_TRIALS = 10**7
 
 
 def advice_on(verdict: Any) -> str:
-    """The advice for a verdict, by its status and the words of its reason.
+    """The advice for a verdict, chosen by its status and by the words of its reason.
 
     Args:
         verdict: an object with `status`, `reason`, `requested`, `interrupted`, `control` and `remedy`.

@@ -1,4 +1,4 @@
-"""Check the answers of a claim's methods on a sampled problem, before the trials of the claim run."""
+"""Check what a claim's methods return on a sampled problem (their answers), before the trials of the claim run."""
 
 import weakref
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def _asked(
 ) -> Any:  # fmt: skip
     """Return the answer of a method, or only its shapes and types. Raise ClaimError if no trial can use the answer.
 
-    A value that is not an array cannot leave a traced function. So the value is checked inside the function.
+    A function that JAX traces cannot return a value that is not an array. So the value is checked inside the function.
     """
     wrong: list[str | None] = []
 

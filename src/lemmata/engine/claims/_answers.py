@@ -15,7 +15,7 @@ def answer_by_values(cls: type, questions: tuple[str, ...]) -> None:
 
     Args:
         cls: the class, which is changed.
-        questions: names of the methods that such attributes replace.
+        questions: names of the methods that attributes may replace, such as "trivial".
     """
     for name in questions:
         value = vars(cls).get(name)

@@ -57,7 +57,7 @@ def trials_apart(
         executor: where the trials run.
         run: the function that runs trials, with the interface of `run_trials`.
         claim: the claim.
-        wanted: settings, each with the number of trials.
+        wanted: pairs of a setting and its number of trials.
         seed: the seed of all randomness.
         report: a function that is called with the number of trials that have returned.
     """

@@ -41,7 +41,7 @@ def check_judging(budget: Any, corners: Any, level: Any) -> None:
 
     Args:
         budget: the number of trials; None for the default.
-        corners: the number of extra settings; None for the default.
+        corners: the number of extra settings at which the claim is also tested; None for the default.
         level: the probability of refuting a true statement.
 
     Raises:

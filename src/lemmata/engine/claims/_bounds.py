@@ -1,4 +1,9 @@
-"""Bounds and constructions. The statement holds or fails in each trial; a binomial test judges the failures."""
+"""Bounds and constructions. The statement holds or fails in each trial; a binomial test judges the failures.
+
+A trial compares a prediction (the bound) with a measurement on one random problem. Both are arrays; their entries are
+called components. The trivial value is the value that holds without any theory. A control is a false statement near the
+claim.
+"""
 
 import abc
 import dataclasses
@@ -27,7 +32,7 @@ class AbstractBound(Relation):
 
     With delta = 0, a single violation refutes the bound. Support then means that at most the share `resolution` of the
     population's problems violates the bound. With delta > 0, support means that the rate of violations is at most
-    delta. An infinite bound is never violated and never counts for support.
+    delta. An infinite bound is never violated, and trials with an infinite bound never count for support.
     """
 
     delta: float = 0.0
@@ -40,7 +45,7 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """Whether the bound is infinite, so that it always holds."""
+        """Which components of the bound are infinite, so that they always hold."""
 
     @property
     def aim(self) -> float:
@@ -98,7 +103,7 @@ class AbstractBound(Relation):
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether a trial has NaN or infinity. A bound may be infinite in the direction in which it always holds."""
+        """Which trials have NaN or infinity. A bound may be infinite in the direction in which it always holds."""
         predicted = columns(sample.predicted)
         lost = ~(np.isfinite(predicted) | self.empty(predicted)).all(axis=1)  # pyright: ignore
         return not_finite(sample.measured) | lost
@@ -111,7 +116,7 @@ class AbstractBound(Relation):
         return np.nan_to_num(relative, nan=-1.0, neginf=-1.0).max(axis=1, initial=-1.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """The factor between prediction and control in each component."""
+        """The factor in each component between the prediction and the false prediction of the control."""
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
@@ -149,15 +154,15 @@ class AtMost(AbstractBound):
         return measured - predicted
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """Whether the bound is +inf."""
+        """Which components of the bound are +inf."""
         return np.isposinf(predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """Whether the bound is at or above the trivial value."""
+        """Which components of the bound are at or above the trivial value."""
         return columns(predicted) >= columns(trivial)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The numbers of the component that is nearest to the bound."""
+        """The prediction and the measurement in the component that is nearest to violating the bound."""
         return most_different(sample)
 
     def __str__(self) -> str:
@@ -175,15 +180,15 @@ class AtLeast(AbstractBound):
         return predicted - measured
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """Whether the bound is -inf."""
+        """Which components of the bound are -inf."""
         return np.isneginf(predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """Whether the predicted value is at or below the trivial value."""
+        """Which components of the bound are at or below the trivial value."""
         return columns(predicted) <= columns(trivial)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The numbers of the component that is nearest to the bound."""
+        """The prediction and the measurement in the component that is nearest to violating the bound."""
         return most_different(sample, lower=True)
 
     def __str__(self) -> str:
@@ -192,7 +197,7 @@ class AtLeast(AbstractBound):
 
 @dataclasses.dataclass(frozen=True)
 class Witness(Relation):
-    """The object that the statement constructs attains at least the predicted value, with the given probability.
+    """An object that the statement constructs attains at least the predicted value, with the given probability.
 
     The construction is refuted if it is shown to succeed less often than stated. If the probability is 1, one failure
     beyond rounding refutes the construction. For support, the success rate must be shown to be at least probability -
@@ -274,11 +279,11 @@ class Witness(Relation):
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether a trial has NaN or infinity."""
+        """Which trials have NaN or infinity."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """Whether the bound is at or below the trivial value."""
+        """Which components of the bound are at or below the trivial value."""
         return columns(predicted) <= columns(trivial)
 
     def gaps(self, sample: Sample) -> np.ndarray:
@@ -286,7 +291,7 @@ class Witness(Relation):
         return (columns(sample.predicted) - columns(self._tries(sample)[0].measured)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """The factor between prediction and control in each component."""
+        """The factor in each component between the prediction and the false prediction of the control."""
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
@@ -294,7 +299,7 @@ class Witness(Relation):
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The numbers of the component that is nearest to the value."""
+        """The prediction and the measurement in the component that is nearest to missing the value."""
         return most_different(self._tries(sample)[0], lower=True)
 
     @property
@@ -308,6 +313,6 @@ class Witness(Relation):
 
 
 def _short(sample: Sample) -> np.ndarray:
-    """Which components of constructions miss the value by more than rounding."""
+    """Which components of the constructed objects miss the predicted value by more than rounding."""
     short = columns(sample.predicted) - columns(sample.measured)
     return short > columns(sample.tolerance())

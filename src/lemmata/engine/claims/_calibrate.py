@@ -1,4 +1,7 @@
-"""Calibration: how often the engine refutes true statements, supports false ones, or fails to refute them."""
+"""Calibration: how often the engine refutes true statements, supports false statements, or fails to refute them.
+
+A family is a generator of finished trials of a statement that is known to be true or false (see `Family`).
+"""
 
 import dataclasses
 import math
@@ -26,8 +29,8 @@ class Calibration:
     """The result of the calibration for one family of statements.
 
     Args:
-        family: the family.
-        level: the level of the verifications.
+        family: the family of statements that was judged.
+        level: the level of the verifications, the largest probability of refuting a true statement.
         repeats: the number of verifications.
         rate: the share of the verifications with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
@@ -46,7 +49,7 @@ class Calibration:
 
     @property
     def passed(self) -> bool:
-        """Whether the repetitions are compatible with the requirement."""
+        """Whether the limits of the share are compatible with the required share."""
         return not self.error and self.limits[1] >= self.least
 
 

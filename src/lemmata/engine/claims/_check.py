@@ -49,8 +49,8 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
     bounds. A bound has a trivial value, or states why it has none. No concrete method is overridden. A verification
     visits the declared range of every variable. Sampled problems have the population's type. Prediction, control and
     measurement are finite, and have the same shapes for every key. At the default budget, the verdict is as expected.
-    The control is near the claim and is refuted. The share of trials that are dropped because a hypothesis fails is at
-    most the share that the population declares.
+    The control (a false statement near the claim) is near enough, and the trials refute it. The share of trials that
+    are dropped because a hypothesis fails is at most the share that the population declares.
 
     Args:
         claim: the claim, not its class.
@@ -90,7 +90,7 @@ def check_writing(claim: Claim) -> None:
 
 
 def check_ranges(claim: Claim) -> None:
-    """Check that the extra settings of a verification have several values in each declared range.
+    """Check that the extra settings of a verification include several values of each variable with a range.
 
     Raise ClaimError if all extra settings have the same value of a variable that may have other values.
     """
@@ -264,7 +264,7 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_loose(claim: Claim, verdict: Verdict) -> None:
-    """If few trials refute a loose control, check that the bound is close to the measurement in 5 % of the trials."""
+    """If few trials refute a control far from the bound, check that 5 % of measurements are close to the bound."""
     _check_resolution(claim, verdict, "use a smaller margin and resolution")
     share, slack = verdict.control.violating, verdict.slack
     if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:

@@ -66,9 +66,9 @@ class Control:
     Args:
         statement: the false statement in words.
         predict: a function that computes the false prediction from the claim's own prediction and the problem.
-        loose: the reason why no nearer false statement is refuted. The reason is required if the control is farther
-            from the claim than a factor 4 (or 1/2 in an exponent). It is also required if the control leaves a
-            component unchanged, or if fewer than a tenth of the trials refute the control.
+        loose: the reason why the trials refute no false statement that is nearer to the claim. The reason is required
+            if the control is farther from the claim than a factor 4 (or 1/2 in an exponent). It is also required if the
+            control leaves a component unchanged, or if fewer than a tenth of the trials refute the control.
     """
 
     statement: str
@@ -88,9 +88,9 @@ class Claim(eqx.Module, Generic[P]):
     * predict(problem): the value that the theorem gives.
     * measure(problem, key): the true value, by an algorithm that shares no code with `predict`. For a sequence of
       sizes, define measure_at(problem, key, rung) instead: the value at one size, with its own key.
-    * trivial(problem): the value that every reader already knows. A bound beyond this value is vacuous. If there is no
-      such value, state the reason: `trivial = "the quantity has no bound of its own"`.
-    * hypotheses(problem): conditions in addition to the conditions of the population. Optional.
+    * trivial(problem): the value that holds without the theorem, such as 1 for a probability. A bound beyond this value
+      is vacuous. If there is no such value, state the reason: `trivial = "the quantity has no bound of its own"`.
+    * hypotheses(problem): conditions of the theorem, in addition to the conditions of the population. Optional.
     * condition(problem): the condition number of the computation, as one number or as one number for each component.
       Rounding errors of a few eps times this number do not count as misses. Optional; 1 if it is not given.
 
@@ -99,10 +99,10 @@ class Claim(eqx.Module, Generic[P]):
 
     Attributes:
         title: a short name in words.
-        source: the place in the literature.
+        source: the place in the literature that states the result.
         population: the generator of test problems that the claim is about.
-        relation: how prediction and measurement must compare.
-        control: a false statement near the claim.
+        relation: the rule by which prediction and measurement are compared, such as `AtMost()`.
+        control: a false statement near the claim, which the same trials must refute.
         controls: the quantity that the result predicts or bounds.
         unexplained: what the result does not explain.
         reading: how words of the source were interpreted, for example O(.) as a factor 1; empty if no word needed an

@@ -1,4 +1,7 @@
-"""Find the components of trials that give information, and count trials for the least informative component."""
+"""Find the components of trials that give information, and count trials for the least informative component.
+
+A component is an entry of a prediction and its measurement. It gives no information if rounding errors are too large.
+"""
 
 import dataclasses
 
@@ -10,7 +13,7 @@ _REACH = 0.01  # if the rounding error is at least this share of the distance to
 
 
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
-    """Which of C components in T trials give no information, because rounding errors are too large.
+    """Which of C components in T trials give no information, because their rounding errors are too large.
 
     These are the components whose tolerance is at least a hundredth of the distance between prediction and control, or
     of the value itself. If the control does not change a component, the tolerance is compared with the value alone.
@@ -43,7 +46,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
 
 
 def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
-    """Words about trials in which the least informative component gives no information; empty if there are none."""
+    """A text about the trials in which the least informative component gives no information, or an empty text."""
     least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
     if not mute.size or not mute[:, least].any():
         return ""
@@ -59,5 +62,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """How many trials to run so that `needed` of them give information, if `said` of `trials` did; None if none did."""
+    """The number of trials to run so that `needed` give information, if `said` of `trials` did; None if none did."""
     return -(-needed * trials // said) if said else None

@@ -1,4 +1,4 @@
-"""Judge the control on the trials of its claim, both as a whole and in each component alone."""
+"""Judge the control (a false statement near the claim) on the trials of its claim, as a whole and by component."""
 
 import dataclasses
 import warnings
@@ -20,7 +20,7 @@ def status_of(judgement: Judgement) -> Status:
 
 
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
-    """The verdict on the control, and the reason why the trials fail to refute it (empty if they refute it).
+    """The verdict on the control, and the reason why the trials fail to refute the control (empty if they refute it).
 
     A control is judged less strictly than a statement. For a control, the ordinary interval of a mean is enough. A
     statement is refuted only by limits that also hold for rare events that no trial has shown.
@@ -60,7 +60,7 @@ _AS_IT_IS = ", a component that the control does not change"
 
 
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which components have a control, and which components the control changes in some trial.
+    """Which components have a control, and in which components the control differs from the claim in some trial.
 
     A component has no control if its prediction is 0 or infinite and equals the control, in all trials.
     """

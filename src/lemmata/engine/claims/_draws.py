@@ -9,7 +9,7 @@ from ._claim import Claim
 
 
 def draws_nothing(claim: Claim) -> bool:
-    """Whether the code of the measurement does not use its random key. If so, the measurement has no sampling error.
+    """Whether a claim's measurement does not use its random key. If so, the measurement has no sampling error.
 
     A key that is read counts as used, even if it is only passed on to another function.
     """
@@ -18,7 +18,7 @@ def draws_nothing(claim: Claim) -> bool:
 
 
 def _reads(function: Callable[..., Any], number: int) -> bool:
-    """Whether a function may read its argument at this position."""
+    """Whether the code of a function may read its argument at the position `number`."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_argcount <= number:
         return True

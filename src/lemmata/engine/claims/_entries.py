@@ -78,7 +78,7 @@ def is_stale(claim: Claim) -> bool:
 
 
 def words_of(claim: Claim) -> dict[str, Any]:
-    """The words of a claim, as plain values."""
+    """The words of a claim (title, statement, source and others), as plain values."""
     control = {"statement": claim.control.statement, "loose": claim.control.loose}
     settings = claim.population.settings()
     module = sys.modules.get(type(claim).__module__)
@@ -142,12 +142,12 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
 
 
 def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
-    """Add a command's result to a claim's current record, next to the verdict; do nothing if the claim has no record.
+    """Add a command's result to a claim's record, next to the verdict. If the claim has no current record, do nothing.
 
     Args:
         claim: the claim.
         what: the kind of result, for example "walk" or "mutations".
-        found: the result.
+        found: the result of the command, as plain values.
 
     Raises:
         DataError: if the file cannot be written. The file is then not changed.

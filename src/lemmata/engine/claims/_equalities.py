@@ -46,7 +46,7 @@ class Equal(Relation):
             return np.where(gaps > 0, gaps / tolerance, 0.0)
 
     def against(self, sample: Sample) -> np.ndarray:
-        """Which components differ beyond rounding."""
+        """In which components prediction and measurement differ by more than rounding."""
         return blocks((self._ratios(sample) > 1).reshape(sample.measured.shape), self.unit)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
@@ -76,14 +76,14 @@ class Equal(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials without an inequality that shows that inequalities are at most as frequent as allowed.
+        """The number of trials, all equal, that shows that inequalities are at most as frequent as allowed.
 
         The allowed rate is `resolution`.
         """
         return trials_to_support(self.resolution, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether a trial has NaN or infinity."""
+        """Which trials have NaN or infinity."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -95,7 +95,7 @@ class Equal(Relation):
         return self._ratios(sample).max(axis=1, initial=0.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """max |f - p| / max(|p|, |f|) for control f and prediction p, where each maximum is over a block."""
+        """max |f - p| / max(|p|, |f|) for control f and prediction p; a maximum is over a block (see the class)."""
         size = np.maximum(np.abs(predicted), np.abs(false))
         axes = size.ndim - 1 if self.block == WHOLE else min(self.block, size.ndim - 1)
         apart, shared = np.abs(false - predicted), tuple(range(-axes, 0))
@@ -127,10 +127,10 @@ class EqualInMean(Relation):
     """E[measured / predicted] = 1 (or E[measured - predicted] = 0 if relative is False), within `margin`.
 
     The expectation is over the measurement, for every problem. Each problem is measured twice with independent keys.
-    Two numbers are judged against the margin: the mean over problems, and the root mean square of the means of single
-    problems. The product of a problem's two differences estimates the square of the problem's mean without bias. So
-    errors with different signs in different problems do not average out. With `over="problems"`, the statement is only
-    about the mean over the population.
+    The deviation from 1 (or 0) is judged in two ways: its mean over problems, and the root mean square over problems of
+    each problem's own mean. The product of a problem's two deviations estimates the square of the problem's own mean
+    without bias. So errors with different signs in different problems do not average out. With `over="problems"`, the
+    statement is only about the mean over the population.
 
     An exact statement has margin 0. The margin of an asymptotic statement is the declared distance from the limit that
     is allowed at its setting. For support, the interval of the mean must be within margin + resolution. If a spread is
@@ -141,7 +141,7 @@ class EqualInMean(Relation):
     The statement is refuted if the limits of the mean from `mean_limits` are outside the margin. These limits also hold
     for rare events and heavy tails. `ends` may give two values between which every measurement lies, such as (0, 1) for
     a share or (0, inf) for a square. With `ends`, the limits hold for any distribution. If all measurements are equal,
-    the statement stays undecided. The exception is a deterministic measurement for a statement about each problem.
+    the statement stays undecided. The exception is a statement about each problem whose measurement is deterministic.
     """
 
     margin: float = 0.0
@@ -164,7 +164,7 @@ class EqualInMean(Relation):
         return 1 if self.over == "problems" else 2
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Compare two intervals with the margin: of the mean (corrected for skewness), and of the squared means."""
+        """Compare two intervals with the margin: the mean's, and that of the mean square of problems' own means."""
         differences = difference_of(sample, self.relative, self.replicates)
         shared, exact = level / self.replicates, sample.exact and self.over == "measurements"
         mean = judge_means(
@@ -213,7 +213,7 @@ class EqualInMean(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether a trial has NaN or infinity, or has a prediction of 0 although the statement is relative."""
+        """Which trials have NaN or infinity, or have a prediction of 0 although the statement is relative."""
         zero = (columns(sample.predicted) == 0).any(axis=1) if self.relative else False
         return not_finite(sample.measured) | not_finite(sample.predicted) | zero
 
@@ -273,7 +273,7 @@ def judge_means(
     columns: np.ndarray, level: float, margin: float, resolution: float, what: str, exact: bool = False,
     ends: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Judgement:  # fmt: skip
-    """Judge the mean of each column against ±margin. Several columns share the level (Bonferroni)."""
+    """Judge whether the mean of each column lies within ±margin. Several columns share the level (Bonferroni)."""
     verdicts, band = [], (-margin - resolution, margin + resolution)
     for number, column in enumerate(columns.T):
         known = None if ends is None else (ends[0][:, number], ends[1][:, number])

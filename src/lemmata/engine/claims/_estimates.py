@@ -29,16 +29,16 @@ class Estimate(AbstractBound):
         return WHOLE
 
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """How far the measured value is outside the predicted interval."""
+        """The distance of the measured value from the predicted interval; negative or 0 if the value lies inside."""
         value = measured[:, VALUE]
         return np.maximum(predicted[:, LOW] - value, value - predicted[:, HIGH])[:, None]
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """Whether an end of the interval is infinite."""
+        """Which predicted intervals have an infinite end."""
         return np.isinf(predicted).any(axis=1)[:, None]  # pyright: ignore
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """Whether an interval is at least as wide as the trivial value."""
+        """Which predicted intervals are at least as wide as the trivial value."""
         ends = columns(predicted)
         width = ends[:, HIGH] - ends[:, LOW]
         return width[:, None] >= columns(trivial)[:, :1]

@@ -21,7 +21,7 @@ _PRIOR = 0.5
 
 
 def allowed_misses(relation: Relation) -> float | None:
-    """The rate of misses that a relation allows; None if single trials cannot be misses.
+    """The rate of misses (trials that contradict the statement) that a relation allows; None if it has no misses.
 
     >>> from lemmata.engine.claims import AtMost, Rate
     >>> allowed_misses(AtMost(delta=0.05)), allowed_misses(AtMost()), allowed_misses(Rate())
@@ -35,7 +35,7 @@ def allowed_misses(relation: Relation) -> float | None:
 
 
 def misses(relation: Relation, sample: Sample) -> int:
-    """The number of trials that contradict a relation, each trial by itself."""
+    """The number of misses: trials that each contradict the relation by themselves."""
     rows = zip(sample.predicted, sample.measured, sample.condition, strict=True)
     alone = (Sample(*(np.asarray(part)[None] for part in row)) for row in rows)  # pyright: ignore[reportArgumentType]
     return sum(relation.compare(own) is False for own in alone)
@@ -102,7 +102,8 @@ def joined(e_values: Iterable[float]) -> float:
 def shared(case: float, corners: list[float]) -> float:
     """The e-value of a claim, from the e-values of its default setting (`case`) and of its extra settings (`corners`).
 
-    The default setting has half of the weight. All extra settings together have the other half.
+    The e-value is a weighted mean: the default setting has the weight 1/2, and all extra settings together have 1/2.
+    Without extra settings, it is `case`.
     """
     return case if not corners else case / 2 + math.fsum(corners) / (2 * len(corners))
 

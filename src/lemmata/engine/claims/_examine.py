@@ -1,4 +1,4 @@
-"""Examine one claim on one problem, which may be a user's problem or a sampled problem, without statistics."""
+"""Examine one claim on a single problem, which may be a user's problem, without a statistical verdict."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ from ._trials import Outcome, outcome
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A hypothesis on this problem. `holds` is None if the hypothesis cannot be decided (not checked, or NaN)."""
+    """A hypothesis of the claim, evaluated on a problem. `holds` is None if it cannot be decided (unchecked or NaN)."""
 
     name: str
     value: float | None
@@ -32,17 +32,18 @@ class Examination:
     """The result of one problem for one claim.
 
     Args:
-        name: the claim.
+        name: the name of the claim.
         applies: whether every hypothesis that can be checked holds.
         hypotheses: the findings on the hypotheses.
-        predicted, measured: the two numbers. For a rate, these are the stated and the measured exponent. For several
-            components, they belong to the component with the largest measured / predicted (smallest for a lower bound).
+        predicted, measured: the prediction and the measurement, one number each. For a rate, these are the stated and
+            the measured exponent. For several components, they belong to the component with the largest measured /
+            predicted (smallest for a lower bound).
         ratio: predicted / measured.
         trivial: the trivial value of the same component, which holds without any theory.
         vacuous: the share of components in which the bound is beyond the trivial value; None if there is no trivial
             value.
         agrees: whether the problem agrees with the claim; None if a single problem cannot decide this.
-        culprit: if a hypothesis fails, the likely cause.
+        culprit: if a hypothesis fails, its likely cause in words, such as duplicate rows.
     """
 
     name: str
@@ -115,7 +116,7 @@ def _finding(hypothesis: Hypothesis) -> Finding:
 
 
 def _trivial(claim: Claim, sample: Sample, found: Outcome) -> tuple[float | None, float | None]:
-    """The trivial value of the nearest component, and the share of components beyond their trivial values."""
+    """The trivial value of the component that is shown, and the share of components beyond their trivial values."""
     trivial = np.asarray(found.trivial)
     if not np.isfinite(trivial).all():
         return None, None

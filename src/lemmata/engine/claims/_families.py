@@ -46,12 +46,14 @@ class Family:
     Args:
         relation: the relation by which the trials are judged.
         what: the family in words.
-        asked: the required result: "not refuted" (for a true statement), "refuted" (for a false statement near it),
-            "not supported", or "covered" (the interval of the relation contains `truth`).
+        asked: the required result of a verification: "not refuted" (for a true statement), "refuted" (for a false
+            statement near a true statement), "not supported", or "covered" (the interval of the relation contains
+            `truth`).
         trials: the number of trials in one verification.
         draw: a function that draws predictions and measurements for a given number of trials.
         truth: the value that the interval estimates, for coverage.
-        trivial: the trivial value, if vacuity is tested.
+        trivial: the trivial value (which holds without any theory), if the family tests whether vacuous bounds are
+            recognised.
     """
 
     relation: Relation

@@ -1,4 +1,4 @@
-"""The family of all claims: how many claims share one error level, and how many trials support needs at this level."""
+"""The family of all claims, which share one error level: its size, and the number of trials that support needs."""
 
 import functools
 import math
@@ -27,7 +27,7 @@ def budget_of(claim: Claim, level: float = LEVEL) -> int:
     """The number of trials that support needs at the claim's share of the level, or more if the claim declares more.
 
     Suppose that n trials have no violation. The rate of violations is then below r at confidence 1 - a, if (1 - r)^n <=
-    a. The number a is half of the level, divided by `family_size()`.
+    a. Here, r is the rate that the relation allows, and a is half of the level, divided by `family_size()`.
     """
     needed = claim.relation.budget(level / 2 / family_size())
     return max(claim.trials or (0 if needed else MEAN_TRIALS), needed or 0)

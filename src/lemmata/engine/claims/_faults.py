@@ -48,7 +48,7 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 
 
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
-    """The NaN and infinite values of trials whose hypotheses hold.
+    """The faults of trials whose hypotheses hold: NaN, and infinite values that are not allowed.
 
     A bound may be infinite in the direction in which it always holds, and so may its control. A trivial value may be
     infinite in the same direction if it is infinite in every trial. The component then has no trivial value.

@@ -27,7 +27,8 @@ class Hypothesis(eqx.Module):
         threshold: the number that the theorem requires.
         why: the reason for the condition, or why it cannot be checked.
         rounding: slack for rounding, relative to the larger of |value| and |threshold|.
-        standing: checked, unchecked or violated (use `Hypothesis.unchecked` and `Hypothesis.violated`).
+        standing: whether the condition has a value (checked), is not checked, or is known to be false (violated). For
+            the last two, use `Hypothesis.unchecked` and `Hypothesis.violated`.
     """
 
     name: str = eqx.field(static=True)

@@ -22,7 +22,7 @@ _CHANCE = 0.05  # probability of rejecting a population that drops exactly the d
 
 
 def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level: float, seconds: float) -> Verdict:
-    """The verdict on finished trials."""
+    """The verdict on a claim at one setting, from its finished trials."""
     executed = len(finished.numbers)
     facts = (claim.name, claim.source, setting, seed, level, finished.requested, executed, seconds)
     results = finished.stacked
@@ -70,14 +70,14 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
 
 
 def judged_sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
-    """The trials that count, as a sample that marks the components without information."""
+    """The trials in `kept`, as a sample that marks the components without information (see `silent_components`)."""
     parts = (results.predicted, results.measured, results.condition)
     sample = Sample(*(np.asarray(part)[kept] for part in parts), exact=draws_nothing(claim))
     return dataclasses.replace(sample, silent=silent_components(claim.relation, sample, results.false[kept]))
 
 
 def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
-    """The short form of a verdict at an extra setting."""
+    """The verdict at an extra setting, in its short form as a `Corner`."""
     gap = -math.inf
     if verdict.judged and finished.stacked is not None:
         sample = judged_sample(claim, finished.stacked, np.asarray(finished.stacked.holds))
@@ -87,7 +87,7 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 
 
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
-    """Add extra settings ("corners") to a verdict. If the claim is refuted or fails at a corner, this one decides.
+    """Add the results at extra settings ("corners") to a verdict. If a corner is refuted or failed, it decides.
 
     The reason of the verdict names the worst extra setting. The claim's own setting gets half of the level. Each of
     its k extra settings gets 1/(2k) of the level. So the p-value of the claim's own setting is multiplied by 2, and the
@@ -111,7 +111,7 @@ def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated:
 
     Args:
         judgement: the judgement of the relation.
-        weak: why the control is not refuted, in words; empty if it is refuted.
+        weak: why the trials do not refute the control, in words; empty if they refute it.
         beyond: the components beyond the trivial value, shape (T, C); None if there is no trivial value.
         violated: hypotheses that are known to be false.
     """
@@ -138,7 +138,7 @@ def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tupl
 
 
 def _empty(beyond: np.ndarray, sure: bool) -> str:
-    """The reason why a bound is vacuous: all components together, or one component, are beyond the trivial value.
+    """The reason why a bound is vacuous: all components, or one component, are beyond the trivial value in most trials.
 
     The result is empty if the bound is not vacuous.
 
@@ -171,8 +171,8 @@ def _violated(results: Outcome) -> tuple[str, ...]:
 def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
     """The status and the reason, if the trials give no information about the statement; otherwise None.
 
-    Suppose that hypotheses fail in more trials than the population declares. At the default setting, this is an error
-    of the sampler, and the status is failed. At another setting, the status is inapplicable.
+    Hypotheses may fail in a larger share of trials than the population declares (`drops`). At the default setting, this
+    is an error of the sampler, and the status is failed. At another setting, the status is inapplicable.
     """
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has checked this

@@ -1,4 +1,4 @@
-"""Judge claims in separate processes. A process is ended if a trial takes too long."""
+"""Judge claims in separate processes, and end a process if one of its trials takes too long."""
 
 import contextlib
 import dataclasses
@@ -72,10 +72,10 @@ class Judged:
     """A finished task.
 
     Args:
-        task: the task.
+        task: the claim that was judged, with its options.
         verdict: the verdict on the claim. If a trial was stopped, the status is "failed", and the reason names the
             trial.
-        unrecorded: the reason why the trials could not be stored; empty if they were stored.
+        unrecorded: the reason why the trials could not be stored in the ledger; empty if they were stored.
         late: whether the task was stopped because its time limit was exceeded.
     """
 
@@ -160,7 +160,7 @@ def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingT
 
 
 def _apart(tasks: Iterable[JudgingTask], executor: Executor, run: Run) -> Iterator[Judged]:
-    """Judge claims in an executor."""
+    """Judge claims in an executor, one task for each claim."""
     known: dict[str, JudgingTask] = {}
 
     def given() -> Iterator[tuple[str, tuple]]:

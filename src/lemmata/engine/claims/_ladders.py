@@ -1,4 +1,4 @@
-"""Relations along a sequence of sizes: rates, limits and orders. Each trial measures all sizes."""
+"""Relations along a sequence of sizes ("rungs"): rates, limits and orders. Each trial measures all sizes."""
 
 import dataclasses
 from typing import ClassVar
@@ -37,7 +37,7 @@ class AbstractLadder(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether a trial has NaN or infinity."""
+        """Which trials have NaN or infinity."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -49,7 +49,7 @@ class AbstractLadder(Relation):
         return ", ".join(f"{rung:g}" for rung in self.rungs)
 
     def _each(self, sample: Sample) -> list[Sample]:
-        """For each replicate, the sample with this measurement of each problem."""
+        """For each replicate r, the sample in which each problem has only its r-th measurement."""
         if self.replicates == 1:
             return [sample]
         measured = np.asarray(sample.measured).reshape(sample.trials, -1, len(self.rungs))
@@ -67,8 +67,8 @@ def spread_over_problems(
     """The judgement of a mean, combined with the distances between single problems' values and the statement.
 
     If each problem is measured twice, the mean product of the two measurements estimates the mean square of the
-    problems' own values. With a single measurement, the mean square also includes noise. A mean square with noise can
-    support a statement, but cannot refute it.
+    problems' own values. With a single measurement, the mean square also includes noise. A mean square with noise is
+    too large, so it can support a statement, but cannot refute it.
 
     Args:
         judgement: the judgement of the mean.
@@ -92,7 +92,7 @@ def spread_over_problems(
 
 
 def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, level: float) -> Judgement:
-    """The judgement of an upper rate, combined with the number of problems that are much slower than the rate."""
+    """The judgement of an upper bound on a rate, combined with the number of problems that are much slower than it."""
     count, trials = int(slower.sum()), len(slower)
     if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
         return judgement
@@ -111,11 +111,11 @@ class Rate(AbstractLadder):
     the declared allowance for finite sizes. For support, the interval must be within margin + resolution. Sizes at
     which the median measurement is only rounding error are dropped, and the reason says so.
 
-    The statement is about each problem and about all sizes. For support, the slopes of the problems must also be
-    within `spread` of the exponent in root mean square. By default, `spread` is 2 (margin + resolution). For an upper
-    bound, less than a third of the problems may be slower than the exponent by more than `spread`. The slope over the
-    larger half of the sizes must not be shown to differ from the prediction by more than margin + resolution. This half
-    has at least three sizes if there are four or more. The same holds for the slope over all sizes except the last. The
+    The statement is about each problem and about all sizes. For support, the slopes of the problems must also be within
+    `spread` of the exponent in root mean square. By default, `spread` is 2 (margin + resolution). For an upper bound,
+    less than a third of the problems may be slower than the exponent by more than `spread`. The slope over the larger
+    half of the sizes must not be shown to differ from the exponent by more than margin + resolution. This half has at
+    least three sizes if there are four or more. The same holds for the slope over all sizes except the last. The
     constant C that fits the smaller sizes must not be shown to fail at the larger sizes.
     """
 
@@ -148,7 +148,7 @@ class Rate(AbstractLadder):
         return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
 
     def _bend(self, sample: Sample, kept: np.ndarray, level: float) -> tuple[str, str]:
-        """Words about the constants of the small and large sizes, and about sizes that contradict the others."""
+        """Texts about the constants C of the small and the large sizes, and about sizes that contradict the others."""
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])

@@ -1,4 +1,8 @@
-"""Random predictions and measurements for statements that are known to be true or false."""
+"""Random predictions and measurements for statements that are known to be true or false.
+
+Each function returns a function that draws predictions and measurements for a number of trials (or is one itself). In
+the descriptions, p is a random positive number, drawn for each problem.
+"""
 
 from collections.abc import Callable
 
@@ -35,7 +39,7 @@ def floor(factor: float) -> Draw:
 
 
 def failing(rate: float) -> Draw:
-    """A bound that fails with a given probability."""
+    """A measurement, and a bound on it that fails with probability `rate`."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -45,7 +49,7 @@ def failing(rate: float) -> Draw:
 
 
 def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """A bound of infinity."""
+    """Measurements, and an infinite bound on them."""
     return np.full(trials, np.inf), _problem(rng, trials)
 
 
@@ -113,7 +117,7 @@ def pareto(index: float) -> Law:
 
 
 def power(exponent: float, stated: float) -> Draw:
-    """A noisy sequence C n^exponent, and a stated exponent."""
+    """A noisy sequence C n^exponent over sizes n, and the stated exponent `stated`."""
 
     def draw(rng, trials):
         noise = np.exp(0.3 * rng.normal(size=(trials, len(_LADDER))))
@@ -123,7 +127,7 @@ def power(exponent: float, stated: float) -> Draw:
 
 
 def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates: int = 1) -> Draw:
-    """A sequence C n^exponent with an exponent that each problem draws, and a stated exponent."""
+    """A sequence C n^exponent over sizes n, with an exponent that each problem draws, and the stated exponent."""
 
     def draw(rng, trials):
         own = rng.choice(np.asarray(exponents), size=(trials, 1, 1))
@@ -146,7 +150,7 @@ def bent(exponents: tuple[float, ...], stated: float) -> Draw:
 
 
 def limits(ends: tuple[float, ...], replicates: int = 1) -> Draw:
-    """Noisy measurements of p times a limit that each problem draws, and the prediction p."""
+    """Noisy measurements, along sizes, of p times a limit that each problem draws from `ends`, and the prediction p."""
 
     def draw(rng, trials):
         p, own = _problem(rng, trials), rng.choice(np.asarray(ends), size=(trials, 1, 1))
@@ -180,7 +184,7 @@ def order(step: float) -> Draw:
 
 
 def orders(steps: tuple[float, ...]) -> Draw:
-    """A sequence of three values with a step that each problem draws, and a little noise."""
+    """A sequence of three values with a step that each problem draws from `steps`, and a little noise."""
 
     def draw(rng, trials):
         step = rng.choice(np.asarray(steps), size=(trials, 1))

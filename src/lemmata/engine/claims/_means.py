@@ -1,4 +1,4 @@
-"""Compare a mean with a band. The mean is in the band, is outside the band, or the sample cannot decide this."""
+"""Compare a mean with a band (interval): it is in the band, outside the band, or the sample cannot decide this."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ class Mean:
     Args:
         holds: whether the mean is in the band.
         needed: the number of trials that could decide an undecided comparison; None if the comparison is decided.
-        interval: the confidence interval that decides.
+        interval: the confidence interval of the mean that decides the comparison.
         note: the reason why the sample cannot decide the comparison; empty if it can.
         apart: whether the interval is outside the band, although the limits that allow for heavier tails are not.
     """
@@ -88,8 +88,8 @@ def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tu
     """Whether the root of a mean square is at most the allowed value (True), above it (False) or undecided (None).
 
     Args:
-        own: numbers whose mean is the mean square of a quantity, shape (T, C): squares of the quantity, or products of
-            two independent measurements of it.
+        own: numbers whose mean is the mean square of a quantity, for T trials and C components, shape (T, C): squares
+            of the quantity, or products of two independent measurements of the quantity.
         level: the probability of refuting an allowed root. The columns share this probability.
         allowed: the largest root that is allowed.
         exact: whether the numbers have no sampling error.

@@ -1,4 +1,8 @@
-"""False neighbours of a statement: factors, exponents, widths, signs or problems are changed, or sizes lose effect."""
+"""False neighbours of a claim (mutants): statements near it, made by changing the predictions of its finished trials.
+
+Factors, exponents, widths of intervals or signs are changed, predictions are exchanged between problems, or sizes lose
+their effect. A mutation of one component changes only one entry of each prediction.
+"""
 
 import dataclasses
 import math
@@ -34,7 +38,7 @@ class Way:
     """A way in which a prediction can be wrong.
 
     Args:
-        name: the change.
+        name: the change in words, such as "x" for a factor.
         unit: the unit of the amount by which the prediction is changed. It is "factor" (the amount is the logarithm of
             the factor), "exponent" (the amount is added to the exponent), or "share" (the amount is the share of the
             way from the prediction to the control's prediction).
@@ -91,11 +95,12 @@ _NARROWER = Way("narrower by", "factor", _narrowed, _FACTORS)
 def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool = False) -> list[Way]:
     """The ways in which a prediction can be wrong. For a bound, this is only the way that makes it tighter.
 
-    A component that is predicted to be 0 in all trials has no factors, and is moved towards the control.
+    A component that is predicted to be 0 in all trials cannot be changed by a factor. It is moved towards the
+    prediction of the control (a false statement near the claim).
 
     Args:
         relation: the relation by which the statement is judged.
-        sample: the trials.
+        sample: the finished trials of the claim.
         part: a component; None for all.
         both: whether bounds are changed in both directions. A change in the other direction may make a false bound
             true.
@@ -126,7 +131,7 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
     """The trials, with a prediction that was moved by an amount in some way.
 
     Args:
-        sample: the trials.
+        sample: the finished trials of the claim.
         false: the predictions of the control.
         way: the way in which the prediction is wrong.
         amount: the amount of the move, in the unit of the way.
@@ -143,10 +148,10 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
 
 
 def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) -> bool:
-    """Whether a change of this kind changes the prediction. A move towards an equal control, for example, does not.
+    """Whether a change of this kind changes the prediction. For example, a move towards an equal control does not.
 
     Args:
-        sample: the trials.
+        sample: the finished trials of the claim.
         false: the predictions of the control.
         way: the way in which the prediction is wrong.
         part: the only component that is moved; None for all.
@@ -160,7 +165,7 @@ def mutants(relation: Relation, sample: Sample, false: np.ndarray, seed: int, bo
 
     Args:
         relation: the relation by which the statement is judged.
-        sample: the trials.
+        sample: the finished trials of the claim.
         false: the predictions of the control.
         seed: the seed of the order in which problems get the measurements of other problems.
         both: whether bounds are changed in both directions.
@@ -207,8 +212,8 @@ def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
 
     Args:
         relation: the relation by which the predictions are judged.
-        sample: the trials.
-        other: the predictions.
+        sample: the finished trials of the claim.
+        other: the other predictions, one row for each trial.
     """
     own, other = columns(sample.predicted), columns(other)
     if isinstance(relation, Rate):
@@ -250,7 +255,7 @@ def nearest_refuted(
 
     Args:
         relation: the relation by which predictions are judged.
-        sample: the trials.
+        sample: the finished trials of the claim.
         false: the predictions of the control.
         level: the level of a refutation.
         way: the way in which the prediction is wrong.

@@ -29,7 +29,7 @@ class Neighbour:
 
     Args:
         part: the only component that is wrong; None if all components are wrong.
-        way: the change.
+        way: the kind of change in words.
         unit: the unit of the amount.
         amount: a factor minus 1, a difference of exponents, or a share of the way to the control. None if even the
             farthest statement is not refuted.
@@ -49,7 +49,8 @@ class Mutations:
         relation: the name of the relation's class.
         trials: the number of trials that were judged.
         status: the status of the claim itself at its default setting.
-        left: the reason why the claim does not count in the score; empty if it counts.
+        left: the reason why the claim does not count in the score (the share of mutants that are noticed); empty if it
+            counts.
         outcomes: for each mutant, the change in words, its size, whether only one component is mutated, and the status.
         neighbours: the nearest refuted neighbours.
     """
@@ -62,7 +63,7 @@ class Mutations:
     neighbours: tuple[Neighbour, ...] = ()
 
     def noticed(self, status: Status) -> bool:
-        """Whether a mutant with this status is noticed: its status differs from the status of the claim."""
+        """Whether a mutant with this status is noticed: not supported, or if the claim is refuted, not refuted."""
         return status is not (Status.REFUTED if self.status is Status.REFUTED else Status.SUPPORTED)
 
 

@@ -22,8 +22,9 @@ class Prospect:
         claim: the claim.
         known: the number of known trials of the claim's current code.
         fresh: the number of trials that a run would add.
-        nearness: a number that grows with the chance that new trials change the verdict, from the function `nearness`.
-        seconds: the time of the last run.
+        nearness: a number in [0, 1] that grows with the chance that new trials change the verdict (function
+            `nearness`).
+        seconds: the time in seconds of the last run of the claim's trials.
     """
 
     claim: Claim
@@ -47,10 +48,11 @@ class Prospect:
 def nearness(verdict: Verdict | None) -> float:
     """Twice the probability that equally many new trials move a verdict's interval across an end of its band.
 
-    Let z be the distance between the interval and the nearest end of the band, in half-widths of the interval. Let q be
-    the half-width in standard errors. The difference between the means of old and new trials has a standard deviation
-    of sqrt(2) standard errors. So the result is 2 P(N > z q / sqrt(2)) for a standard normal N. The result is at least
-    0.001. It is 1 if the interval reaches the end of the band, or if there is no verdict that decides the claim.
+    The band is the interval of values that support the claim. Let z be the distance between the verdict's confidence
+    interval and the nearest end of the band, in half-widths of the confidence interval. Let q be the half-width in
+    standard errors. The difference between the means of old and new trials has a standard deviation of sqrt(2) standard
+    errors. So the result is 2 P(N > z q / sqrt(2)) for a standard normal N. The result is at least 0.001. It is 1 if
+    the interval reaches the end of the band, or if there is no verdict that decides the claim.
     """
     if verdict is None or verdict.status not in _DECIDED or verdict.interval is None or verdict.band is None:
         return 1.0

@@ -14,7 +14,7 @@ _CLASS = re.compile(r"^class ([A-Z]\w*)\b", re.MULTILINE)
 
 
 def place_of(name: str, package: str) -> str | None:
-    """The only section, as subject.section, that can define a name; None if the texts do not determine the section.
+    """The only section that can define a name, as "subject.section"; None if the texts do not determine the section.
 
     Args:
         name: a claim's full name, the end of this name, the claim's class, or a section.

@@ -24,9 +24,9 @@ class Population(eqx.Module, Generic[P]):
     `settings` is the space of the named settings of a sampled problem. The space has the default setting, the allowed
     ranges, and the ranges of the extra settings that a verification visits. `settings` is a value (`settings =
     Space(n=...)`), or a method if it depends on fields. `hypotheses(problem)` evaluates every condition on a problem.
-    The problem may come from a user. Two methods are optional. `pose(problem)` turns a user's problem into a problem of
-    this population, or returns None if this is impossible. `culprit(problem)` names the likely cause if a hypothesis
-    fails.
+    The problem may come from a user. Two methods are optional. `pose(problem)` converts a user's data or model into a
+    problem of this population, or returns None if this is impossible. `culprit(problem)` names, in words, the likely
+    cause of a failed hypothesis.
 
     Attributes:
         drops: the share of sampled problems that may fail a hypothesis. A larger share is an error of the sampler,

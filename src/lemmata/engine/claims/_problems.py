@@ -33,7 +33,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _opened(problem: Any) -> Any:
-    """The problem as a tree that includes the fields of ordinary dataclasses and the static fields of modules."""
+    """The problem as a tree whose leaves include fields of ordinary dataclasses and static fields of modules."""
     if dataclasses.is_dataclass(problem) and not isinstance(problem, type):
         return {own.name: _opened(getattr(problem, own.name, None)) for own in dataclasses.fields(problem)}
     if isinstance(problem, tuple | list):

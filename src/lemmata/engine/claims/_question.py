@@ -1,4 +1,4 @@
-"""The type of a method that subclasses may define or leave out."""
+"""The type of a method of claims that subclasses may define or leave out."""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar

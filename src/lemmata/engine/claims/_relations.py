@@ -65,12 +65,12 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """The judgement of a relation: holds (True), fails (False) or undecided (None), with the figures that decide it.
+    """A relation's judgement of trials: holds (True), fails (False) or undecided (None), with the deciding figures.
 
     Args:
         holds: whether the statement holds.
         estimate, interval: the statistic and its confidence interval.
-        band: the interval, in the unit of the estimate, within which the statement is supported.
+        band: the values of the statistic, as an interval, that support the statement.
         reason: the figures in a sentence.
         needed: the number of trials that could decide an undecided statement; None if this number is not known.
         violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
@@ -137,7 +137,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def gaps(self, sample: Sample) -> np.ndarray:
-        """How strongly each trial contradicts the statement, shape (T,), in an arbitrary unit."""
+        """How strongly each trial contradicts the statement, shape (T,). Each relation has its own unit."""
 
     @abc.abstractmethod
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -149,7 +149,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """One predicted and one measured number that represent a single trial."""
+        """One predicted and one measured number that represent a sample of a single trial."""
 
     @property
     @abc.abstractmethod

@@ -1,4 +1,7 @@
-"""Predictions for problems with two exchanged fields of the same type, for example n and d, or a weight and a width."""
+"""Predictions for problems in which two fields of the same type are exchanged, for example n and d.
+
+Such predictions are false statements near a claim, which its trials should refute (see `mutate`).
+"""
 
 import dataclasses
 import itertools

@@ -17,7 +17,7 @@ class Integer:
     """A whole number between `low` and `high`, both included.
 
     Args:
-        default: the default value.
+        default: the value of the setting if none is given.
         low, high: the ends of the range in which the claims hold.
         meaning: the meaning of the number, in words.
         step: the number must be a multiple of `step`.

@@ -1,4 +1,4 @@
-"""The place of a statement, and the bibliography."""
+"""The place of a claim's statement in the literature, and the bibliography."""
 
 import dataclasses
 import functools

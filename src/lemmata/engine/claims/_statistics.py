@@ -1,4 +1,4 @@
-"""The confidence limits of verdicts."""
+"""Confidence limits of probabilities and means, and Holm's procedure, which verdicts use."""
 
 import numpy as np
 from scipy import special, stats
@@ -81,7 +81,7 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
 
 
 def stretch(sample: np.ndarray) -> float:
-    """The factor by which the distance from the mean to the upper end of its interval must grow.
+    """The factor by which `mean_limits` multiplies the distance from the mean to the upper end of its interval.
 
     Three figures show a heavy upper tail in a sample of n numbers. The first is Hill's estimate 1/a, where a is the
     index of the tail, from the quarter of the sample that is farthest above the median. The second is the largest

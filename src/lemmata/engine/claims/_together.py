@@ -1,4 +1,4 @@
-"""Verdicts on one family of claims: the refutations that remain valid although many claims were tested."""
+"""Verdicts on a family of claims that are tested together: which refutations stay valid although many were tested."""
 
 import dataclasses
 from collections.abc import Mapping

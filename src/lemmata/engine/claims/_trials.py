@@ -49,7 +49,7 @@ class Outcome(eqx.Module):
 
 
 def hypotheses_of(claim: Claim, problem: Any) -> list[Hypothesis]:
-    """The hypotheses of the population's problems, followed by the hypotheses that the claim adds."""
+    """The hypotheses of the population, followed by the hypotheses that the claim adds, evaluated on a problem."""
     return [*claim.population.hypotheses(problem), *(claim.hypotheses(problem) if claim.hypotheses else ())]
 
 
@@ -129,7 +129,7 @@ def _line(error: Exception) -> str:
 
 @dataclasses.dataclass
 class Trials:
-    """Finished trials. They are stacked: each array of the stacked outcome has one row for each trial."""
+    """Finished trials, with their outcomes stacked: each array of `stacked` has one row for each trial."""
 
     requested: int
     stacked: Outcome | None = None

@@ -13,12 +13,12 @@ from ._source import Source
 
 @dataclasses.dataclass(frozen=True)
 class Corner:
-    """An extra setting of the claim, which a verification tests besides the default setting.
+    """The result at an extra setting, at which a verification tests the claim besides the default setting.
 
     Args:
-        setting: the extra setting.
+        setting: the values of the settings.
         status, reason: the result of the trials at this setting.
-        slack: the median of predicted / measured.
+        slack: the median over trials of predicted / measured.
         gap: how strongly the worst trial contradicts the statement, in the unit of the relation.
         p_value: the smallest level at which the trials refute the statement.
     """

@@ -1,4 +1,4 @@
-"""A walk through the declared ranges of a claim: the ends of every variable, and settings between them."""
+"""A walk through the declared ranges of a claim's settings: the ends of every variable, and places between the ends."""
 
 import collections
 import dataclasses

@@ -1,4 +1,4 @@
-"""The ledger: one file that stores every trial and every verdict, and stays valid after interruptions."""
+"""The ledger: a user's file that stores every trial and every verdict, and stays valid after interruptions."""
 
 from ._carried import CarriedTrials as CarriedTrials
 from ._compare import Change as Change

@@ -1,4 +1,4 @@
-"""Trials on workers that cannot read the ledger's file. A worker gets the known trials, and returns new trials."""
+"""Trials on workers that cannot read the ledger's file. A worker gets the stored trials, and returns new trials."""
 
 import dataclasses
 import tempfile
@@ -18,7 +18,7 @@ class CarriedTrials:
 
     Args:
         path: the path of the ledger; None on a worker.
-        run: the run to which the trials belong.
+        run: the number of the run (one call of a command) to which the trials belong.
         rows: on a worker, the rows of the known trials.
     """
 
@@ -43,13 +43,13 @@ class CarriedTrials:
         return found
 
     def sent(self, claim: Claim, seed: int) -> "CarriedTrials":
-        """The object for a worker, with the known trials of this claim, code and seed."""
+        """The object for a worker, with the stored trials of this claim, code and seed."""
         where = "claim = ? AND fingerprint = ? AND seed = ?"
         with open_ledger(self.path) as ledger:
             known = ledger.query(f"SELECT * FROM trials WHERE {where}", claim.name, trials_print_of(claim), seed)
         return CarriedTrials(None, self.run, [dict(row) for row in known])
 
     def add(self, other: "CarriedTrials") -> None:
-        """Write the trials that a worker returned. Known trials are not changed."""
+        """Write the trials that a worker returned to the ledger. Stored trials are not changed."""
         with open_ledger(self.path) as ledger:
             ledger.add_trials(other.rows)

@@ -1,4 +1,4 @@
-"""The verdicts that changed between two runs, and the reasons."""
+"""The verdicts that changed between two runs of a ledger, and what differs between the runs."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ class Change:
 
     Args:
         claim: the name of the claim.
-        before, after: the statuses.
+        before, after: the statuses of the earlier and of the later verdict.
         why: what differs between the runs, such as code, versions, seed, setting, number of trials or device. Empty if
             nothing differs.
     """

@@ -113,7 +113,7 @@ class Ledger:
         return found.lastrowid
 
     def check(self) -> list[str]:
-        """The faults that SQLite finds in the file, in SQLite's words; empty if there are none."""
+        """The faults that SQLite finds in the ledger's file, in SQLite's words; empty if there are none."""
         return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
 
     def export(self, path: str | Path) -> int:

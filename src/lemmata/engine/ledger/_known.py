@@ -1,4 +1,4 @@
-"""The contents of a ledger about claims before a run: valid verdicts, trials, times, and evidence of all sessions.
+"""What a ledger knows about claims before a run: valid verdicts, trials, times, and the evidence of all sessions.
 
 A session consists of the trials of a claim with one seed.
 """
@@ -52,7 +52,7 @@ class Known:
         last: the last verdict, from any session; None if there is no verdict.
         sessions: the number of seeds for which the ledger has a verdict.
         trials: the number of trials at the default setting, over all sessions.
-        waiting: the number of known trials of that session at the default setting.
+        waiting: the number of trials of that session that are already stored, at the default setting.
         seconds: the longest time of a verdict in seconds, or else the catalogue's time; None if neither is known.
     """
 
@@ -79,7 +79,7 @@ def known_of(
     Args:
         ledger: an open ledger.
         run: the number of the run that begins. A valid verdict has the versions and the device of this run.
-        claims: the claims.
+        claims: the claims that the run may judge.
         seed: as in `verify`.
         budget: as in `verify`.
         level: as in `verify`; None means that verdicts of any level are valid.
@@ -116,7 +116,7 @@ def known_of(
 
 
 def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
-    """The cost of judging each of these claims, and the information that the judgement can give."""
+    """The `Prospect` of each claim: the cost of judging it, and the information that this can give."""
     timed = [own.seconds for own in known if own.seconds is not None]
     usual = float(np.median(timed)) if timed else _SECONDS
     return [
@@ -133,9 +133,9 @@ def evidence_of(ledger: Ledger, claim: Claim) -> float:
 
     A miss is a single trial that contradicts the claim. If the claim's relation has misses, the misses at the default
     setting are counted over all sessions together. The misses at extra settings are counted in each session separately.
-    The weight is divided between the default setting and the extra settings in the same way as the level. For other
-    relations, each session contributes an e-value, which is computed from the p-value of the session's first verdict.
-    Sessions have different seeds, so their trials are independent.
+    Half of the weight goes to the default setting, and half to the extra settings, like the level of a verdict. For
+    other relations, each session contributes an e-value, which is computed from the p-value of the session's first
+    verdict. Sessions have different seeds, so their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()

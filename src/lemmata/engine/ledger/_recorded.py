@@ -42,7 +42,7 @@ def recorded_trials(
 
     Args:
         path: the path of the ledger.
-        run: the run to which the trials belong.
+        run: the number of the run (one call of a command) to which the trials belong.
         claim: the claim.
         setting: the setting of the claim's population.
         trials: the number of trials.

@@ -1,4 +1,4 @@
-"""Run trials even if the ledger can no longer be written."""
+"""Run trials even if the ledger (the file that stores trials) can no longer be written."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""The problems of claims, their generators and conditions. A user's data are also converted to problems."""
+"""The test problems of claims, their generators (populations) and hypotheses, and conversions of a user's data."""

@@ -1,4 +1,4 @@
-"""Conditions that many theorems need."""
+"""Hypotheses that many theorems need, such as inputs in the unit ball or a positive semidefinite matrix."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -30,7 +30,7 @@ def semidefinite(matrix: Float[Array, "n n"], why: str = "to rounding") -> Hypot
     """The hypothesis that no eigenvalue of a Gram matrix K is negative beyond rounding.
 
     Args:
-        matrix: K.
+        matrix: the Gram matrix K.
         why: the reason for the condition.
     """
     values = jnp.linalg.eigvalsh(matrix)

@@ -83,7 +83,7 @@ def log_uniform(low: Number, high: Number, *shape: Size, times: Number = 1.0) ->
 
 
 def signs(*shape: Size) -> Law:
-    """-1 or 1, each with probability 1/2."""
+    """Independent random signs: -1 or 1, each with probability 1/2."""
     return Law(_signs, "signs", (), shape)
 
 
@@ -124,10 +124,10 @@ class Drawn(Population[Any]):
 
     Args:
         of: the class of the problems.
-        conditions: functions of a problem that give a hypothesis.
+        conditions: functions, each of which evaluates one hypothesis on a problem.
         free: fields that a search for counterexamples may move.
         pose: a function that converts a user's problem into a problem of this class, or returns None.
-        rules: rules on several settings, by the words of each rule.
+        rules: conditions on several settings at once: functions of a setting, by the words of the condition.
         fields: the distributions of fields, and variables, which become both settings and fields with their names.
     """
 

@@ -7,8 +7,8 @@ from jaxtyping import Array, Float
 def duplicate_rows(x: Float[Array, "n d"] | Float[np.ndarray, "n d"]) -> list[tuple[int, int]]:
     """The rows that exactly repeat an earlier row, each with the first row that is equal to it.
 
-    Every such pair lowers the rank of any Gram matrix of the rows by one. A row that contains NaN is not equal to any
-    row.
+    Every such pair lowers the largest possible rank of a Gram matrix of the rows by one. A row that contains NaN is not
+    equal to any row.
 
     Args:
         x: inputs, one row for each point.

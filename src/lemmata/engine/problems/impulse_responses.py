@@ -1,4 +1,4 @@
-"""Impulse responses to approximate, states of diagonal recurrences, and recurrences with a linear readout."""
+"""Test problems for linear recurrences: impulse responses to approximate, and targets for a linear readout."""
 
 import equinox as eqx
 import jax
@@ -30,7 +30,7 @@ class ImpulseResponse(eqx.Module):
 
     Args:
         response: the response, of period 1.
-        smoothness: s; the coefficients at frequency k have size k^(-s-1/2).
+        smoothness: the order s; the Fourier coefficients at frequency k have size k^(-s-1/2).
         steps: the number of points.
     """
 
@@ -46,10 +46,10 @@ class ImpulseResponse(eqx.Module):
 
 
 class ImpulseResponses(Population[ImpulseResponse]):
-    """Responses with coefficients of size k^(-s-1/2) and random signs, for k below steps/2. s is uniform in a range.
+    """Responses with coefficients of size k^(-s-1/2) and random signs, for frequencies k below steps/2 and random s.
 
     Attributes:
-        least, most: the range of s.
+        least, most: the ends of the range in which s is uniform.
     """
 
     least: float = 0.75
@@ -78,8 +78,8 @@ class LinearReadouts(eqx.Module):
     Args:
         steps: the number T of inputs.
         states: the number N of states.
-        position: j, counted from 0.
-        frequency: q, a whole number.
+        position: the position j of the input x_j, counted from 0.
+        frequency: the whole number q in the cosine.
         transition, entry: the recurrence h <- transition h + entry x_t, for N states.
     """
 
@@ -91,14 +91,14 @@ class LinearReadouts(eqx.Module):
     entry: Float[Array, " n"]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
-        """The matrix of the map x -> h_T for the first `states` states. The recurrence runs without the others."""
+        """The matrix of the map from x to the last state h_T, if the recurrence has only the first `states` states."""
         transition, entry = self.transition[:states, :states], self.entry[:states]
         one = lambda state, x: (transition @ state + entry[:, None] * x, None)
         return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]
 
 
 class RandomReadouts(Population[LinearReadouts]):
-    """Random contracting recurrences, with a random position and a whole frequency from 1 to 4."""
+    """Random contracting recurrences, with a random position j and a whole frequency q from 1 to 4."""
 
     settings = Space(
         steps=Integer(32, 4, 256, "inputs", corners=(16, 32)),

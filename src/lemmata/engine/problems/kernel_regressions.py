@@ -14,10 +14,10 @@ class KernelRegressions(Population[Regression]):
     """Standard normal rows in five dimensions, a random target in the kernel's Hilbert space, and normal noise.
 
     Args:
-        rows: the number of training rows.
+        rows: the setting of the number of training rows, with its default and range.
         held_out: the number of held-out rows for each training row. 0 means that there is only one held-out row.
-        ridge: the ridge on the diagonal of the Gram matrix.
-        noise: standard deviation of the noise.
+        ridge: the setting of the ridge on the diagonal of the Gram matrix, with its default and range.
+        noise: the setting of the noise's standard deviation, with its default and range.
         kernel: the setting that names the kernel.
     """
 

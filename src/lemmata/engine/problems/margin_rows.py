@@ -1,4 +1,4 @@
-"""Rows on a sphere with a linear rule and a margin, points with a margin for every labelling, and separable rows."""
+"""Test problems for margin bounds: labelled rows on a sphere, points with any labelling, and separable rows."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -92,7 +92,7 @@ class SphericalMarginRows(Population[MarginRows]):
 
 
 class LabelledPoints(eqx.Module):
-    """A few points. The claims consider every labelling of these points."""
+    """A few points. The claims about them consider every labelling of these points by -1 and 1."""
 
     x: Float[Array, "n d"]
 
@@ -100,10 +100,10 @@ class LabelledPoints(eqx.Module):
 class OrthogonalPoints(Population[LabelledPoints]):
     """Points of equal length in orthogonal directions.
 
-    With probability `generic`, the points are normal and have different lengths.
+    With probability `generic`, the points are instead standard normal, and have different lengths.
 
     Args:
-        generic: the probability of normal points.
+        generic: the probability that a problem has standard normal points.
         unit: whether the common length of orthogonal points is 1.
     """
 
@@ -140,7 +140,7 @@ class SeparableSets(eqx.Module):
 
     @property
     def y(self) -> Float[np.ndarray, "sets n"]:
-        """The classes."""
+        """The classes -1 and 1 of the rows."""
         return np.sign(np.asarray(self.x) @ np.asarray(self.teacher))
 
 

@@ -1,4 +1,4 @@
-"""Noise that multiplies features or a misfit. Claims use increasing numbers of the first examples."""
+"""Noise that multiplies features or a misfit. Claims study the means over the first n examples as n grows."""
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ class NoiseOnFeatures(eqx.Module):
     """Noise that multiplies features.
 
     Args:
-        noise: z, one row per repetition.
+        noise: the noise z, one row for each repetition.
         features: phi at the examples, one row per example.
     """
 
@@ -34,7 +34,7 @@ class SpherePoints(Population[NoiseOnFeatures]):
     settings = Space(N=Integer(32, 8, 128, "examples"), d=Integer(16, 2, 64, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnFeatures:
-        """Draw features of the class of bumps, without the constant feature, and standard normal noise."""
+        """Draw features of the class of Gaussian bumps, without the constant feature, and standard normal noise."""
         functions, examples = GaussianBumps(setting["d"], 2.0), setting["N"]
         x, noise, normal = draws(key, (examples, setting["d"]), (examples,), (self.number, functions.columns + 1))
         x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
@@ -64,7 +64,7 @@ class HeavyNoise(Population[NoiseOnFeatures]):
 
 
 def sampled_features(normal: Float[Array, "n e"]) -> UniversalFeatures:
-    """Features of the class of bumps in the plane.
+    """Features of the class of Gaussian bumps in the plane (`GaussianBumps`).
 
     Args:
         normal: 6 standard normal numbers per feature.
@@ -76,7 +76,7 @@ class NoiseOnMisfit(eqx.Module):
     """Noise, and the misfit of fixed coefficients, at the same examples.
 
     Args:
-        noise: z, one row per repetition.
+        noise: the noise z, one row for each repetition.
         misfit: the misfit f - phi rho* of features phi with coefficients rho* to a function f, one row per repetition.
     """
 

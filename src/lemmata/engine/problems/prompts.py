@@ -1,4 +1,8 @@
-"""Prompts and their generators. A prompt has noisy examples of a function of a class, and the class's transformer."""
+"""Prompts and their generators. A prompt has noisy examples of a function, and a transformer that learns from them.
+
+The function belongs to a class, for which the transformer is constructed (`InContextTransformer`). Its features are
+ramps, and it takes proximal gradient steps on the Lasso with the penalty lambda.
+"""
 
 import dataclasses
 
@@ -32,10 +36,10 @@ class Prompt(eqx.Module):
     Args:
         functions: the class of functions.
         function: the function f of the class.
-        model: the transformer.
+        model: the in-context transformer of the class.
         x: inputs of the examples, in the unit ball.
         noise: the noise z of the examples.
-        queries: other inputs.
+        queries: other inputs, at which the transformer predicts f.
         sigma: the standard deviation of z.
     """
 
@@ -54,7 +58,7 @@ class Prompt(eqx.Module):
 
     @property
     def prompt(self) -> Float[Array, "N p"]:
-        """The features of the examples."""
+        """The matrix of the features of the examples, one row for each example."""
         return self.model.features(self.x)
 
 
@@ -105,9 +109,9 @@ def sampled_prompt(
         queries: the number of other inputs.
         sigma: standard deviation of the noise.
         layers: the odd number L of layers.
-        penalty: the penalty lambda.
-        temperature: tau of the attention layers.
-        sharpness: tau of the features.
+        penalty: the penalty lambda of the Lasso.
+        temperature: the temperature tau of the attention layers.
+        sharpness: the slope tau of the features' ramps.
         step: the step size eta; None means 1/(2(n + 1)).
         accelerated: whether the steps use momentum.
         as_printed: whether to leave out the factor N in the attention layer Attn2 (see `InContextTransformer`).
@@ -160,9 +164,10 @@ class Prompts(Population[Prompt]):
     Attributes:
         free: the names among n, N, T, family and sigma that are settings. The other quantities have the values of the
             fields.
-        n, N, T, family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
+        n, N, T, family, sigma: the numbers of features, of examples and of steps, the class of functions, and the
+            standard deviation of the noise.
         queries: the number of other inputs of each prompt.
-        penalty: the penalty lambda.
+        penalty: the penalty lambda of the Lasso.
         of_theory: a factor. If it is positive, lambda is `penalty_of_theory` with this factor as its constant, and
             `penalty` is not used.
         accelerated: whether the steps use momentum.
@@ -217,7 +222,8 @@ class Prompts(Population[Prompt]):
 class ChosenSizes(Population[Prompt]):
     """One slow cosine in one dimension, with the sizes that `parameter_choices` gives for a target error.
 
-    The Barron parameter C_F of such a class is small. So the target error is below the size of the class's functions.
+    The Barron parameter C_F of such a class is small, so these sizes stay moderate. The target error is below the size
+    of the class's functions.
     """
 
     def settings(self) -> Space:

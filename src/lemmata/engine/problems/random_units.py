@@ -1,4 +1,4 @@
-"""Random hidden units of a softmax layer, and allowed changes of their weights."""
+"""Random hidden units of a softmax layer (two-layer softmax network), and allowed changes of their weights."""
 
 import math
 from functools import partial
@@ -26,7 +26,7 @@ class RandomUnits(eqx.Module):
         width: the number m of units.
         sigma: standard deviation of the weights.
         radius: R, the largest distance |v_r - w_r| between moved weights v_r and w_r.
-        delta: the failure probability.
+        delta: the failure probability of the statements about random weights.
     """
 
     x: Float[Array, "n d"]
@@ -49,7 +49,7 @@ def unit_rows(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
     Args:
         key: the random key.
         n: the number of points.
-        d: dimension.
+        d: the dimension of the points.
     """
     x = jax.random.normal(key, (n, d))
     return x / jnp.linalg.norm(x, axis=1, keepdims=True)
@@ -116,7 +116,7 @@ def moves(
     half against it.
 
     Args:
-        x: inputs.
+        x: the inputs x_i, one in each row.
         weight: the weights W.
         radius: the radius R.
         drawn: standard normal columns, for the random directions.

@@ -7,7 +7,7 @@ from lemmata.kernels import AbstractKernel, gram
 
 
 class Regression(eqx.Module):
-    """Training and held-out points with targets, the kernel and the ridge that a learner would use.
+    """Training and held-out points with targets, and the kernel and the ridge of kernel ridge regression.
 
     Kernel ridge regression predicts K(x_test, x) (K(x, x) + ridge I)^{-1} y.
 

@@ -1,4 +1,4 @@
-"""Rows of numbers."""
+"""Test problems that consist of rows of numbers only."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
 
     Args:
         key: the random key.
-        shapes: the shapes.
+        shapes: the shapes of the arrays.
     """
     sizes = [math.prod(shape) for shape in shapes]
     parts = jnp.split(jax.random.normal(key, (sum(sizes),)), [sum(sizes[:j]) for j in range(1, len(sizes))])
@@ -75,7 +75,7 @@ def sampled_regression(
         d: dimension of the inputs.
         kernel: one of the options of `KERNEL`.
         noise: standard deviation of the noise.
-        ridge: the ridge.
+        ridge: the ridge on the diagonal of the Gram matrix.
     """
     centre_key, weight_key, input_key, noise_key = jax.random.split(key, 4)
     chosen = sampled_kernel(kernel, d)

@@ -1,4 +1,9 @@
-"""Noise schedules: the rate at which a diffusion forgets its data, and the score that belongs to a denoiser."""
+"""Noise schedules: the rate at which a diffusion forgets its data, and the score that belongs to a denoiser.
+
+A diffusion turns data x(0) into x(t) = alpha(t) x(0) + sqrt(1 - alpha(t)²) z with standard normal z. Here, alpha(t) =
+exp(-G(t)/2), and G(t) is the integral of the rate g from 0 to t. A denoiser F(t, x) estimates x(0) from x(t) = x. The
+score is the gradient of the log density of x(t).
+"""
 
 import equinox as eqx
 import jax
@@ -51,7 +56,7 @@ class Schedule(eqx.Module):
         return -jnp.expm1(-self.integral(t))
 
     def noised(self, key: Key[Array, ""], t: Float[Array, " n"], clean: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """Draws of x(t_i) given x(0)_i, one draw in each row."""
+        """Draws of x(t_i) given data x(0)_i, the rows of `clean`; one draw in each row."""
         noise = jax.random.normal(key, clean.shape, clean.dtype)
         return self.scale(t)[:, None] * clean + jnp.sqrt(self.variance(t))[:, None] * noise
 
@@ -65,13 +70,13 @@ def sampled_schedule(key: Key[Array, ""]) -> Schedule:
 def score_from_denoiser(
     schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"], denoised: Float[Array, " d"]
 ) -> Float[Array, " d"]:
-    """The score that belongs to a denoiser: (alpha F - x) / (1 - alpha²), Tweedie's formula.
+    """The score that belongs to a denoiser F: (alpha F - x) / (1 - alpha²), Tweedie's formula.
 
     Args:
         schedule: the schedule g.
-        t: the time.
+        t: the time of the noised point x(t).
         x: the point at which the score is taken.
-        denoised: F(t, x).
+        denoised: the value F(t, x) of the denoiser.
     """
     return (schedule.scale(t) * denoised - x) / schedule.variance(t)
 

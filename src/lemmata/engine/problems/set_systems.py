@@ -1,4 +1,4 @@
-"""Families of labellings of a few points, pairs of function classes, and architectures of sign networks."""
+"""Test problems for Vapnik-Chervonenkis theory: families of labellings, pairs of classes, and sign networks."""
 
 import itertools
 
@@ -24,16 +24,16 @@ class SetSystem(eqx.Module):
 
 
 class SetSystems(Population[SetSystem]):
-    """Set systems. Half are Hamming balls around a random labelling; the others are random families of random size."""
+    """Set systems: Hamming balls around a random labelling (half of them), and random families of random size."""
 
     settings = Space(
         points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))
     ).where("the radius is below the number of points", lambda s: s["radius"] < s["points"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SetSystem:
-        """Draw a ball of radius r, or a random family with more members than a ball of radius r - 1.
+        """Draw a Hamming ball of radius r, or a random family with more members than a ball of radius r - 1.
 
-        Such a family shatters at least r points.
+        Such a family shatters some r points: it contains every labelling of these points.
         """
         rng, n, radius = generator_of(key), setting["points"], setting["radius"]
         masks = np.arange(2**n)
@@ -48,7 +48,7 @@ class SetSystems(Population[SetSystem]):
 
 
 class BinomialSum(eqx.Module):
-    """Numbers k and N >= k, for sums of binomial coefficients."""
+    """Numbers k (`chosen`) and N >= k (`points`), for sums of binomial coefficients of N over 0, ..., k."""
 
     chosen: Float[Array, ""]
     points: Float[Array, ""]

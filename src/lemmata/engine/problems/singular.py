@@ -9,7 +9,7 @@ _SHOWN = 3
 
 
 def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | None) -> str | None:
-    """Words about equal training rows, and about the rank if equal rows do not explain it. None if the rank is full.
+    """A text about equal training rows, and about the rank if equal rows do not explain it. None if the rank is full.
 
     An eigenvalue counts as zero up to 16 n eps times the largest eigenvalue. The hypotheses of claims allow the same
     rounding error.

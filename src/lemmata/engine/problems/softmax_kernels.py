@@ -1,4 +1,7 @@
-"""Points at which the tangent kernel of wide softmax networks is computed."""
+"""Points at which the tangent kernel of wide two-layer softmax networks is computed.
+
+At infinite width, this kernel is K(x, y) = <x, y> exp(sigma² <x, y>) (`SoftmaxTangent`).
+"""
 
 import equinox as eqx
 import jax
@@ -58,7 +61,7 @@ def posed(problem: object, rows: int) -> KernelPoints | None:
 
 
 class SpherePoints(Population[KernelPoints]):
-    """Points uniform on the unit sphere, for the widths `WIDTHS`.
+    """Points uniform on the unit sphere, for claims about networks of the widths `WIDTHS`.
 
     Args:
         n: the default number of points.

@@ -3,9 +3,9 @@
 The parameters are formulas in five quantities: the number n of rows, the number k of outputs, the standard deviation
 sigma of the weights, the failure probability delta, and lambda. Here lambda is the smallest eigenvalue of H (Definition
 3.6 of gu2024softmax) at initialisation. In the source, inputs and outputs have the same dimension d, so nd in the
-source is n k, the size of H. If the source needs a large enough constant C above 10, the infimum 10 is used. Hidden
-constants of Omega are 1. These readings make the statements strongest. Widths and numbers of steps beyond double
-precision are infinite.
+source is n k, the size of H. Theorem, lemma and definition numbers are those of gu2024softmax. If the source needs a
+large enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These readings make the
+statements strongest. Widths and numbers of steps beyond double precision are infinite.
 """
 
 import math
@@ -21,7 +21,7 @@ def growth(exponent: float) -> float:
     """The exponential of a number; infinite above 709.78, where double precision ends.
 
     Args:
-        exponent: a multiple of B.
+        exponent: the number, a multiple of the bound B on the logits.
     """
     try:
         return math.exp(exponent)
@@ -37,11 +37,11 @@ def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CO
     (21.46, 1.0)
 
     Args:
-        n: rows.
-        k: outputs.
+        n: the number of rows.
+        k: the number of outputs.
         sigma: standard deviation of the hidden weights.
-        delta: failure probability, below 1.
-        constant: C.
+        delta: the failure probability, below 1.
+        constant: the constant C.
     """
     return max(constant * sigma * math.sqrt(math.log(n * k / delta)), 1.0)
 
@@ -51,10 +51,10 @@ def step_size(smallest: Number, m: int, n: int, k: int, bound: float) -> Number:
 
     Args:
         smallest: lambda, the smallest eigenvalue of H at initialisation.
-        m: width.
-        n: rows.
-        k: outputs.
-        bound: B.
+        m: the width of the network.
+        n: the number of rows.
+        k: the number of outputs.
+        bound: the bound B on the logits (`logit_bound`).
     """
     return 0.1 * smallest / (m * n**2 * k**2 * growth(16 * bound))
 
@@ -65,15 +65,15 @@ def radius(smallest: Number, n: int, k: int, bound: float) -> Number:
 
 
 def displacement(smallest: Number, m: int, n: int, k: int, bound: float, residual: Number) -> Number:
-    """The distance D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) that weights move (Definition A.2).
+    """The bound D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) on the distance that weights move (Definition A.2).
 
     Args:
-        smallest: lambda.
-        m: width.
-        n: rows.
-        k: outputs.
-        bound: B.
-        residual: the Frobenius norm of F(0) - Y.
+        smallest: lambda, the smallest eigenvalue of H at initialisation.
+        m: the width of the network.
+        n: the number of rows.
+        k: the number of outputs.
+        bound: the bound B on the logits (`logit_bound`).
+        residual: the Frobenius norm of F(0) - Y, for the outputs F(0) at initialisation and the targets Y.
     """
     return 4 / (m * smallest) * growth(3 * bound) * math.sqrt(n * k) * residual
 
@@ -90,10 +90,10 @@ def required_steps(smallest: Number, n: int, k: int, bound: float, error: float)
     error.
 
     Args:
-        smallest: lambda.
-        n: rows.
-        k: outputs.
-        bound: B.
-        error: the required squared Frobenius norm of F - Y.
+        smallest: lambda, the smallest eigenvalue of H at initialisation.
+        n: the number of rows.
+        k: the number of outputs.
+        bound: the bound B on the logits (`logit_bound`).
+        error: the required squared Frobenius norm of F - Y, for the outputs F after the last step and the targets Y.
     """
     return 20 * n**2 * k**2 * growth(16 * bound) * jnp.log(n * k / error) / smallest**2

@@ -21,7 +21,7 @@ class SparseExamples(eqx.Module):
     Args:
         features: Phi, n ramps and a constant.
         reference: rho*, 0 off the support.
-        noise: z.
+        noise: the noise z of the targets.
         sigma: the standard deviation of z.
         size: the number of entries of rho* that are not 0. These are the first entries.
     """
@@ -50,8 +50,8 @@ class SparseTargets(Population[SparseExamples]):
     """Ramps with uniform directions and thresholds in [-0.7, 0.7], uniform inputs in the ball, and normal noise.
 
     Attributes:
-        d, n, N, s, tau, sigma: the dimension, the numbers of ramps, of examples and of ramps in the target, the
-            sharpness, and the standard deviation of z.
+        d, n, N, s, tau, sigma: the dimension, the numbers of ramps, of examples and of ramps in the target, the slope
+            tau of the ramps, and the standard deviation of z.
     """
 
     d: int = 2

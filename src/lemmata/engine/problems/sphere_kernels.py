@@ -40,7 +40,7 @@ def dimensions(d: int, top: int = TOP) -> Float[np.ndarray, " q"]:
 
     Args:
         d: the dimension, at least 2.
-        top: the largest degree.
+        top: the largest degree of spherical harmonics.
     """
     q = np.arange(1, top + 1)
     if d == 2:
@@ -58,7 +58,7 @@ def log_coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[A
     Args:
         sigma: standard deviation of the hidden weights, positive.
         d: the dimension, at least 2.
-        top: the largest degree.
+        top: the largest degree of spherical harmonics.
     """
     s, nu, q, j = sigma**2, d / 2 - 1, np.arange(top + 1), np.arange(1, _TERMS)
 
@@ -76,7 +76,7 @@ def coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array
     Args:
         sigma: standard deviation of the hidden weights, positive.
         d: the dimension, at least 2.
-        top: the largest degree.
+        top: the largest degree of spherical harmonics.
     """
     return jnp.exp(log_coefficients(sigma, d, top))
 

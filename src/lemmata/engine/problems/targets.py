@@ -1,4 +1,9 @@
-"""Distributions of data for which the noised density and the denoiser are known in closed form."""
+"""Distributions of data for which the noised density and the denoiser are known in closed form.
+
+A diffusion turns data x(0) into x(t) = alpha x(0) + sqrt(1 - alpha²) z with standard normal z, where alpha = alpha(t)
+is given by a `Schedule`. The noised density is the density p_t of x(t). The denoiser is E[x(0) | x(t) = x]. Assumption
+numbers are those of gu2024softmax.
+"""
 
 import abc
 
@@ -35,7 +40,7 @@ class AbstractTarget(eqx.Module):
     @property
     @abc.abstractmethod
     def lipschitz(self) -> Float[Array, ""]:
-        """A Lipschitz constant of F* in x at all times and for every g (Assumption 6.4); infinite if none exists."""
+        """A Lipschitz constant of F* in x, for all times and schedules (Assumption 6.4); infinite if none exists."""
 
     def score(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
         """The gradient of log p_t at x, computed by differentiating `log_density`."""
@@ -47,7 +52,7 @@ class GaussianMixture(AbstractTarget):
 
     Args:
         means: one row per component.
-        weights: probabilities.
+        weights: the probabilities of the components.
         std: common standard deviation, positive.
     """
 
@@ -76,8 +81,8 @@ class GaussianMixture(AbstractTarget):
     def lipschitz(self) -> Float[Array, ""]:
         """max(1, std) + max_c |means_c - mean of the means|² / min(1, std²).
 
-        The Jacobian is alpha std² / s + alpha v / s² Cov(means | x), where v = 1 - alpha² and s = alpha² std² + v. The
-        first term is at most max(1, std). In the second term, v <= s and s >= min(1, std²).
+        The Jacobian of F* is alpha std² / s I + alpha v / s² Cov(means | x), where v = 1 - alpha² and s = alpha² std² +
+        v. The first term is at most max(1, std). In the second term, v <= s and s >= min(1, std²).
         """
         away = jnp.sum((self.means - self.means.mean(axis=0)) ** 2, axis=1).max()
         return jnp.maximum(1.0, self.std) + away / jnp.minimum(1.0, self.std**2)
@@ -125,7 +130,7 @@ class Sphere(AbstractTarget):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """Infinite, because the slope at x = 0 is alpha / (d (1 - alpha²))."""
+        """Infinite, because the slope of F* at x = 0 is alpha / (d (1 - alpha²)), unbounded as t tends to 0."""
         return jnp.asarray(jnp.inf)
 
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
@@ -134,7 +139,10 @@ class Sphere(AbstractTarget):
         return draws / jnp.linalg.norm(draws, axis=1, keepdims=True)
 
     def log_density(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, ""]:
-        """-(|x|² + alpha²) / (2v) + log E exp(kappa <u, x/|x|>) - d/2 log(2 pi v), v = 1 - alpha²."""
+        """-(|x|² + alpha²) / (2v) + log E exp(kappa <u, x/|x|>) - d/2 log(2 pi v), v = 1 - alpha².
+
+        The mean E is over u uniform on the sphere, and kappa is the concentration alpha |x| / v.
+        """
         alpha, v = schedule.scale(t), schedule.variance(t)
         kappa = alpha * _length(x) / v
         if self.dimension == 1:
@@ -169,7 +177,7 @@ class Cube(AbstractTarget):
     at t = 0 jumps at x = 0.
 
     Args:
-        dimension: d.
+        dimension: the dimension d.
     """
 
     dimension: int = eqx.field(static=True)
@@ -233,7 +241,7 @@ def sampled_target(key: Key[Array, ""], law: str, d: int) -> AbstractTarget:
     Args:
         key: the random key.
         law: one of the options of `TARGET`.
-        d: dimension.
+        d: the dimension of the data.
     """
     if law == "mixture":
         return sampled_mixture(key, d, STD.default)

@@ -1,4 +1,4 @@
-"""The penalty and the sizes that the theory of in-context learning chooses."""
+"""The Lasso penalty and the sizes that the theory of in-context learning (li2025incontext) chooses."""
 
 import math
 from typing import NamedTuple
@@ -29,11 +29,12 @@ def penalty_of_theory(
     Args:
         cost: the Barron constant C_F.
         noise: the standard deviation sigma of the noise.
-        discretisation: the discretisation error epsilon_dis.
+        discretisation: epsilon_dis, the largest error |f - phi rho*| of the approximation of the function f by n
+            features phi.
         examples: the number N of examples.
         layers: the number L of layers.
         number: the number n of features.
-        constant: the hidden constant.
+        constant: the constant that the theorem leaves unspecified.
     """
     order, cost = math.sqrt(math.log(examples) / examples), jnp.asarray(cost)
     objective = order * cost * (cost + noise) + discretisation**2 + number * cost**2 / layers
@@ -59,8 +60,8 @@ def parameter_choices(error: float, barron: float, noise: float, log_cover: floa
         error: the target mean squared error.
         barron: the Barron constant C_F.
         noise: the standard deviation sigma of the noise.
-        log_cover: log |N_epsilon|.
-        constant: the hidden constant.
+        log_cover: log |N_epsilon|, the logarithm of the size of a cover (see `functions._covering`).
+        constant: the constant that the theorem leaves unspecified.
 
     Raises:
         SettingError: for an error, C_F or cover that is not positive, or a negative noise.

@@ -1,4 +1,4 @@
-"""Variables (settings with a range) that many populations share, with their meaning and default range."""
+"""Variables (settings with a range) that many populations (generators of test problems) share."""
 
 from lemmata.engine.claims import Integer
 

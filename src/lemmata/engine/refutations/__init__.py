@@ -1,4 +1,4 @@
-"""The search for counterexamples among problems that satisfy the hypotheses of a claim."""
+"""The search for counterexamples to a claim, among problems that satisfy its hypotheses."""
 
 from ._ablation import Needed as Needed
 from ._ablation import ablate as ablate

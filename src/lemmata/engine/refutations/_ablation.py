@@ -1,4 +1,4 @@
-"""Find the hypotheses that a statement needs, as far as a search can show this."""
+"""Find the hypotheses without which a statement is false, as far as a search for counterexamples shows this."""
 
 import dataclasses
 import itertools
@@ -52,9 +52,10 @@ def ablate(
 ) -> tuple[Needed, ...]:
     """Search for counterexamples, with one hypothesis at a time left out.
 
-    First, a few problems are moved until this hypothesis fails and the others hold. A gradient ascent starts from these
-    problems. If it finds no counterexample, the whole search runs. A hypothesis that no free field can break, for
-    example a condition on a size, cannot be tested by this search.
+    First, the free fields of a few problems are changed until this hypothesis fails and the others hold. A gradient
+    ascent towards a contradiction starts from these problems. If it finds no counterexample, the whole search
+    (`refute`) runs. A hypothesis that no free field can break, for example a condition on a size, cannot be tested by
+    this search.
 
     Args:
         claim: the claim.
@@ -118,7 +119,7 @@ def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
 
 
 def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) -> list[Any]:
-    """Copies of a problem, moved so that the margin of a hypothesis falls until the hypothesis fails.
+    """Copies of a problem, with free fields changed so that the margin of a hypothesis falls until it fails.
 
     Other hypotheses may then fail, too. The gradient ascent moves the copy back until the other hypotheses hold.
     """

@@ -1,6 +1,8 @@
 """The inner search: gradient ascent over the free fields of one problem, while the hypotheses hold.
 
-The search raises the pressure (see `_pressure`), a number that says how near a trial is to a contradiction.
+The free fields of a problem are the numbers that a search may change. A point z is a vector that represents them. The
+search raises the pressure (see `_pressure`), a number that says how near a trial is to a contradiction. The margin of a
+hypothesis is negative if the hypothesis fails.
 """
 
 import dataclasses
@@ -128,8 +130,8 @@ class Ascent:
     def _projected(self, best: Point, arrays: Any, key: Key[Array, ""], steps: int) -> Point:
         """Climb by gradient steps that become longer after success and shorter after failure.
 
-        If a condition holds with equality, a direction that would break the condition is projected onto its boundary. A
-        point that breaks a condition is moved back along the gradient of the condition's margin.
+        If a hypothesis holds with equality, a direction that would break it is projected onto the boundary of the
+        hypothesis. A point that breaks a hypothesis is moved back along the gradient of its margin.
         """
         step = 0.1
         for _ in range(steps):
@@ -146,7 +148,7 @@ class Ascent:
         return best
 
     def _back(self, z: Vector, arrays: Any, key: Key[Array, ""]) -> Point | None:
-        """Move the point until every condition holds. None if a few corrections do not achieve this."""
+        """Move a point until every hypothesis holds. None if a few corrections do not achieve this."""
         for _ in range(_CORRECTIONS):
             here = self.at(z, arrays, key)
             broken = here.left < 0
@@ -188,7 +190,7 @@ class Ascent:
 
 
 def _inside(here: Point) -> Vector:
-    """The gradient, without the part that would break a condition with a margin near zero."""
+    """The gradient of the pressure, without the part that would break a hypothesis with a margin near zero."""
     slope = here.slope
     for normal in here.normals[(here.left < _ACTIVE) & np.isfinite(here.normals).all(axis=1)]:
         across = float(normal @ slope)

@@ -1,6 +1,7 @@
 """Search for counterexamples to statements about a probability, a mean or a rate.
 
-One problem cannot contradict such a statement, but many problems can.
+One problem cannot contradict such a statement, but many problems can. So the search looks for a setting of the problems
+at which the statement fails.
 """
 
 import dataclasses
@@ -33,7 +34,7 @@ _FRESH = 50_000  # added to a seed for a confirmation; one search uses fewer see
 
 @dataclasses.dataclass
 class Chances:
-    """A search for a setting at which violations are too frequent, or a mean or rate differs from the statement.
+    """A search for a setting at which violations are too frequent, or a mean or rate differs from the stated value.
 
     Args:
         claim: the claim.

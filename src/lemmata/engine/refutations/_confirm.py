@@ -1,4 +1,7 @@
-"""Check whether a candidate is a counterexample, by new random keys and an estimate of rounding errors."""
+"""Check whether a candidate is a counterexample, by new random keys and an estimate of rounding errors.
+
+The rounding slack of a hypothesis is the amount by which its condition may fail and still count as satisfied.
+"""
 
 from collections.abc import Callable
 
@@ -23,9 +26,9 @@ _EPS = float(np.finfo(float).eps)
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
     """A description of how a candidate was confirmed; None if the candidate was not confirmed.
 
-    The candidate is evaluated again, operation by operation. The candidate is measured again with other keys, and with
-    inputs that are moved by one rounding error each. The contradiction must be larger than four times the change that
-    these rounding errors cause. The rounding slack of the hypotheses must not explain the contradiction.
+    The candidate is evaluated again, operation by operation. It is then measured again with other keys, and with inputs
+    that are changed by one rounding error each. The contradiction must be larger than four times the change that these
+    rounding errors cause. The rounding slack of the hypotheses must not explain the contradiction.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)
@@ -75,8 +78,8 @@ def _leans(own: Facts, without: str | None) -> bool:
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
     """Prediction and measurement with 50 digits; None if this is not possible.
 
-    There are three reasons: the claim is not written in JAX, the problem is too large, or an operation has no version
-    for many digits.
+    It is impossible if the claim is not written in JAX, the problem is too large, or an operation has no version for
+    many digits.
     """
     if not claim.traced:
         return None
@@ -115,9 +118,10 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """The change of the largest difference if the inputs are rounded differently, relative to this difference.
+    """The change of the largest |predicted - measured| if the inputs are rounded differently, relative to its size.
 
-    The result is None if rounding explains the difference.
+    The result is None if `_SAFE` times the change is at least as large as the difference, so that rounding may explain
+    it.
     """
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))

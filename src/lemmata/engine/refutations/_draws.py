@@ -22,8 +22,8 @@ class Drawn:
     """The results on R problems, one entry for each problem.
 
     Args:
-        places: the places of the problems.
-        inside: whether every hypothesis holds.
+        places: the places of the problems (setting, seed, number, and changed fields).
+        inside: whether every hypothesis holds for the problem.
         pressure: the pressure (see `_pressure`); -inf if it is not a number, or if a hypothesis fails.
         margin: the smallest margin of the hypotheses.
         predicted, measured, condition: the predictions, measurements and condition numbers of the trials.
@@ -51,7 +51,7 @@ class Draws:
         claim: the claim; its methods are JAX functions.
         setting: the setting that gives integers and choices; its real numbers are ignored.
         without: a hypothesis that need not hold.
-        free: whether free fields take various forms and are part of the places.
+        free: whether free fields take the forms of `formed`, and are part of the places.
     """
 
     def __init__(self, claim: Claim, setting: dict[str, Any], without: str | None = None, free: bool = True):
@@ -130,7 +130,10 @@ def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
 def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:
     """A field in one of nine forms: unchanged, times 0.1, 0.01 or 10, signs, half zeros, equal, whole, or largest only.
 
-    The extreme cases of classical inequalities often have such forms, which random draws rarely have.
+    "signs" keeps only the signs of the numbers, "equal" sets all numbers to their mean modulus, and "whole" rounds
+    them.
+
+    Classical inequalities are often tight at numbers of such forms, which random draws rarely have.
     """
     size = jnp.abs(value)
     kept = jax.random.bernoulli(key, 0.5, value.shape)

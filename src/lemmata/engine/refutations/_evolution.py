@@ -1,4 +1,4 @@
-"""The inner search without derivatives: the covariance matrix adaptation evolution strategy."""
+"""The search over a problem's free fields without derivatives: the covariance matrix adaptation evolution strategy."""
 
 from collections.abc import Callable
 

@@ -43,7 +43,8 @@ class Counterexample:
     Args:
         claim: the name by which the claim is found.
         place: the place of the problem.
-        predicted, measured: the claim's value and the true value, in the component that is nearest to a contradiction.
+        predicted, measured: the claim's prediction and the measured true value, in the component that contradicts the
+            claim most strongly.
         ratio: measured / predicted in this component, or predicted / measured for a lower bound. For an identity, it is
             the gap in units of the rounding error.
         hypotheses: name and margin of each condition that can be checked.
@@ -284,7 +285,7 @@ def judged(claim: Claim, place: Place, budget: int | None = None, level: float =
 
 
 def told(claim: Claim, own: Any) -> dict[str, Any]:
-    """The record of a trial: the component that is nearest to a contradiction, and the margins of the hypotheses."""
+    """The record of a trial: its component nearest to a contradiction, and the margins of the hypotheses."""
     import jax.numpy as jnp
 
     from lemmata.engine.claims import Sample

@@ -31,7 +31,7 @@ class Seen:
 
     Args:
         value: the largest pressure (see `pressure`) that was found.
-        margin: the margin of the hypotheses at the problem that satisfies them best.
+        margin: the smallest margin of the hypotheses, at the problem for which it is largest.
         setting: the setting with the largest pressure; its real numbers may differ from the requested ones.
         place: the place that contradicts the claim; None if there is none.
     """
@@ -44,7 +44,7 @@ class Seen:
 
 @dataclasses.dataclass
 class Look:
-    """The state of a search for a problem that contradicts a claim."""
+    """A search for a single problem that contradicts a claim, with its counts and its best result so far."""
 
     claim: Claim
     seed: int

@@ -1,4 +1,7 @@
-"""The pressure of a trial: a number that says how near the trial is to a contradiction. The search raises it."""
+"""The pressure of a trial: a number that says how near the trial is to a contradiction of the claim.
+
+A search for counterexamples changes problems so that the pressure rises.
+"""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def with_fields(problem: Any, fields: dict[str, Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """The place of a problem: a setting, the seed and number of a trial, and values of free fields.
+    """The data that determine a problem: a setting, the seed and number of a trial, and values of free fields.
 
     Args:
         setting: the setting of the population.

@@ -1,4 +1,4 @@
-"""The region of settings that a search covers, and settings in this region."""
+"""The region of settings that a search for counterexamples covers, and settings in this region."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ Variable = Integer | Real | Choice
 
 
 def ends(variable: Variable, reach: float = 4.0) -> tuple[Any, Any]:
-    """The ends of the search region of a variable, within its range.
+    """The ends of the search region of a setting's variable, within its declared range.
 
-    The lower end is the smallest value. The upper end is `reach` times the default, or the upper end of the extra
-    settings if this is larger.
+    The lower end is the smallest value of the declared range. The upper end is `reach` times the default, or the upper
+    end of the extra settings if this is larger.
     """
     if isinstance(variable, Choice):
         return variable.options[0], variable.options[-1]

@@ -1,4 +1,7 @@
-"""The outer search: choose settings, confirm a candidate for a counterexample, and simplify it."""
+"""The search for a counterexample: choose settings, search them, confirm a candidate, and simplify it.
+
+Optuna, a package for optimisation without derivatives, chooses the settings.
+"""
 
 import contextlib
 import dataclasses
@@ -53,12 +56,12 @@ def refute(
 ) -> Searched:
     """Search for a problem that satisfies a claim's hypotheses and contradicts the claim.
 
-    Optuna chooses settings at which the statement is nearly false. At each setting, problems are drawn. Projected
-    gradient ascent on log(measured/predicted) starts from the problems nearest to a contradiction, and changes the
-    fields that the population lists as `free`. If the claim is not written in JAX, an evolution strategy changes these
-    fields. A counterexample is confirmed with new random keys and changed rounding errors, and then simplified. If the
-    statement has a probability, or is about a mean or a rate, only settings are searched. Such a statement is refuted
-    by a second verification with another seed.
+    Optuna chooses settings at which the trials come nearest to a contradiction. At each setting, problems are drawn.
+    Projected gradient ascent on log(measured/predicted) starts from the problems nearest to a contradiction, and
+    changes the fields that the population lists as `free`. If the claim is not written in JAX, an evolution strategy
+    changes these fields. A counterexample is confirmed with new random keys and changed rounding errors, and then
+    simplified. If the statement has a probability, or is about a mean or a rate, only settings are searched. Such a
+    statement is refuted by a second verification with another seed.
 
     At least one setting is searched, however small the budget. Ctrl-C ends the search with the results so far. If there
     are no results, KeyboardInterrupt is raised. If the storage can no longer be written, the search continues without
@@ -128,7 +131,7 @@ def refute(
 
 @dataclasses.dataclass
 class _Run:
-    """A running search: the settings that it has tested, its time budget, the range of the settings, and its result."""
+    """A running search: the settings that it has tested, its time budget, its region of settings, and its result."""
 
     claim: Claim
     space: Space
@@ -240,7 +243,7 @@ def _ratio(search: Look | Chances) -> float | None:
 
 
 def _report(study: optuna.Study, asked: optuna.Trial, own: dict[str, Any], seen: Seen) -> None:
-    """Report a setting to the study: its pressure, and by how much its problems are outside the hypotheses.
+    """Report a setting to Optuna's study: its largest pressure, and how far its problems are outside the hypotheses.
 
     If the largest pressure was found at other real numbers than requested, these numbers are reported, too.
     """

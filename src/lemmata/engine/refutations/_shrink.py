@@ -35,8 +35,8 @@ def shrink(
     Args:
         claim: the claim.
         place: a counterexample.
-        said: how the counterexample was confirmed.
-        again: a function that runs a short search at another setting and returns a counterexample, or None.
+        said: a text that says how the counterexample was confirmed.
+        again: a function that runs a short search at another setting, and returns a counterexample or None.
         until: the time of the clock at which to stop.
         fixed: settings that are fixed.
         without: a hypothesis that need not hold.
@@ -69,7 +69,7 @@ def shrink(
 def _rounder(
     claim: Claim, place: Place, until: float, without: str | None, clock: Callable[[], float]
 ) -> tuple[Place, int]:
-    """The place of the problem with fewer and rounder numbers, and the number of changes that led to it."""
+    """The place of a problem with more zeros and rounder numbers, and the number of changes that led to it."""
     steps, found = 0, True
     holds = holds_up(claim, place, without)
     while found and clock() < until:
@@ -138,7 +138,7 @@ def _simpler(variable: Integer | Real | Choice, value: Any) -> list[Any]:
 
 
 def simpler(fields: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
-    """Fields with fewer and rounder numbers, with the largest change first."""
+    """Values of fields with more zeros and rounder numbers than the given values, with the largest change first."""
     for name, value in fields.items():
         size = float(np.max(np.abs(value), initial=0.0))
         if not size > 0:
@@ -163,5 +163,5 @@ def simpler(fields: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _weight(value: np.ndarray) -> int:
-    """The total length of the numbers when they are written out: 0 for a zero, 1 for a small whole number."""
+    """The total length of the numbers of an array, written out: 0 for a zero, 1 for a small whole number."""
     return sum(0 if one == 0 else len(f"{float(one):.12g}") for one in np.ravel(value))

@@ -38,7 +38,7 @@ def searches(
         budget: the seconds for each search.
         each: the number of searches for each claim.
         seed: the seed of all randomness.
-        told: a function that is called with the name of the claim after each search.
+        told: a function that is called after each search with the name of its claim.
         options: further arguments of `refute`.
     """
     tasks = [

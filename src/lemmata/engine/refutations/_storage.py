@@ -1,4 +1,4 @@
-"""Store a search over settings as a study of Optuna, in a SQLite file or another database."""
+"""Store a search for counterexamples as a study of Optuna, in a SQLite file or another database."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ _RULE = "a new file, a SQLite file that an earlier search wrote, or the URL of a
 def study_name(claim: Claim, without: str | None = None) -> str:
     """The name of the searches for a claim in the database.
 
-    The name contains a digest of the claim's code, because ratios that were found with other code do not apply.
+    The name contains a digest of the claim's code, so that results of searches with other code are not used.
     """
     return " ".join([claim.name, fingerprint_of(claim), *([f"without {without}"] if without else [])])
 

@@ -30,7 +30,7 @@ class _StoredPlace(TypedDict):
 
 
 class StoredCounterexample(TypedDict):
-    """The fields of counterexample.json: the fields of `Counterexample`, and the digest of the file with its arrays."""
+    """The fields of counterexample.json: those of `Counterexample`, and the digest of the file with its arrays."""
 
     schema: int
     claim: str

@@ -1,4 +1,8 @@
-"""Search for the tightness that the catalogue records: the share of a bound's constant that is needed."""
+"""Search for the tightness of a bound, the share of its constant that is needed, for the catalogue.
+
+The share is the largest ratio of measured to predicted that a search finds, or of predicted to measured for a lower
+bound.
+"""
 
 import dataclasses
 import math
@@ -25,7 +29,7 @@ _ATTAINED = 1 + 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class Tightness:
-    """The largest share of a constant that a search found to be needed.
+    """The largest share of a bound's constant that a search found to be needed.
 
     Args:
         claim: the name of the claim.
@@ -52,7 +56,7 @@ class Tightness:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """The record in the form of the catalogue, with the names of moved fields but without their values."""
+        """The record for the catalogue, with the names of the fields that the search changed, not their values."""
         place = self.place
         where = None if place is None else {"setting": place.setting, "seed": place.seed, "number": place.number}
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -69,8 +73,8 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
     """Search for the largest ratio of a bound, or for a counterexample to any claim, in a given processor time.
 
     The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of order 1 -
-    delta over 64 problems. The function reports the largest of these quantiles, at the default setting and at extra
-    settings. This quantile is the best constant that the draws do not contradict.
+    delta over 64 problems. The function reports the largest of these quantiles over the default setting and extra
+    settings. The predicted bound times this quantile is the smallest bound that the draws do not contradict.
 
     Args:
         claim: the claim.
@@ -141,7 +145,7 @@ def _unjudged(claim: Claim, found: str) -> SolverError:
 
 
 def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:
-    """The worst component's ratio in each trial; NaN if the bound is not positive or the bounded value is negative.
+    """The largest ratio over components in each trial; NaN if the bound is not positive or the bounded value negative.
 
     Args:
         claim: a bound.
@@ -164,7 +168,9 @@ def _ratio(claim: Claim, place: Place) -> float | None:
 
 
 def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
-    """Give a claim as printed the population of the first claim that corrects it and has the same type of problems.
+    """Return a claim as printed with the population of the first claim that corrects it, if the types agree.
+
+    The types of the problems of both populations must agree.
 
     Args:
         claim: the claim as printed.

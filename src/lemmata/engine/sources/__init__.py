@@ -1,4 +1,4 @@
-"""The statements of the sources, and the claims that test them."""
+"""The statements of the sources (books and papers), and the claims that test these statements."""
 
 from ._statements import REFERENCES as REFERENCES
 from ._statements import REPRODUCED as REPRODUCED

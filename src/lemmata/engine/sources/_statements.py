@@ -36,7 +36,7 @@ class Statement:
     Args:
         number: the number of the statement, exactly as in the source.
         kind: the kind of the statement.
-        title: a name in lemmata's own words; may be empty.
+        title: a name of the statement in lemmata's own words; may be empty.
         reason: the reason why no claim tests the statement; None if a claim tests it.
         says: the statement in lemmata's own words; empty if the claims that test it already have these words.
         verdict: the verdict on the statement, one of `VERDICTS`; None if claims give the verdict.
@@ -72,11 +72,11 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """An attempt to reproduce a result of a paper, with the size of this attempt, and the outcome.
+    """An attempt to reproduce an experimental result of a paper, with its size and outcome.
 
     Args:
         headline: the paper's result, in lemmata's own words.
-        ours: our own measurement.
+        ours: lemmata's own measurement of this result.
         size: the data, the sizes of models, and the number of runs.
         verdict: one of `REPRODUCED`.
     """
@@ -156,7 +156,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """The numbers in a source, such as numbers of equations, that are not listed as statements.
+    """The numbers of places in a source, such as equations, that are not listed as statements.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
@@ -227,7 +227,7 @@ def _word(number: str) -> str:
 
 
 def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
-    """The statements of a source, each with those of the given claims that name the statement by its exact number."""
+    """The statements of a source. Each comes with the given claims that name the statement by its exact number."""
     judges: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.source.key == key:

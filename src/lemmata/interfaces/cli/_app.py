@@ -36,11 +36,11 @@ at_end = contextlib.ExitStack()
 class Commands(typer.core.TyperGroup):
     """A group of commands that converts an error of lemmata to one message and exit code 2.
 
-    Ctrl-C gives exit code 130. If the user's own program ends the process, this is reported, whatever the exit code is.
+    Ctrl-C gives exit code 130. If code of the user ends the process, a message says so, whatever the exit code is.
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command for the given words: `verify --stale` is `judge --stale`, `verify --edges` is `walk`."""
+        """Find the command for the given words; for `verify`, --stale selects `judge --stale`, and --edges `walk`."""
         options = [word.partition("=")[0] for word in args[1:] if word.startswith("--")]
         if args[0] == "verify" and "--stale" in options:
             args = ["judge", *args[1:]]
@@ -114,7 +114,7 @@ class Commands(typer.core.TyperGroup):
 
 
 def _unforeseen(error: BaseException) -> LemmataError:
-    """The error for an unexpected exception: too little memory or a defect of lemmata, never a refuted claim."""
+    """The error to show for an unexpected exception: it says too little memory, or a defect of lemmata."""
     if lacked_memory(error):
         return no_memory(words_of(error, 200) or None)
     if os.environ.get(TRACEBACK):
@@ -147,7 +147,7 @@ def _refuse_moved(command: str, options: list[str]) -> None:
 
 
 def unread(end: SystemExit) -> bool:
-    """Whether a library ended the program because the reader of stdout had stopped. If so, drop the buffer."""
+    """Whether a library ended the program because the reader of stdout had stopped. If so, drop stdout's buffer."""
     if not isinstance(end.__context__, BrokenPipeError):
         return False
     _drop_output()

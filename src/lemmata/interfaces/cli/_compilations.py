@@ -1,10 +1,10 @@
-"""Keep compiled functions from one run of a command to the next.
+"""Keep the functions that JAX compiles from one run of a command to the next.
 
 JAX can read and write a directory of compiled functions, but JAX writes each entry in place. So a second process may
 read an incomplete entry. A killed process leaves an incomplete entry for ever, since JAX does not replace an existing
 entry. So every run gives JAX a private directory, and moves complete entries to the shared directory when it ends:
 
-    compilations/lock             locked for a moment while entries or runs are added or removed
+    compilations/lock             locked briefly while entries or runs are added or removed
     compilations/entries/KIND/    complete entries, by versions and processor
     compilations/runs/ID/         the entries of one run: hard links to earlier entries, and new entries
     compilations/runs/ID/.alive   locked while the run lasts
@@ -39,7 +39,7 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
     Nothing is kept if this variable is empty, if the directory cannot be used, or if JAX already has a cache.
 
     Args:
-        bound: bytes that the entries may occupy at the end.
+        bound: the bytes that the entries may occupy when the context ends.
     """
     import jax
 
@@ -166,7 +166,7 @@ def _belongs(entry: Path, functions: set[str]) -> bool:
 
 
 def _kind() -> str:
-    """A folder name for the versions that compiled an entry and the processor it was compiled for.
+    """A folder name from the versions of the libraries that compile, and the processor that they compile for.
 
     Machine code may use any instruction of the processor that compiled it, and JAX does not promise that its keys
     distinguish processors.
@@ -202,11 +202,12 @@ def _remove_dead(runs: Path) -> None:
 
 
 def _evict(entries: Path, bound: int) -> None:
-    """Remove the least recently used entries of all kinds until the bound is kept. The caller holds the lock.
+    """Remove the least recently used entries of all kinds until they take at most `bound` bytes, under the lock.
 
     The last use of an entry is the time at which the entry was written or last read, whichever is later. Many file
     systems record a read only if the last recorded read is not later than the last write. So if a read is later than
-    the last write, its time replaces the time of the write. Then the next read is recorded, too.
+    the last write, this function stores the time of the read as the time of the write. Then the file system records the
+    next read, too.
     """
     files, total = [], 0
     for path in entries.glob("*/*"):

@@ -92,7 +92,7 @@ def plain_json(text: str) -> None:
 
 
 def complain(error: Exception) -> None:
-    """Print what, found, rule and remedy of an error on stderr, each on a line, with visible control characters."""
+    """Print an error on stderr: what is wrong, the value found, the rule and the remedy, each on its own line."""
     from lemmata.errors import shortened
     from lemmata.printable import clean
 
@@ -110,7 +110,7 @@ def complain(error: Exception) -> None:
 
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Within this context, an `EntryPointWarning` is printed as one line on stderr, without its place in the code."""
+    """Within this context, an `EntryPointWarning` is one line on stderr, without the code that raised it."""
     shown = warnings.showwarning
 
     def show(message, category, *rest, **options):

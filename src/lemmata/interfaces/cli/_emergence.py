@@ -88,7 +88,7 @@ def emergence(
 
 
 def _record(found: "EmergenceReport") -> dict[str, Any]:
-    """The fields of the report that are numbers or words."""
+    """The fields of the report that are numbers or words, for JSON."""
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found) if field.repr}
     columns = {name: fields[name].tolist() for name in ("scale", "accuracy", "items")}
     conditions = [dataclasses.asdict(condition) for condition in found.conditions]

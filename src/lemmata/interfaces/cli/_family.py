@@ -1,4 +1,4 @@
-"""The claims that a command selects: all, those of subjects, sections or sources, or those with a stale verdict."""
+"""The claims that a command selects: all, those of subjects, sections or sources, or those with stale verdicts."""
 
 import dataclasses
 from typing import Annotated, Any
@@ -77,7 +77,7 @@ class Family:
         return stale_claims(found, self.part) if self.stale else found
 
     def out_of_date(self, chosen: list[Any]) -> int:
-        """The number of claims that a commit should have judged: all stale claims, or, with --part, some of them.
+        """The number of claims that should have been judged before now: all stale claims or, with --part, some of them.
 
         With --part, only claims whose own code changed count. A change of shared code affects many claims at once.
         These claims keep the verdict of an earlier version until their part is judged.

@@ -1,4 +1,4 @@
-"""The output of `lemmata judge`: the table, the page, the level, the exit code."""
+"""The output of `lemmata judge`: the table, the page, the sentence on the level, and the exit code."""
 
 import dataclasses
 import json
@@ -43,7 +43,7 @@ def _record(run: FamilyRun, held: list[Any]) -> dict[str, Any]:
 
 
 def level_words(record: dict[str, Any]) -> str:
-    """The level in a sentence."""
+    """A sentence on the level, the largest probability with which any true claim is refuted."""
     how = "Holm's procedure on p-values"
     if record["method"] == "e-values":
         how = "Holm's procedure on the e-values of all sessions, which stay valid if you continue again"
@@ -105,7 +105,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: int) -> int:
-    """The exit code: 4 if anything failed, otherwise the code of the worst unexpected verdict."""
+    """The exit code of the run: 4 if anything failed, otherwise the code of the worst unexpected verdict."""
     from ._console import err
     from ._verdicts import EXIT, amiss, worst
 

@@ -105,7 +105,7 @@ class FamilyRun:
         return _clock() - self.began
 
     def standing(self) -> dict[str, Any]:
-        """Verdicts from the ledger that need no new run, of this session or, with --continue, of earlier sessions."""
+        """The ledger's verdicts, by claim, that need no new run; with --continue, the last ones of earlier sessions."""
         if self.options.continued:
             return {name: own.last for name, own in self.known.items() if own.sessions and own.last is not None}
         if self.options.write:
@@ -181,7 +181,7 @@ class FamilyRun:
         return ""
 
     def _tell(self, verdict: Any, amiss: str) -> None:
-        """Note once that a verdict was not written; writing its final status may fail for the same reason."""
+        """Note that a verdict was not written, but only once: writing its final status may fail for the same reason."""
         note = f"{verdict.name}, seed {verdict.seed}: the verdict was not recorded: {amiss}"
         if amiss and note not in self.notes:
             self.notes.append(note)

@@ -1,4 +1,4 @@
-"""Flags that are passed to XLA before its first computation."""
+"""Set and check the flags that XLA, JAX's compiler, reads before its first computation."""
 
 import importlib.metadata
 import os
@@ -31,7 +31,7 @@ def odd_flags() -> str:
 
 
 def no_start() -> SettingError | None:
-    """The error that names the JAX_ variables if JAX does not start; None if JAX starts or no such variable is set."""
+    """The error, with the JAX_ variables that are set, if JAX does not start; None if JAX starts or none is set."""
     names = [name for name in sorted(os.environ) if name.startswith("JAX_")]
     if not names:
         return None

@@ -71,7 +71,7 @@ def grokking(
 
 
 def _record(report: "GrokkingReport") -> dict[str, Any]:
-    """The fields of the result that are numbers or words."""
+    """The fields of the result that are numbers or words, for JSON."""
     runs = [
         {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.repr}
         | {"crossings": [dataclasses.asdict(own) for own in run.crossings]}

@@ -53,7 +53,7 @@ def left(words: list[str], found: str, calls: str = "sys.exit, os._exit and the 
     Args:
         words: the words of the command line.
         found: how the command ended.
-        calls: the calls that end a command in this way.
+        calls: the calls in the user's code that end a command in this way, for the message.
     """
     from ._console import complain
 
@@ -142,7 +142,7 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
 
 
 def _end_with_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
-    """End this process if the waiting process was killed, because nobody would read the results."""
+    """End this process if the process that waits for it was killed, because nobody would read the results."""
     os.read(lives, 1)
     leave(1)
 
@@ -173,7 +173,7 @@ def raised_at(error: BaseException) -> str:
     """The file and line where an exception was raised, as an error prints them; empty if unknown.
 
     Args:
-        error: the exception.
+        error: the exception, with its traceback.
     """
     steps = traceback.extract_tb(error.__traceback__)
     return _named(steps[-1].filename, steps[-1].lineno) if steps else ""
@@ -242,7 +242,7 @@ def _lacked(found: str, sure: bool = True) -> int:
 
 
 def _last(noise: str) -> str:
-    """The last line about memory that a library wrote."""
+    """The last line about memory in what a library wrote to standard error."""
     line = next((line.strip() for line in noise.splitlines()[::-1] if speaks_of_memory(line)), "")
     return f" ({_LOGGED.sub('', line)[:160]})" if line else ""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def begin(progress: "StageProgress") -> None:
-    """Load JAX with float64, and the compiled functions that earlier runs kept."""
+    """Load JAX with float64 and with the compiled functions that earlier runs kept."""
     progress("Loading", 0, 1)
     import jax
 
@@ -44,7 +44,8 @@ class Job:
         run: a function that makes the record from this input, the options, a progress display, the start time and an
             executor.
         say: a function that prints the content of a record on a console.
-        names: the names that the last argument of the command line may be, besides a file.
+        names: the names, such as bundled data sets, that the last argument of the command line may be instead of a
+            file.
         beside: a function that makes other files for the page's folder, as texts by name, from the result of `load` and
             the record.
         others: the names of these files.
@@ -65,7 +66,7 @@ class Job:
         """Load, run, print, write, and return the record.
 
         Args:
-            told: the options.
+            told: the options of the command, as a dataclass.
             data: the arguments of the command line.
             directory: the folder for the page and the record.
             as_json: whether only the record is printed.
@@ -161,7 +162,7 @@ def _inputs(told: Any, data: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def answered(say: Callable[[], None]) -> Iterator[None]:
-    """Print the answer, then write the files in this context. If one of the two fails, the other is still done.
+    """Print the answer, then run the body of the context, which writes files. If one of the two fails, do the other.
 
     Args:
         say: the function that prints the answer.

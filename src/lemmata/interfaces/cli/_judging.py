@@ -82,7 +82,7 @@ def check_limits(**limits: float | None) -> None:
 
 
 class Kept:
-    """The ledger of a run: it provides the function that runs the trials, and stores the verdicts.
+    """The ledger of a run, a file of trials and verdicts: `run` runs and records trials, and `add` stores verdicts.
 
     If the disk is full, trials still run and verdicts are still given; `unrecorded` says why they were not stored.
     Workers on other machines cannot write the ledger's file, so they return their trials with the verdict.
@@ -116,7 +116,7 @@ class Kept:
         return self.run.unrecorded
 
     def add(self, claim: Any, verdict: Any) -> None:
-        """Write a verdict if the ledger can be written to."""
+        """Write a verdict into the ledger, unless the ledger cannot be written to."""
         from lemmata.engine.claims import fingerprint_of
         from lemmata.engine.ledger import open_ledger
 

@@ -154,7 +154,7 @@ def _list_unrun(as_json: bool) -> None:
 
 
 def _accused(row: dict[str, Any]) -> int:
-    """A refuted claim's group, an index into `_ACCUSED`, by the kind of statement that the claim shows to be false."""
+    """The index in `_ACCUSED` of a refuted claim: it depends on the kind of statement that the claim shows false."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
@@ -235,7 +235,7 @@ def _check_asked(part: str, source: str | None, unrun: bool, given: dict[str, An
 
 
 def counts(rows: list[dict[str, Any]]) -> list[str]:
-    """One line for each status that counts the claims of each kind."""
+    """One line for each status, with the number of claims of each kind that have this status."""
     found: dict[str, Counter] = {}
     for row in rows:
         found.setdefault(row["status"], Counter())[row["kind"]] += 1

@@ -1,4 +1,4 @@
-"""`lemmata mutate`: would a claim's trials notice if its statement were slightly wrong?"""
+"""`lemmata mutate`: would a claim's trials refute the claim if its statement were slightly wrong?"""
 
 import json
 import time
@@ -160,7 +160,8 @@ def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | Non
 def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
     """The record of one claim, and the reason why its trials were not stored (empty if they were).
 
-    The claim's compiled code is released, since the compiled code of hundreds of claims fills the memory.
+    The compiled code of the claim is then released, since the compiled code of hundreds of claims would fill the
+    memory.
     """
     import jax
 
@@ -175,7 +176,7 @@ def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
 
 
 def _print_scores(found: dict[str, dict[str, Any]]) -> None:
-    """Print the scores by relation and by subject, and the distances, if more than one claim was mutated."""
+    """If more than one claim was mutated, print scores by relation and subject, and distances of refuted versions."""
     from lemmata.engine.catalogue import distance_table, score_table, scores
 
     from ._console import plain

@@ -43,7 +43,7 @@ class StageProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Show the last stage as complete, unless the computation failed, and remove the display."""
+        """Show the last stage as complete, unless the computation failed, and then remove the display."""
         if self._bars:
             if kind is None:
                 self._complete()

@@ -139,7 +139,7 @@ class _Told:
 
     @property
     def code(self) -> int:
-        """The exit code. 4 comes before all others, since a result is missing, and 1 comes before 3."""
+        """The exit code. If several codes apply, 4 (a result is missing) wins over all others, and 1 wins over 3."""
         if self.interrupted:
             return exit_code()
         return next(code for code in (EXIT["failed"], EXIT["refuted"], EXIT["inapplicable"], 0) if code in self._codes)
@@ -185,7 +185,7 @@ class _Told:
 
 
 def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
-    """Print which hypotheses claims need.
+    """Print, for each claim, without which of its hypotheses it fails.
 
     The result is 3 if no hypothesis can be dropped, and 4 if a search tested nothing.
     """

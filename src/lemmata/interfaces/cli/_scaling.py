@@ -119,7 +119,7 @@ def _lines(law: "ScalingLaw", answers: list[tuple[str, Any]]) -> list[str]:
 
 
 def _record(found: "AbstractFinding") -> dict[str, Any]:
-    """The fields of the result that are numbers or words."""
+    """The fields of the result that are numbers or words, for JSON."""
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found) if field.repr}
     return fields | {"hypotheses": [dataclasses.asdict(condition) for condition in found.hypotheses]}
 

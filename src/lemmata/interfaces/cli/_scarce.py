@@ -58,7 +58,7 @@ class Listener:
         self.hangs = False
 
     def heard(self) -> None:
-        """Make the pipe the standard error. Call this method in the other process."""
+        """Make the pipe this process's standard error. Call this method in the other process, which is watched."""
         os.close(self.hear)
         os.dup2(self.speak, 2)
         os.close(self.speak)
@@ -113,11 +113,11 @@ class Listener:
 
     @property
     def noise(self) -> str:
-        """The held lines of a library's last output, or of an error that lemmata reports in its own words."""
+        """The lines held back: a library's last output, or an error that lemmata reports in its own words."""
         return b"".join(line for noisy, line in self.held if noisy).decode(errors="replace")
 
     def tell(self) -> None:
-        """Pass on the held lines, but not lines about memory, which the last message of the command replaces."""
+        """Pass on the lines held back, except lines about memory, which the command's last message replaces."""
         silent = self.hangs or speaks_of_memory(self.noise)
         for noisy, line in self.held:
             if not (noisy and silent):

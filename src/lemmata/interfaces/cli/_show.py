@@ -65,7 +65,7 @@ def show(
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
-    """Print the refuted words and their place, their possible readings, and when the words would be true."""
+    """Print a source's words that the claim refutes, their place, their readings, and when they would be true."""
     from ._console import out
 
     if passage is not None:
@@ -98,7 +98,7 @@ def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
 
 
 def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dict[str, Any] | None) -> None:
-    """Print, under a heading, the record that is stored with a verdict. Without a record, print nothing."""
+    """Print, under a heading, `found`, a record that the catalogue stores with a verdict; nothing if it is None."""
     from ._console import out
 
     if found is not None:
@@ -107,7 +107,7 @@ def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dic
 
 
 def _show_places(walk: dict[str, Any] | None) -> None:
-    """Print the settings of a walk at which a claim was refuted or failed."""
+    """Print the settings at which `lemmata walk` found a claim refuted or failed."""
     from ._console import out
 
     for place in walk["where"] if walk is not None else ():

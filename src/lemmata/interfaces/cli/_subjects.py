@@ -52,7 +52,7 @@ def refuse_together(**given: object) -> None:
     """Refuse two options if both are given, but only one of them can be used.
 
     Args:
-        given: the values of two options. Names are written with underscores; `names` are the names of claims.
+        given: the values of two options, by the option's name with underscores; `names` stands for the names of claims.
 
     Raises:
         SettingError: if both options are given.

@@ -1,4 +1,4 @@
-"""The printed output of a study: the data first, then the answers and one table."""
+"""Print the result of a study: the data first, then the answers, and a table of the models."""
 
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ def print_summary(console: Console, record: StudyRecord, saves: bool = False) ->
 
 
 def _explained(record: StudyRecord) -> str:
-    """The meaning of the signs that occur in the table."""
+    """In a sentence, the meaning of the signs and words that occur in the table in place of numbers."""
     from lemmata.interfaces.report import told_marks
 
     weak = any(not model.learns for model in record.models)

@@ -1,4 +1,4 @@
-"""`lemmata refute --write`: search one claim after the other and keep the results in the catalogue."""
+"""`lemmata refute --write`: search counterexamples claim by claim, and keep the results in the catalogue."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ _KEPT = 25  # compiled functions are kept for this many claims, because most cla
 
 
 def wanted() -> list[Claim]:
-    """Return the bounds and the false printed statements; claims whose last verdict took less time come first."""
+    """Return the claims to search: bounds, and statements false as printed; those that were fastest to judge first."""
     from lemmata.engine.catalogue import costs
     from lemmata.engine.claims import Status, registry
     from lemmata.engine.refutations import has_tightness
@@ -21,7 +21,7 @@ def wanted() -> list[Claim]:
 
 
 def is_recorded(claim: Claim) -> bool:
-    """Whether the catalogue has a search of the claim's current code, and all fields that it varied are still free."""
+    """Whether the catalogue has a search of the claim's current code, whose varied fields can all still be varied."""
     from lemmata.engine.catalogue import searches
     from lemmata.engine.claims import fingerprint_of
 
@@ -35,7 +35,7 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
     """Search claims in turn, and keep each record in the catalogue as soon as its search has ended.
 
     Args:
-        claims: the claims.
+        claims: the claims to search, in this order.
         minutes: minutes of processor time for each claim.
         seed: the seed of all randomness.
 

@@ -20,7 +20,7 @@ def worst(chosen: list[Any], verdicts: list[Any]) -> int:
 
 
 def amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
-    """Count the claims that break a rule of the grammar, and print each of them with the rule."""
+    """Count the claims that break a rule for writing claims, and print each of them with the rule."""
     from lemmata.engine.claims import check_verdict, check_writing
     from lemmata.errors import ClaimError
 
@@ -72,7 +72,7 @@ def _setting(setting: dict) -> str:
 
 
 def _control(control: Any) -> str:
-    """Describe the control, a false version of the claim: its status, its distance, and how many trials refute it."""
+    """Describe the control, a false version of the claim: its verdict, the trials that refute it, and its distance."""
     distance = "" if control.farthest is None else f" at a distance of {control.farthest:.3g}"
     by = "" if control.violating is None else f" by {control.violating:.0%} of the trials"
     return f"{control.status}{by}{distance}"

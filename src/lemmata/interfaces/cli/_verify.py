@@ -95,7 +95,7 @@ verify = with_options(_verify, Judging)
 
 
 def _say_rules(claims: list[Any]) -> None:
-    """Print the rules of the grammar that claims break, because a verdict does not show them."""
+    """Print the rules for writing claims that these claims break, because a verdict does not show them."""
     from lemmata.engine.claims import check_writing
     from lemmata.errors import ClaimError
 

@@ -114,7 +114,7 @@ def walk(
 
 
 def _code(told: dict[str, dict[str, Any]], left: list[str]) -> int:
-    """The exit code of a completed walk; it is 3 also if no setting was tested.
+    """The exit code of a walk that ran to its end; it is 3 also if no setting was tested.
 
     No setting is tested if no claim has a setting to vary, no setting was finished in time, or the hypotheses hold at
     no setting.

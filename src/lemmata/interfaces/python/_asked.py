@@ -11,7 +11,7 @@ from lemmata.errors import SettingError, shortened
 
 
 def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
-    """Check the names of options, and convert the value of an option with several texts to a tuple of texts.
+    """Check the names of options, and convert the value of an option that takes several texts to a tuple of texts.
 
     Args:
         kind: the dataclass of the command's options.

@@ -57,11 +57,11 @@ class ModelStudy(Finished[ExaminationRecord]):
 
         The columns are:
         `input`: the name of the input.
-        `gradient`: the mean size of the gradient times the input's standard deviation; missing if the model has no
-            derivatives.
+        `gradient`: the mean size over rows of the gradient by this input, times the input's standard deviation; missing
+            if the model has no derivatives.
         `loss_growth`, `lower`, `upper`: how much the mean loss grows if the input's values are permuted among the
         rows, with the 95 % interval for new rows.
-        `null`: if an input carries no information, 95 % of loss growths lie between -null and +null.
+        `null`: if an input carries no information, the growth lies between -null and +null with probability 95 %.
         `told`: whether the input matters, that is, whether the growth of the loss is larger than chance allows.
         """
         return None if self.record.inputs is None else inputs_frame(self.record.inputs)
@@ -72,11 +72,12 @@ class ModelStudy(Finished[ExaminationRecord]):
 
         The columns are:
         `layer`, `shape`, `norm`: the name, the shape and the Frobenius norm.
-        `spectral_norm`, `stable_rank`, `kernel_share`: the largest singular value, the stable rank, and the share of
-        the trace of the tangent kernel on training rows. For each of these three, `_low` and `_high` are the ends of
-        the 95 % range of a Gaussian matrix with this shape and norm, and `_outside` says "above" or "below".
+        `spectral_norm`, `stable_rank`, `kernel_share`: the largest singular value, the stable rank (squared Frobenius
+        norm over squared spectral norm), and the share of the trace of the tangent kernel on training rows. For each of
+        these three, `_low` and `_high` are the ends of the 95 % range of a Gaussian matrix with this shape and norm,
+        and `_outside` says "above" or "below".
         `singular_values_beyond`: how many singular values lie above that range.
-        `start_...`: the numbers before training, if you pass `start=`.
+        `start_...`: the same numbers at the parameters before training, if you pass these as `start=`.
         """
         return None if self.record.layers is None else layers_frame(self.record.layers)
 
@@ -92,7 +93,7 @@ class ModelStudy(Finished[ExaminationRecord]):
         return "\n".join([*model_sentences(self.record), *steps])
 
     def plot(self) -> Any:
-        """A chart of the predicted intervals, each divided by its measured value; None if nothing was measured."""
+        """A chart of the predicted intervals, each divided by the measured value; None if nothing was measured."""
         return plotted(strip_chart(self.record))
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ class Finished(Generic[R]):
 
     @property
     def _source(self) -> object:
-        """The data that the job has read; None if the data are not known."""
+        """The data that the job has read, such as the path of a file; None if the data are not known."""
         return None
 
     def report(self, directory: str | Path) -> Path:
@@ -50,7 +50,7 @@ class Finished(Generic[R]):
 
     @classmethod
     def load(cls: type[F], path: str | Path) -> F:
-        """Read the record's file.
+        """Read a finished job from its record's file.
 
         Raises:
             MissingFileError: if the file does not exist.

@@ -20,7 +20,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
         path: the path of the file.
 
     Raises:
-        SettingError: if skops cannot store the model, or no other program could load it.
+        SettingError: if skops cannot store the model, or no other program could load the file.
         FileError: if a file cannot be written.
     """
     import skops.io

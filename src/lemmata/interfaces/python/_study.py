@@ -38,7 +38,7 @@ NORMAL_90 = 1.645
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """The input of a study: the original data, the table that was read from them, and the options."""
+    """The input of a study: the data as given, the table that was read from them, and the options."""
 
     data: Any
     dataset: Dataset

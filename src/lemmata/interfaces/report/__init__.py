@@ -1,4 +1,4 @@
-"""Pages made from finished records. Nothing is recomputed, so neither JAX nor scikit-learn is loaded."""
+"""HTML pages made from the records of finished jobs. Nothing is recomputed, so JAX and scikit-learn are not loaded."""
 
 from ._actions import action_sentences as action_sentences
 from ._curves import learning_curve_chart as learning_curve_chart

@@ -30,7 +30,7 @@ def _facet(layers: list[Spec], rows: list[dict[str, Any]], names: list[str], fie
 
 
 def all_curves(record: StudyRecord) -> Picture:
-    """One panel for each model: measurements with two standard errors, and expected values with their 90 % band."""
+    """One panel for each model: its measurements with two standard errors, and its forecasts with their 90 % band."""
     models = drawn_models(record)
     if not models:
         return None
@@ -87,7 +87,7 @@ def theory(record: StudyRecord) -> Picture:
 
 
 def spectra(record: StudyRecord) -> Picture:
-    """Eigenvalues of each kernel's Gram matrix, and the share of the target in its first directions (eigenvectors)."""
+    """Eigenvalues of each kernel's Gram matrix, and the target's share in the first eigenvectors of this matrix."""
     rows = [
         {"model": model.title, "rank": rank, "eigenvalue": value if value > 0 else None, "share": share}
         for model in record.models if model.spectrum is not None

@@ -15,7 +15,7 @@ from ._theme import Spec, colour
 
 
 def comparison(first: StudyRecord, second: StudyRecord) -> str:
-    """The text of a page that shows answers, learning curves and models of two studies side by side.
+    """The HTML of a page that shows the answers, the learning curves and the models of two studies side by side.
 
     The curves of the two best models are in one picture if both studies have the same metric.
 

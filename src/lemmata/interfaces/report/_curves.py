@@ -1,4 +1,4 @@
-"""Draw the learning curve of a study as one chart, with measured, expected and requested values."""
+"""Draw the learning curves of a study in one chart, with measured, expected and requested values."""
 
 import dataclasses
 import math
@@ -26,7 +26,7 @@ class Frame:
     Args:
         unit: the metric.
         sizes: the smallest and the largest number of rows.
-        heights: the smallest and the largest height that is drawn.
+        heights: the smallest and the largest height that is drawn (see `height`).
     """
 
     unit: Unit
@@ -52,17 +52,17 @@ class Frame:
         return quantity(field, scale=scale, axis=axis)
 
     def between(self) -> Spec:
-        """The channels of a band or a bar: its lower and its upper end."""
+        """The chart's channels for the lower and the upper end of a band or a bar."""
         return {"y": self.y("from"), "y2": {"field": "to"}}
 
 
 def height(value: float, unit: Unit) -> float:
-    """The height of a value on a logarithmic axis: its distance from the perfect value."""
+    """The height of a value of the metric on a logarithmic axis: its distance from the value of a perfect model."""
     return best_of(unit) - value if unit.rises else value - best_of(unit)
 
 
 def best_of(unit: Unit) -> float:
-    """The value of a perfect model."""
+    """The value of the metric for a perfect model."""
     return (1.0 if unit.rises else 0.0) if unit.best is None else unit.best
 
 
@@ -71,7 +71,7 @@ def _caption(unit: Unit) -> str:
 
 
 def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> Frame:
-    """A frame that contains the measured and expected values of these models, and the marks (values of the metric)."""
+    """Axes that contain the measured and expected values of these models, and the values `marks` of the metric."""
     sizes = [point.n for model in models for point in [*model.points, *model.band]]
     points = [height(point.value, unit) for model in models for point in model.points]
     expected = [height(point.value, unit) for model in models for point in model.band]
@@ -94,7 +94,7 @@ def drawn_models(record: StudyRecord) -> list[ModelResult]:
 
 
 def curve_rows(models: Sequence[ModelResult], around: Frame, total: int) -> list[dict[str, Any]]:
-    """One row for each point of each model.
+    """The data of the chart: one row for each point of each model.
 
     Measured values have bars of two standard errors. Expected values have 90 % intervals.
 
@@ -190,8 +190,8 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
 
     Returns:
         The Vega-Lite specification of a chart over training rows on a logarithmic axis. Points with bars of two
-        standard errors are measured on held-out rows. The line with its 90 % band is expected, and dashed beyond the
-        data.
+        standard errors are measured on held-out rows. The line is the expected value with its 90 % band; it is dashed
+        beyond the number of available rows.
 
     Raises:
         DataError: if no model was measured.

@@ -39,7 +39,7 @@ def learning_curve(record: StudyRecord) -> str:
 
 
 def told_model(model: ModelResult, record: StudyRecord) -> str:
-    """State a model's last measurement, its expected value with all rows, and the end of its curve."""
+    """State a model's measurement at its largest size, its expected value with all rows, and the end of its curve."""
     unit, total = record.unit, record.data.total
     last = max((point for point in model.points if math.isfinite(point.value)), key=lambda p: p.n, default=None)
     parts = [] if last is None else [f"measured {told(last.value, unit)} at {number(round(last.n))} rows"]

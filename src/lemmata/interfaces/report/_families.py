@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def families_page(record: ComparisonRecord) -> str:
-    """The text of the page."""
+    """The HTML of the page of a comparison."""
     record = clean(record, lines=True)
     found = {"errors": errors_chart(record), "curves": curves_chart(record), "cost": cost_chart(record)}
     pictures = drawn({name: chart for name, chart in found.items() if chart is not None}, _words(record))
@@ -119,7 +119,7 @@ def _point(title: str, what: str, n: int, value: float, lower: float, upper: flo
 
 
 def cost_chart(record: ComparisonRecord) -> Spec | None:
-    """Draw the operations, bytes and seconds that one row takes against the length of the row."""
+    """Draw the operations, bytes and seconds that one row takes, against the length of the row's sequence."""
     points = [(family, point) for family in record.families if family.cost for point in family.cost.points]
     if not points:
         return None
@@ -141,7 +141,7 @@ def cost_chart(record: ComparisonRecord) -> Spec | None:
 
 
 def _rows(record: ComparisonRecord) -> list[Row]:
-    """One table row for each family, with the smallest error first."""
+    """One table row for each family, in the order of the errors, with the smallest error first."""
     return [
         {
             "title": family.title, "words": family.words, "colour": colour_of(place),

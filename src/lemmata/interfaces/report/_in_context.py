@@ -9,7 +9,7 @@ Run = dict[str, Any]
 
 
 def coefficients_picture(run: Run, kind: str) -> Any:
-    """Draw the largest coefficients along the layers, with one line for each coefficient."""
+    """Draw how the largest Lasso coefficients change along the layers, with one line for each coefficient."""
     import altair as alt
 
     path = run["paths"][kind]
@@ -45,7 +45,7 @@ def errors_picture(run: Run) -> Any:
 
 
 def attention_picture(run: Run, kind: str) -> Any:
-    """Draw the scores of the second head of Attn1: the current predictions for the examples, ordered by target."""
+    """Draw, for each layer, the attention scores of Attn1's second head, which are the predictions for the examples."""
     import altair as alt
 
     path = run["paths"][kind]

@@ -25,7 +25,7 @@ def bracketed(body: Markup, left: Token, right: Token) -> Markup:
 
 
 def token_of_script(token: Token) -> Markup:
-    """The MathML of a sub- or superscript token: the two letters of an index pair are separate, a word stays whole."""
+    """The MathML of a sub- or superscript token: an index pair such as ij becomes two letters, a word stays whole."""
     text = token.text
     if token.kind == "number":
         return Markup("<mn>{}</mn>").format(text)

@@ -1,7 +1,7 @@
-"""Convert formulas in plain text to MathML, if a small grammar can read them in only one way.
+"""Convert formulas in plain text to MathML, if a small grammar can read them in exactly one way.
 
-The formula is typeset exactly as written. For example, a product keeps its factors in their order. If a fraction bar
-might include more or less than the slash of the text does, the slash stays.
+The formula is typeset exactly as written. For example, a product keeps its factors in their order. If it is unclear
+what a fraction bar would have to include, the slash of the text stays.
 """
 
 import functools
@@ -22,7 +22,7 @@ _THIN, _WIDE = Markup('<mspace width="0.17em"></mspace>'), Markup('<mspace width
 
 @functools.lru_cache(maxsize=2**15)
 def formula(text: str, display: bool = False) -> Markup | None:
-    """A formula as MathML; None if the text is not a formula, or can be read in two ways.
+    """The MathML of a formula; None if the text is not a formula, or can be read in two ways.
 
     Args:
         text: a formula in the notation of the statements.
@@ -53,7 +53,7 @@ class _Factor:
 
 
 class _Parser:
-    """A recursive-descent parser. `symbols` counts names of quantities. A text without such names is not a formula."""
+    """A recursive-descent parser. `symbols` counts the names of quantities; a text without any is not a formula."""
 
     def __init__(self, found: list[Token], display: bool):
         self.tokens, self.display = found, display
@@ -103,7 +103,7 @@ class _Parser:
         return mrow(parts)
 
     def _given(self) -> bool:
-        """Whether a bar with blanks on both sides separates the parts of a bracket, as in E[x | y] and KL(p || q)."""
+        """Whether the bar here, between blanks, separates the parts of a bracket, as in E[x | y] and KL(p || q)."""
         token = self.peek()
         return (
             token.kind in ("bar", "norm") and bool(token.before and token.after) and self.closers[-1] in (")", "]", "}")
@@ -379,7 +379,7 @@ class _Parser:
 
 
 def _refuse_sizes(factors: list[_Factor]) -> None:
-    """Refuse "n x d", because it may be the size of a matrix or a product with x."""
+    """Raise an error for "n x d", because it may be the size of a matrix or a product with x."""
     for left, factor, right in zip(factors, factors[1:], factors[2:], strict=False):
         if left.wordy or right.wordy:
             continue  # "sup over x of f(x)"

@@ -1,4 +1,4 @@
-"""The page of a trained model: predictions of the theory, measured values, and checks without a result."""
+"""The page of an examined model: the theory's predictions, the measured values, and checks without a result."""
 
 import math
 from typing import Any
@@ -58,7 +58,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
     Args:
         record: an examination.
-        beside: whether the file of all rows is in the folder of the page.
+        beside: whether rows.csv, the file with all rows, is in the folder of the page.
     """
     record = clean(record, lines=True)
     rows = [_row(own, place) for place, own in enumerate(record.gauges)]
@@ -109,7 +109,7 @@ def _bin(own: ReliabilityBin) -> dict[str, Any]:
 
 
 def model_fragment(record: ExaminationRecord) -> str:
-    """A fragment of HTML for a notebook: the answer and the strip of intervals (SVG), without scripts."""
+    """A fragment of HTML for a notebook: the answer, and a picture (SVG) of the intervals, without scripts."""
     record = clean(record, lines=True)
     return template("model_fragment.html").render(
         record=record,
@@ -152,7 +152,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
 
 
 def _cut(record: ExaminationRecord) -> list[str]:
-    """State how many checks the time limit left out, and which limit would include them."""
+    """State how many checks the time limit left out, and which time limit would include them."""
     prices = [own.price for own in record.gauges if own.reason.endswith(TOO_LATE) and own.price is not None]
     if not prices:
         return []
@@ -239,7 +239,7 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
 
 
 def _is_silent(own: Gauge) -> bool:
-    """Whether a check has no result, by its status, or because it has neither a prediction nor a measurement."""
+    """Whether a check has no result: its status says so, or it has neither a prediction nor a measurement."""
     return own.status in _SILENT or (own.predicted is None and own.measured is None)
 
 
@@ -302,7 +302,7 @@ def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def _strip(record: ExaminationRecord) -> dict[str, Any]:
-    """The strip in HTML. It needs no script and uses the available width, because its positions are in percent."""
+    """The picture of the intervals in HTML. It needs no script, and its positions in percent fit every width."""
     rows = [
         {**row, **{f"{name}_at": _place(row[name]) for name in ("lower", "value", "upper")},
          "seen": number(row["measured"])}
@@ -344,7 +344,7 @@ def strip_chart(record: ExaminationRecord) -> Spec | None:
 
 
 def _theories(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Checks with a result, grouped by their section; those without a measurement come last."""
+    """Checks with a result, grouped by their theory; those without a measurement come last."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["gauge"].theory, []).append(row)
@@ -364,7 +364,7 @@ def _row(own: Gauge, place: int = 0) -> dict[str, Any]:
 
 
 def _seen(own: Gauge) -> str:
-    """The measured value, with its ends if the claim defines them."""
+    """The measured value, with the ends of its interval if the claim says what they mean."""
     if own.measured is None or own.ends:
         return _shown(own.measured, "measured", own.ends)
     return number(own.measured.value)

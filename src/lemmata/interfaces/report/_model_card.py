@@ -80,7 +80,7 @@ def _warnings(record: StudyRecord) -> list[str]:
 
 
 def _making(final: Any, model: ModelResult, target: str) -> list[str]:
-    """How to fit the model again."""
+    """The lines of the card on how to fit the model again."""
     if not final.code:
         return [
             "## Make it again",
@@ -96,7 +96,7 @@ def _making(final: Any, model: ModelResult, target: str) -> list[str]:
 
 
 def _packages(trusted: Sequence[str]) -> dict[str, str]:
-    """The packages of these types besides scikit-learn's own, and the name under which each is installed."""
+    """The packages, other than scikit-learn, that these types are from, and the name to install each by."""
     own = dict.fromkeys(name.partition(".")[0] for name in trusted)
     known = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "lemmata"}
     others = [name for name in own if name not in known]

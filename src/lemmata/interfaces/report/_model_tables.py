@@ -47,7 +47,7 @@ _SIZES = {  # the meaning of a column of numbers
 
 
 def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """The tables of a record: each with anchor, title, hint, sentences, heads and their meanings, rows, and notes.
+    """The tables of a record: each with anchor, title, hint, sentences, column heads and their meanings, rows, notes.
 
     Args:
         record: an examination, cleaned.
@@ -92,7 +92,7 @@ def posterior_words(record: ExaminationRecord) -> str:
 
 
 def _table(anchor: str, title: str, hint: str, kind: str, words: str, rows: list[list[str]], **rest: Any) -> dict:
-    """A table without the columns that are empty in every row."""
+    """A table from which the columns that are empty in every row are left out."""
     heads = [kind, *_SIZES[kind]]
     kept = [place for place in range(len(heads)) if any(row[place] != MISSING for row in rows) or not place]
     meanings = [(name, text) for name, text in _SIZES[kind].items() if heads.index(name) in kept]

@@ -1,4 +1,4 @@
-"""Split the plain-text notation of formulas into tokens: "2 beta + sqrt(log(1/delta) / (2 n))"."""
+"""Split formulas in plain text, such as "2 beta + sqrt(log(1/delta) / (2 n))", into tokens."""
 
 import dataclasses
 import re
@@ -60,7 +60,7 @@ class Token:
     Args:
         kind: number, word, name, raised, factorial, script, prime, root, slash, open, close, norm, bar, relation,
             symbol, operator, comma, langle, rangle, or end.
-        text: the token as written.
+        text: the characters of the token.
         before: the number of blanks before the token. At the beginning of a formula it is 1.
         after: the number of blanks after the token. At the end of a formula it is 1.
     """
@@ -76,7 +76,7 @@ class UnclearError(ValueError):
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a formula. A relation has blanks around it: "x < y" has a relation, "<x, y>" has angle brackets.
+    """The tokens of a formula. Blanks around < and > make them relations: "x < y" compares, "<x, y>" has brackets.
 
     Raises:
         UnclearError: if a character has no meaning in this notation.

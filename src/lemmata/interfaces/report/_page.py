@@ -1,4 +1,4 @@
-"""Make the page of a study: clean the record, draw its pictures, and fill one template, which needs no other file."""
+"""Make the page of a study: clean the record, draw its pictures, and fill the template of a self-contained page."""
 
 import functools
 import re
@@ -27,7 +27,7 @@ _UNDRAWN = Markup(
 
 
 def page(record: StudyRecord) -> str:
-    """The text of the page."""
+    """The HTML of the page of a study."""
     record = clean(record, lines=True)
     pictures = drawn(_pictures(record), described(record))
     return template("report.html").render(
@@ -76,10 +76,10 @@ def _pictures(record: StudyRecord) -> dict[str, Any]:
 
 
 def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the specification, the SVG and the CSV columns of each chart.
+    """Return, for each chart, its Vega-Lite specification, its SVG and the columns of its data as CSV.
 
     Args:
-        pictures: charts by their names.
+        pictures: the charts by name, as Vega-Lite specifications or altair charts.
         words: the description of each picture, for readers who cannot see it.
     """
     found = {}
@@ -93,7 +93,7 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
     """Convert a Vega-Lite specification to SVG, with a description of what the picture shows.
 
     Args:
-        spec: the specification.
+        spec: the Vega-Lite specification.
         words: the description of the picture, for readers who cannot see it.
         name: a name that no other picture of the page has.
     """
@@ -120,7 +120,7 @@ def _script() -> Markup:
 
 
 class _Page(jinja2.Template):
-    """A template that adds a Content-Security-Policy to its pages, which restricts what they may run and load."""
+    """A template that adds to its pages a Content-Security-Policy, which restricts what a page may run and load."""
 
     def render(self, *given: Any, **named: Any) -> str:
         return secured(super().render(*given, **named))
@@ -151,5 +151,5 @@ def template(name: str) -> jinja2.Template:
 
 
 def _or_missing(show: Any) -> Any:
-    """Convert a function to a template filter that treats a missing field of a claim as None."""
+    """Convert a function to a template filter that passes None for a missing field of a claim."""
     return lambda value: show(None if isinstance(value, jinja2.Undefined) else value)

@@ -1,4 +1,4 @@
-"""Write the page of any job's record, and check whether a page and its files come from the same run."""
+"""Write the page of a record, and check whether a page and the files next to it come from the same run."""
 
 import html
 import json
@@ -32,14 +32,14 @@ _START = 2**16  # the first bytes of a page, which contain its list of files
 
 
 def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Mapping[str, str] | None = None) -> str:
-    """The text of a page that shows one record, or two records side by side.
+    """The HTML of a page that shows one record, or two records side by side.
 
     The head of a single record's page names the files to which it belongs.
 
     Args:
         record: the record of a study, a comparison or an examination.
         other: another record of the same kind, for a study or an examination.
-        beside: the digests of the other files in the page's folder, by file name.
+        beside: the hash digests of the other files in the page's folder, by file name.
     """
     if other is not None:
         return _TWO[type(record)](record, other)
@@ -104,7 +104,7 @@ def files_of(path: Path) -> dict[str, str]:
 
 
 def left_by(path: Path) -> list[str]:
-    """The files that an earlier result wrote next to its page and that are still unchanged.
+    """The files that an earlier run wrote next to its page and that are still unchanged.
 
     Args:
         path: the path of the page.

@@ -11,11 +11,11 @@ _BESIDE = "'self' file:"  # in some browsers, a page that is opened from disk ha
 
 
 def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
-    """Put a policy at the head of a page: only its present scripts and styles may run, and nothing is fetched.
+    """Put a policy into the head of a page: only scripts now in the page may run, and it loads nothing from elsewhere.
 
-    All text that a user controls is escaped in the page. If this were forgotten somewhere, the browser would still not
-    run a script in the text or send anything. Inline styles are allowed, because styles run no code. They cannot send
-    data either, as long as they may load nothing.
+    All text that a user controls is escaped in the page. Even if one text were not escaped, the browser would not run a
+    script in the text or send anything. Inline styles are allowed, because styles run no code. They cannot send data
+    either, as long as they may load nothing.
 
     Args:
         page: the whole text of the page; a text that is not a page, such as a fragment for a notebook, is not changed.

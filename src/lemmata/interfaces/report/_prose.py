@@ -34,7 +34,7 @@ def prose(text: str) -> Markup:
 
 
 def _opened(word: str) -> int:
-    """The number of brackets that a word opens, minus those that it closes; < and > inside a word are brackets."""
+    """The number of brackets that a word opens minus the number that it closes; < and > within words are brackets."""
     inside = len(word) > 1 and word not in SIGNS
     return sum((c in "([{") - (c in ")]}") + inside * ((c == "<") - (c == ">")) for c in word)
 
@@ -62,7 +62,7 @@ _NAMED = frozenset({"regression", "distribution", "distributions", "function", "
 
 
 def _mathematical(words: list[str], place: int) -> bool:
-    """Whether a word of a sentence can be part of a formula, which means that it contains no English word."""
+    """Whether the word at `place` of a sentence can be part of a formula, that is, contains no English word."""
     word = words[place]
     bare = word.strip("(),.;:")
     if bare in _ALONE:

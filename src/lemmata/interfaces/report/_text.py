@@ -68,7 +68,7 @@ def told_asked(answers: Answers, unit: Unit) -> str:
 
 
 def _apart(value: float, other: float | None, unit: Unit) -> str:
-    """A value with enough digits to distinguish it from another value."""
+    """A value of the metric with enough digits to distinguish it from the value `other`."""
     usual = told(value, unit)
     if other is None or value == other or usual != told(other, unit):
         return usual
@@ -105,7 +105,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
 
 def told_marks(record: StudyRecord) -> str:
-    """Explain the signs that replace a number of rows in the table; empty if the table has none of them."""
+    """Explain the words that stand in place of a number of rows in the table; empty if the table has none."""
     if record.answers.needed is None:
         return ""
     best, total = record.answers.best, record.data.total
@@ -139,7 +139,7 @@ def verdict(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON can represent: numbers that are not finite become None."""
+    """A value in a form that JSON can represent: numbers that are not finite become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -30,12 +30,12 @@ def colour_of(place: int) -> str:
 
 
 def quantity(field: str, **more: Any) -> Spec:
-    """A channel that shows a number."""
+    """A Vega-Lite channel that shows the numbers of a field."""
     return {"field": field, "type": "quantitative", **more}
 
 
 def word(field: str, **more: Any) -> Spec:
-    """A channel that shows one of several words."""
+    """A Vega-Lite channel that shows the words of a field."""
     return {"field": field, "type": "nominal", **more}
 
 
@@ -44,7 +44,7 @@ def mark(kind: str, encoding: Spec, *kept: Any, **look: Any) -> Spec:
 
     Args:
         kind: the kind of mark, such as "line".
-        encoding: the channels.
+        encoding: the Vega-Lite channels of the layer, such as x and colour.
         kept: the conditions that rows of the data must meet to be drawn.
         look: the properties of the mark, such as its size.
     """
@@ -53,7 +53,7 @@ def mark(kind: str, encoding: Spec, *kept: Any, **look: Any) -> Spec:
 
 
 def colour(titles: Sequence[str], legend: Spec | None = None, shown: Sequence[str] | None = None) -> Spec:
-    """The colours of models.
+    """The Vega-Lite channel that gives each model its colour.
 
     Args:
         titles: the titles of all models of the record, in its order.

@@ -27,7 +27,7 @@ _PATIENCE = 120.0  # seconds for one picture
 
 @functools.cache
 def bundle() -> Markup:
-    """The script, escaped so that it cannot close its own HTML element."""
+    """Vega's script, escaped so that it cannot close its own HTML element."""
     return Markup(lzma.decompress(VEGA.read_bytes()).decode())
 
 
@@ -35,8 +35,8 @@ def svg_text(spec: dict[str, Any]) -> str | None:
     """A Vega-Lite specification as SVG; None if the system gives the converter too little address space.
 
     The converter reserves more than 40 GB of address space, and ends its process if the system refuses. If the address
-    space is limited, for example by `ulimit -v`, the converter runs in its own process. If that process ends, only one
-    picture is missing.
+    space is limited, for example by `ulimit -v`, the converter runs in its own process. If that process ends early,
+    only this picture is missing.
 
     Args:
         spec: the specification.
@@ -87,7 +87,7 @@ def _is_limited() -> bool:
 
 @functools.cache
 def _vega_lite() -> str:
-    """The version in which charts are written; if the converter lacks this version, the converter's newest version."""
+    """The version of Vega-Lite in which charts are written or, if the converter lacks it, its newest version."""
     import vl_convert
 
     known = vl_convert.get_vegalite_versions()

@@ -1,4 +1,4 @@
-"""The page of a run over many claims: changes, unexpected results, and every verdict."""
+"""The page of a run over many claims: changed verdicts, unexpected verdicts, and all verdicts."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
 
 
 def verified_page(record: Mapping[str, Any]) -> str:
-    """The text of the page of a run."""
+    """The HTML of the page of a run."""
     from lemmata.version import __version__
 
     cleaned: Any = clean(dict(record), lines=True)

@@ -56,7 +56,7 @@ def spelled_seconds(seconds: float) -> str:
 
 
 def _farthest(model: ModelResult, record: StudyRecord) -> str:
-    """The expected value at the end of a model's curve, with eight times the rows."""
+    """The expected value at the end of a model's curve, at eight times the available rows."""
     end = model.band[-1] if model.band else None
     if end is None or not model.learns or not math.isfinite(end.value):
         return MISSING
@@ -89,7 +89,7 @@ def points(record: StudyRecord) -> list[Row]:
 
 
 def quality(record: StudyRecord) -> str:
-    """The difference between theory and measurement, over all models and sizes; empty if no kernel was measured."""
+    """In words, how far theory and measurement differ over all kernels and sizes; empty without a measured kernel."""
     ratios, inside, gaps = [], 0, []
     for model in record.models:
         for point in model.theory:
@@ -188,7 +188,7 @@ def claims(record: StudyRecord) -> list[Row]:
 
 
 def _compared(claim: dict[str, Any]) -> tuple[str, str]:
-    """Prediction and measurement in words, and their ratio unless they are exponents or an order."""
+    """A claim's prediction and measurement in words, and their ratio unless they are exponents or an order."""
     relation = str(claim.get("relation") or "")
     rate = relation.startswith("measured ~") or " C " in relation
     known = [isinstance(claim.get(name), (int, float)) for name in ("prediction", "measurement")]
@@ -234,9 +234,9 @@ def parts(statement: str) -> list[tuple[str, str]]:
 
 
 def warnings(record: StudyRecord) -> list[str]:
-    """Facts that a reader needs before trusting the answer.
+    """The findings that a reader needs before trusting the answer.
 
-    The result contains each finding that the answers do not contain, once.
+    Each finding is listed once, and findings that the answers already contain are left out.
     """
     answers = " ".join(record.answers.sentences)
     return [text for text in dict.fromkeys(record.notes) if text not in answers]

@@ -1,6 +1,7 @@
-"""Search a shelf (an index): return items that have all words, then items that have some words, each best first.
+"""Search a shelf (a search index): return items with all words, then items with some words, each best first.
 
-The result also contains the number of items that have each word. If no item has all words, these numbers show why.
+The result also contains, for each word, the number of items with this word. If no item has all words, these numbers
+show why.
 """
 
 import dataclasses
@@ -36,7 +37,7 @@ class Found:
 
     @property
     def best(self) -> tuple[int, ...]:
-        """The hits, and after them the nearest other items."""
+        """The positions of the hits, followed by those of items that have some of the parts."""
         return self.hits + self.near
 
     @property
@@ -54,7 +55,7 @@ class Part:
     """A part of the typed text.
 
     Args:
-        typed: the part as typed.
+        typed: the word or phrase as the user typed it.
         terms: an item has the part if it has one of these terms.
         words: the words of a phrase, which have a small weight besides the phrase itself.
     """
@@ -102,7 +103,8 @@ def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
 def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
     """Sort the scores, the best item first.
 
-    The score of each further item of a group is lowered, so that one section does not fill the first screen.
+    After the best item of a group (a section or a page), the scores of its other items are lowered, so that one group
+    does not fill the first screen.
     """
     seen: dict[str, int] = {}
     found = {}
@@ -116,8 +118,7 @@ def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
 def understood(shelf: Shelf, typed: str) -> list[Part]:
     """Split the typed text into parts.
 
-    A word that is not on the shelf is replaced by the nearest word on the shelf, so phrases with a typo are still
-    found.
+    A word that is not on the shelf is replaced by the nearest word on the shelf, so that phrases with a typo are found.
 
     Args:
         shelf: the shelf with the known words.
@@ -140,7 +141,7 @@ def understood(shelf: Shelf, typed: str) -> list[Part]:
 
 
 def _scores(shelf: Shelf, part: Part) -> dict[int, float]:
-    """Score each item for a part: by the best of the part's terms, and a little by the single words of a phrase."""
+    """Score each item for a part: by the best of the part's terms in it, and a little by a phrase's single words."""
     found: dict[int, float] = {}
     for option in part.terms:
         for place, score in _of_term(shelf, option):
@@ -188,7 +189,7 @@ def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """Count the letters that must be changed, added, left out or exchanged with the next one.
+    """Count the letters to change, add, leave out or exchange with the next letter to turn one word into the other.
 
     If the count exceeds `most`, the result is `most` + 1.
 

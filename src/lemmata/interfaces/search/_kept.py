@@ -33,7 +33,7 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
 
 
 def _key(items: Sequence[Item]) -> str:
-    """A key that changes if a text, a weight, or a file of the search changes."""
+    """A key of the cache that changes if a text, a weight, or a file of the search changes."""
     digest = hashlib.sha256()
     for file in sorted(importlib.resources.files("lemmata.interfaces.search").iterdir(), key=lambda file: file.name):
         if file.name.endswith((".py", ".toml")):

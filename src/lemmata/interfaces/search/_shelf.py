@@ -21,7 +21,7 @@ class Item:
         name: the item's name for programs, such as a claim's or page's name.
         title: the title that people read.
         address: the address of the item's page on the site.
-        about: a few words next to the title.
+        about: a few words that are shown next to the title.
         group: the larger item that contains this item, such as a claim's section or a page.
         fields: the texts of this item, each with its weight.
     """
@@ -49,18 +49,18 @@ class Shelf:
     postings: dict[str, str]
 
     def found(self, term: str) -> list[tuple[int, int]]:
-        """The positions of the items that have a term, each with a level from 1 to `LEVELS`."""
+        """The positions of the items that have a term, each with the level of its weight, from 1 to `LEVELS`."""
         return unpacked(self.postings.get(term, ""))
 
     def rarity(self, number: int) -> float:
-        """The weight of a term that this number of items have: 1 for one item, less for more items."""
+        """The weight of a term that occurs in this number of items: 1 for one item, less for more items."""
         return math.log(1 + len(self.items) / max(number, 1)) / math.log(1 + len(self.items))
 
 
 def packed(found: Sequence[tuple[int, int]]) -> str:
     """Write positions and levels as one line of text.
 
-    Each number is 16 times the distance of a position from the previous position, plus the level of the position.
+    For each position there is one number: 16 times its distance from the previous position, plus its level.
 
     >>> packed([(0, 15), (40, 3)]), unpacked("f hv")
     ('f hv', [(0, 15), (40, 3)])

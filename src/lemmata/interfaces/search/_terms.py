@@ -1,6 +1,6 @@
 """Convert words to index terms: in one spelling and without endings. Phrases with the same meaning are one term.
 
-The script of the site does the same, line by line (`search.js`). A test compares the two.
+The script of the site, `search.js`, is the same code in JavaScript. A test compares the two.
 """
 
 import functools
@@ -31,7 +31,7 @@ _ENDINGS = (
 
 @functools.cache
 def facts() -> dict[str, Any]:
-    """The search's lists of words: `stop`, `same` and `meaning`."""
+    """The word lists of the search: ignored words `stop`, spellings `same`, and synonyms `meaning`."""
     file = importlib.resources.files("lemmata.interfaces.search").joinpath(FILES[1])
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
@@ -75,7 +75,7 @@ def plain(text: str) -> list[str]:
 
 @functools.cache
 def meanings() -> dict[tuple[str, ...], tuple[int, ...]]:
-    """All phrases with synonyms, as stems, each with the numbers of the lists of synonyms that contain it."""
+    """All phrases with synonyms, as tuples of stems, with the numbers of the lists of synonyms that contain each."""
     found: dict[tuple[str, ...], list[int]] = {}
     for number, entry in enumerate(facts()["meaning"]):
         for phrase in entry["phrases"]:
@@ -108,7 +108,7 @@ def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
 
 
 def token(number: int) -> str:
-    """The term that represents a list of phrases."""
+    """The index term that stands for a list of synonyms, by the list's number."""
     return f"~{number}"
 
 

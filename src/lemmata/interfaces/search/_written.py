@@ -1,4 +1,4 @@
-"""Write the shelves (search indices) and the script of the site that searches them."""
+"""Write the shelves (search indices) of the site, and the script that searches them, as JavaScript."""
 
 import importlib.resources
 import json

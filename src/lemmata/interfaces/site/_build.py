@@ -107,7 +107,7 @@ def own_files(directory: pathlib.Path) -> set[str]:
 
 
 def _below(name: str) -> bool:
-    """Whether a name of the list stays within the directory."""
+    """Whether a name in the site's list of files stays within the directory."""
     path = pathlib.PurePosixPath(name)
     return (
         path.as_posix() == name
@@ -147,7 +147,7 @@ def site(
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make titles different: if claims share a title, add the class name. Name sources without authors "Anonymous"."""
+    """Return the rows with distinct titles (a shared title gets the class name) and "Anonymous" for missing authors."""
     shared = collections.Counter(row["title"] for row in known)
     found = []
     for row in known:
@@ -158,7 +158,7 @@ def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _addresses(known: list[dict[str, Any]]) -> dict[str, str]:
-    """The addresses of pages by the names in docstrings: names of claims, sections and subjects."""
+    """The addresses of the pages of claims, sections and subjects, by the names that docstrings use for them."""
     found = public_addresses()
     for row in known:
         found[row["name"]] = claim_address(row)

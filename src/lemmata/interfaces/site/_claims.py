@@ -22,7 +22,7 @@ def claim_page(
 
     Args:
         row: the claim's row of the catalogue.
-        known: all rows by name.
+        known: all rows of the catalogue, by the claim's name.
         addresses: the addresses of pages by the names that docstrings use.
         where: the addresses of the published site and of its code.
     """
@@ -82,7 +82,7 @@ def cited(row: dict[str, Any], where: Published) -> str:
 
 
 def _latex(text: str) -> str:
-    """A text in which the special signs of BibTeX and LaTeX are escaped."""
+    """The text with the special signs of BibTeX and LaTeX escaped."""
     return re.sub(
         r"[#$%&_^~\\]", lambda sign: {"\\": "", "^": r"\^{}", "~": r"\~{}"}.get(sign[0], "\\" + sign[0]), text
     )
@@ -110,7 +110,7 @@ def _named(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """Further facts from the catalogue, in the order in which they are read."""
+    """Further facts about the claim from the catalogue, each with its heading, in the order of the page."""
     control = row["control"]
     told = [
         ("How prediction and measurement compare", _compared(row["relation"])),
@@ -130,7 +130,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """State the refuted words and their place, their possible readings, and when the words would be true."""
+    """The source's words that the claim refutes, with their place and readings, and when they would be true."""
     passage, readings = row["passage"], row["readings"]
     told = [("Readings", "; ".join(f"{own['words']}: {own['verdict']}" for own in readings))]
     if passage is None:
@@ -143,7 +143,7 @@ def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _compared(relation: str) -> str:
-    """Write p for the predicted exponent in a relation, so that it is typeset as a single letter.
+    """The relation with p in place of the words for the predicted exponent, so that it is typeset as one letter.
 
     >>> _compared("measured <= C 2^L^predicted along 2^L = 4, 8")
     'measured <= C (2^L)^p, p predicted, along 2^L = 4, 8'
@@ -166,17 +166,17 @@ def _corners(row: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _region(setting: dict[str, Any]) -> tuple[str, str, str]:
-    """The default, the region and the meaning of a setting."""
+    """The default, the declared range and the meaning of a setting of the claim."""
     options = setting.get("options")
     region = ", ".join(options) if options else f"{setting['low']} to {setting['high']}"
     return str(setting["default"]), region, setting["meaning"]
 
 
 def withdrawn_page(tag: str, name: str) -> str:
-    """The page of a deleted claim, whose address is kept.
+    """The page at the address of a claim that was deleted, which says so.
 
     Args:
-        tag: the tag of the claim.
+        tag: the claim's tag, the fixed number in its address.
         name: the name of its former class.
     """
     return page("withdrawn.html", f"claims/{tag}.html", "claims.html", f"Tag {tag}", tag=tag, name=name)

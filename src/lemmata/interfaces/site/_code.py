@@ -85,13 +85,13 @@ def population_of(place: str, name: str) -> Definition | None:
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A hypothesis as the code names it.
+    """A hypothesis of a claim, read from the code.
 
     Args:
         name: the condition in words; "…" stands for values that the code fills in.
         asked: the relation and the threshold, for example "<= 1.0"; empty if the condition is not checked.
         why: the reason for the condition, or why it cannot be checked.
-        standing: checked, unchecked or violated.
+        standing: "checked", "unchecked" or "violated" (known to be false), as the code declares it.
     """
 
     name: str
@@ -118,7 +118,7 @@ def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
 
 
 def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
-    """The conditions of a claim's own population. The claim's class or a file of its subject assigns the population."""
+    """The conditions of a population that the claim's class, or a file of its subject, assigns by an expression."""
     given = _assigned(getattr(claim.node, "body", []), "population")
     for file in (claim.file, *_siblings(claim.file)):
         if isinstance(given, ast.Name):
@@ -143,7 +143,7 @@ def _of_methods(node: ast.ClassDef, text: str, place: str) -> Iterator[Condition
 
 
 def _conditions(node: ast.AST, bound: dict[str, str], place: str, depth: int) -> Iterator[Condition]:
-    """The hypotheses in the code of a function, and those of functions that it calls."""
+    """The hypotheses that a function's code names, and those that the functions it calls name."""
     for call in ast.walk(node):
         if not isinstance(call, ast.Call):
             continue
@@ -165,7 +165,7 @@ def _called(node: ast.expr) -> str:
 
 
 def _arguments(function: ast.FunctionDef, call: ast.Call, bound: dict[str, str]) -> dict[str, str]:
-    """The text of each parameter of a function in a call: the given argument, or else the default."""
+    """The source text of each parameter's value in a call of a function: the given argument, or else the default."""
     names = [argument.arg for argument in function.args.args]
     defaults = dict(zip(names[len(names) - len(function.args.defaults) :], function.args.defaults, strict=True))
     given = {**defaults, **dict(zip(names, call.args, strict=False))}
@@ -197,7 +197,7 @@ def _words(node: ast.expr, bound: dict[str, str]) -> str:
 
 
 def _plain(node: ast.expr) -> str:
-    """The text of a threshold, without the prefixes jnp, np, problem and self."""
+    """The source text of a threshold, without the prefixes jnp, np, problem and self."""
     text = ast.unparse(node)
     return re.sub(r"\b(jnp|problem|self|np)\.", "", text)
 
@@ -220,7 +220,7 @@ def is_relative(place: str, claim: str) -> bool:
 
 
 def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
-    """The expression that is assigned to a name in a body; None if there is none."""
+    """The expression that is assigned to a name in the body of a class or function; None if there is none."""
     for node in body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return node.value
@@ -229,7 +229,7 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 
 @functools.cache
 def imports(path: pathlib.Path) -> frozenset[str]:
-    """The subpackages that the statements of a file import from. Imports in programs within strings do not count."""
+    """The subpackages of lemmata that a file imports from. Import statements inside strings do not count."""
     found: set[str] = set()
     for node in _statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -73,7 +73,7 @@ class Document:
 
     @functools.cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The start of the page, followed by its sections of the second level."""
+        """The start of the document, followed by its sections with second-level headings."""
         hidden = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), self.text, flags=re.M | re.S)
         lines, plain = self.text.split("\n"), hidden.split("\n")
         starts = [place for place, line in enumerate(plain) if line.startswith("## ")]
@@ -85,7 +85,7 @@ class Document:
 
     @functools.cached_property
     def in_parts(self) -> bool:
-        """Whether each section is a separate page."""
+        """Whether each section of the document becomes a separate page."""
         return len(self.text.split()) > _LONG and len(self.sections) > 2
 
     def address_of(self, place: str) -> str:
@@ -96,7 +96,7 @@ class Document:
 
     @functools.cached_property
     def _places(self) -> dict[str, str]:
-        """The addresses of all headings of a divided page, by anchor; a repeated anchor means the first heading."""
+        """The addresses of the headings of a document in parts, by anchor; a repeated anchor means the first one."""
         folder, found = self.address.removesuffix(".html"), dict[str, str]()
         for section in self.sections[1:]:
             own = f"{folder}/{section.anchor}.html"
@@ -221,7 +221,7 @@ def words_of(
 
 @functools.cache
 def page_groups() -> list[tuple[str, list[Document]]]:
-    """The groups of pages, each with its title."""
+    """The groups of documentation pages, each with its title."""
     known = {document.name: document for document in documents()}
     groups = [(title, [known[name] for name in names if name in known]) for title, names in GROUPS.items()]
     named = {name for names in GROUPS.values() for name in names}

@@ -1,4 +1,4 @@
-"""Draw panels as SVG without a library: a small picture for each claim, in the colour of the surrounding text."""
+"""Draw panels (single axes) as SVG without a library, in the colour of the surrounding text."""
 
 import math
 from collections.abc import Callable
@@ -20,8 +20,8 @@ def drawn(panels: list[Any], said: str) -> str:
     """Draw panels below each other as SVG.
 
     Args:
-        panels: at least one `Panel`.
-        said: the descriptions, for readers who cannot see the pictures.
+        panels: the panels (`Panel`), at least one.
+        said: the description of the panels in words, for readers who cannot see them.
     """
     height = _ROW * len(ROWS)
     pitch = height + _BELOW + _BETWEEN

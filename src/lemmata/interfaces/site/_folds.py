@@ -16,7 +16,7 @@ def fitting(made: Callable[..., str]) -> str:
     """Return a page unchanged if it is not too tall, and folded otherwise.
 
     Args:
-        made: a function that makes the page and takes `folded`.
+        made: a function that makes the page; its argument `folded` says whether to fold.
     """
     plain = made(folded=False)
     return plain if height(plain) <= FITS else made(folded=True)
@@ -28,7 +28,7 @@ def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str 
     Args:
         text: Markdown.
         rendered: a function from Markdown to HTML.
-        room: the height in pixels that the text may take on a narrow screen.
+        room: the height in pixels that the text may take, unfolded, on a narrow screen.
         deep: the tag of the headings at which sections start.
     """
     lines, starts = text.split("\n"), _starts(text)
@@ -52,6 +52,6 @@ def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str 
 
 
 def _starts(text: str) -> list[tuple[int, str]]:
-    """The lines at which the blocks of a text start, and the tag of each block."""
+    """The lines at which the blocks of a Markdown text start, and the HTML tag of each block."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     return [(token.map[0], token.tag) for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]

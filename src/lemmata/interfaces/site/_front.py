@@ -24,7 +24,7 @@ def _chosen() -> dict[str, Any]:
 
 
 def questions() -> list[dict[str, str]]:
-    """The questions of users, each with the command, its output, and the page that explains more."""
+    """The questions on the first page, each with a command, its output, and the page that explains more."""
     return _chosen()["question"]
 
 
@@ -59,7 +59,7 @@ ABOUT = (
 
 
 def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims with a tag, the newest (highest tag) first.
+    """The claims with a tag, the fixed number of a claim. The newest (highest tag) comes first.
 
     Args:
         known: rows of the catalogue.
@@ -90,7 +90,7 @@ def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:
 
 
 def _printed(row: dict[str, Any], said: str) -> dict[str, Any]:
-    """A refuted claim in plain words, and the change that would make its source right."""
+    """A refuted claim in plain words, with the change to its source's statement that would make it true."""
     return _told(row, said) | {"right_if": sentence(row["passage"]["right_if"])}
 
 

@@ -23,7 +23,7 @@ class Example(NamedTuple):
         title: a title that says what the program does.
         words: a paragraph about the program, as Markdown.
         alt: the description of its picture.
-        code: the program.
+        code: the source text of the program.
         printed: the text that it prints.
         picture: the SVG that the program draws.
     """

@@ -26,7 +26,7 @@ _BLOCKS = re.compile(r"<svg.*?</svg>|<pre.*?</pre>|<table.*?</table>|<select.*?<
 
 
 class _Block(NamedTuple):
-    """A part, such as a picture, whose height does not follow from its letters. A mark replaces its HTML."""
+    """A part, such as a picture, whose height does not follow from its text. In the HTML, a mark stands for it."""
 
     pixels: float
 

@@ -1,4 +1,4 @@
-"""The map of dependencies: the imports between subpackages, and the claims that correct others."""
+"""The page with the map of the code: imports between subpackages, and claims that correct other claims."""
 
 import collections
 import functools
@@ -116,7 +116,7 @@ def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
 
 
 def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
-    """The lines to draw: one for each import, unless it also follows from a path through a third subpackage."""
+    """The lines to draw: one for each import, unless a path through other subpackages joins the same two."""
 
     @functools.cache
     def under(room: str) -> frozenset[str]:
@@ -156,7 +156,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
 
 
 def _subjects(known: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """For each subject, the subpackages that its sections import, and how many files of the subject import each."""
+    """For each subject, the subpackages that it imports from, and how many of its files import from each."""
     found = []
     for subject in dict.fromkeys(row["subject"] for row in known):
         files = sorted((ROOT / "subjects" / subject).rglob("*.py"))

@@ -28,7 +28,7 @@ def light(text: Markup) -> Markup:
 
 
 def _plain(element: ElementTree.Element, blanks: bool) -> Markup:
-    """The plain text of an element and its content. In `sup` and `sub`, signs have no blanks around them."""
+    """The plain text of a MathML element. Within `sup` and `sub`, signs have no blanks around them."""
     if element.tag in ("msup", "msub", "msubsup"):
         base, *scripts = element
         kinds = ("sub", "sup") if len(scripts) == 2 else (element.tag[1:],)

@@ -117,14 +117,14 @@ def _table(tokens: Sequence[Token], place: int) -> str:
 
 
 def _words(text: str) -> str:
-    """Prose with its formulas typeset, and the blanks at its ends, which separate it from code and links."""
+    """Prose with its formulas typeset. The blanks at its ends stay, because they separate it from code and links."""
     inside = text.strip()
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if inside else ""
     return f"{before}{sentence(inside)}{after}"
 
 
 def _column_heads(body: str) -> str:
-    """Mark the heads of columns as heads. An empty head becomes an ordinary cell."""
+    """Mark the head cells of a table's columns as such in HTML. An empty head cell becomes an ordinary cell."""
     return re.sub(
         r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
     )

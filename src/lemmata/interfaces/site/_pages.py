@@ -30,7 +30,7 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
         template: the template's file.
         address: the page's address below the root of the site. Other addresses are relative to it, so the site can be
             opened from disk and below any path.
-        part: the first page of the part of the site that the page belongs to.
+        part: the address of the first page of the part of the site that the page belongs to, as in the navigation.
         title: the title of the page.
         about: one or two sentences that a search engine may show beneath the title. If there are none, the title is
             used.

@@ -1,8 +1,8 @@
-"""Draw the last verdicts from the catalogue's numbers: the result, the band of support, and the control.
+"""Draw a claim's last verdict from the catalogue: its result, the values that support it, and its control.
 
-Rows of single trials are not stored. The picture shows the statistic of the relation with its interval, quantiles of
-predicted / measured, and the distance of the control. For bounds, it is known on which side the control lies. If the
-side is not known, both sides are drawn.
+The control is a false version of the claim. The catalogue does not store single trials. So the picture shows the tested
+statistic with its interval, quantiles of predicted / measured, and the distance of the control. For bounds, it is known
+on which side the control lies. If the side is not known, both sides are drawn.
 """
 
 import dataclasses
@@ -20,14 +20,14 @@ _FAR = 5.0  # a control that is further away than this many spans is drawn as an
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One axis: the claim's interval, the band of support, and the possible places of the control.
+    """One axis: the claim's interval, the band of values that support it, and the possible values of the control.
 
     Args:
         title: the meaning of the axis.
-        band: the two ends of the band; None on a side without an end.
+        band: the two ends of the band of support; None on a side without an end.
         claim: the claim's lower end, point and upper end.
         control: the possible positions of the control.
-        stated: the value of the statement itself, drawn as a line; None for no line.
+        stated: the value that the claim states, drawn as a line; None for no line.
         log: whether the axis is logarithmic.
         percent: whether the axis shows shares, from 0 on.
         either: whether the control is at one of several positions, and the record does not say at which.
@@ -90,7 +90,7 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
 
 
 def _ratio(verdict: dict[str, Any], upper: bool) -> Panel | None:
-    """Quantiles of predicted / measured.
+    """The panel with quantiles of predicted / measured, for a bound.
 
     The control of a bound lies on the side where the bound is violated. The control's factor is its distance from the
     claim.
@@ -108,7 +108,7 @@ def _ratio(verdict: dict[str, Any], upper: bool) -> Panel | None:
 
 
 def _equal(verdict: dict[str, Any]) -> Panel | None:
-    """Quantiles of predicted / measured around 1, and the control's relative difference on either side."""
+    """The panel with quantiles of predicted / measured around 1, and the control's difference on either side."""
     slack, apart = verdict.get("slack"), verdict["control"]["nearest"]
     if not slack or any(value is None or not 1e-6 < value < 1e6 for value in slack):
         return None
@@ -118,7 +118,7 @@ def _equal(verdict: dict[str, Any]) -> Panel | None:
 
 
 def _share(verdict: dict[str, Any], title: str, band: Any, success: bool = False) -> Panel | None:
-    """The share of trials for the claim, with its interval, and the share for the control."""
+    """The panel with a share of trials (see `title`) and its interval, and the same share for the control."""
     low, high = verdict["interval"]
     if low is None or high is None:
         return None
@@ -135,7 +135,7 @@ def _ends(verdict: dict[str, Any], title: str, stated: float | None, control: tu
 
 
 def _exponent(verdict: dict[str, Any], upper: bool) -> Panel | None:
-    """The slope of the claim and the slope of the control.
+    """The panel with the fitted exponent (slope) of the claim and that of the control.
 
     For upper bounds on rates, the control's slope is below the stated one; otherwise it may be on either side.
     """
@@ -159,7 +159,7 @@ def _exponents(reason: str) -> float | None:
 
 
 def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
-    """A mean difference, relative or not. The record says how far away the control lies, but not on which side."""
+    """The panel with a mean difference. The record says how far away the control lies, but not on which side."""
     factor, (low, high) = verdict["control"]["nearest"], verdict["band"]
     if low is None or high is None:
         return None
@@ -177,7 +177,7 @@ def svg(found: list[Panel], said: str) -> str:
     """The panels below each other as SVG, in the colour of the text around them.
 
     Args:
-        found: at least one panel.
+        found: the panels, at least one.
         said: the descriptions, for readers who cannot see the pictures.
     """
     return drawn(found, said)

@@ -25,7 +25,7 @@ class Probe:
 
     Args:
         row: the claim's row of the catalogue, with its address.
-        picture: predicted against measured, with the band that decided and the control; empty if none is stored.
+        picture: predicted / measured, with the band of support and the control; empty if none is stored.
         numbers: the numbers in the picture, by name.
     """
 

@@ -55,7 +55,7 @@ class Published:
 
 
 def finished(pages: dict[str, str | bytes], where: Published, known: list[dict[str, Any]]) -> dict[str, str | bytes]:
-    """Add the head elements that search engines read to the pages, and add the sitemap, the feed and similar files.
+    """Return the pages with head elements for search engines, and with a sitemap, a feed and similar files added.
 
     Args:
         pages: all pages and files, by their addresses.
@@ -104,7 +104,7 @@ def _sitemap(where: Published, names: list[str]) -> str:
 
 
 def _feed(where: Published, known: list[dict[str, Any]]) -> str:
-    """The newest claims with their verdicts.
+    """The feed: the newest claims with their verdicts.
 
     A claim with a changed verdict appears again, because the entry for the new verdict has another name.
     """

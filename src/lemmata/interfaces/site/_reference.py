@@ -62,7 +62,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
 
 
 def shelves(room: str) -> list[tuple[str, list[Entry]]]:
-    """The pages of a subpackage, each with its names in their order; several pages if one page would be too large."""
+    """The public names of a subpackage by page: one page, or several if one would be too large, each with a title."""
     found: list[list[Entry]] = [[]]
     size = 0
     for entry in entries(room):
@@ -118,7 +118,7 @@ def _found(name: str, file: str) -> Entry | None:
 
 
 def _value(name: str, file: str) -> tuple[str, str] | None:
-    """The assignment of a value to a name, and the text below it."""
+    """The statement that assigns a value to a public name, and the docstring below it; None if it is not assigned."""
     path = ROOT / file
     if not path.is_file():
         return None

@@ -22,7 +22,7 @@ _HOUSE = ("interfaces.cli", "interfaces.search", "interfaces.site")
 
 
 def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:
-    """The page of the search, and the script with the search index. The page loads the script when someone searches.
+    """The page of the search, and the script with its index, which the page loads when someone searches.
 
     Args:
         known: rows of the catalogue.

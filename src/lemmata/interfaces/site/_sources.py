@@ -98,7 +98,7 @@ def _judging(own: list[dict[str, Any]], number: str) -> list[dict[str, Any]]:
 
 
 def _places(own: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For a source whose statements are not listed: the places in it that claims name."""
+    """For a source without a list of its statements: the places in the source that claims name, with these claims."""
     places = dict.fromkeys(place for row in own for place in row["locators"])
     blank = {"kind": "", "title": "", "reason": None, "says": "", "verdict": None, "because": ""}
     return [{"number": place, **blank, "claims": _judging(own, place)} for place in places]

@@ -1,4 +1,4 @@
-"""Titles, links and BibTeX of the works in the bibliography, taken from their entries."""
+"""Titles, links and BibTeX of the works in lemmata's bibliography, taken from their BibTeX entries."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ class Work:
         title: the title as plain text.
         link: the link of its DOI or arXiv identifier; empty if the entry has neither.
         called: the text of the link: "doi:10.1/2", "arXiv:2304.12465"; empty without a link.
-        bibtex: the entry.
+        bibtex: the entry in BibTeX.
     """
 
     key: str

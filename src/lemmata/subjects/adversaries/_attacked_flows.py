@@ -15,7 +15,7 @@ class AttackedFlow(eqx.Module):
         K: the kernel of all training rows, positive definite.
         cross: the kernel between other points and training rows.
         start, other_start: the outputs at time 0, at the training rows and at the other points.
-        y: targets.
+        y: the targets of the training rows.
         first, last: the weights E at time 0 and at the end, at least 1. In between, the weights are linear in time.
         time: the end of the flow.
     """
@@ -36,8 +36,8 @@ class AttackedFlow(eqx.Module):
 
 
 class AttackedFlows(Population[AttackedFlow]):
-    """Random kernels in which a third of the eigenvalues are equal. In half of the draws, y minus the start is the
-    eigenvector of the smallest eigenvalue.
+    """Flows with random kernels, in which a third of the eigenvalues are equal. In half of the draws, y minus the start
+    is the eigenvector of the smallest eigenvalue.
 
     Args:
         schedule: "constant" or "changing", for weights of rows that are constant or that change in time.
@@ -55,7 +55,7 @@ class AttackedFlows(Population[AttackedFlow]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedFlow:
-        """Draw a flow, with eigenvalues from 0.1 to 1 and a time from 0.5 to 5."""
+        """Draw a flow, with eigenvalues of K from 0.1 to 1 and a time from 0.5 to 5."""
         keys = jax.random.split(key, 9)
         n, m = setting["n"], setting["m"]
         basis = jnp.linalg.qr(jax.random.normal(keys[0], (n, n)))[0]

@@ -42,8 +42,8 @@ class AttackedNetwork(eqx.Module):
     """Rows on a sphere that networks of any width learn under attack.
 
     Args:
-        x, y: training rows.
-        others: other inputs.
+        x, y: the inputs and targets of the training rows.
+        others: other inputs, at which outputs are compared.
         strength: the time of the attack, during which x moves uphill on (f(x) - y)²/2.
         steps: the number of descent steps, with learning rate 1/2 divided by the trace of the tangent kernel.
     """
@@ -71,7 +71,9 @@ class AttackedNetwork(eqx.Module):
         return jnp.concatenate([leaf.reshape(len(self.points), -1) for leaf in slopes], axis=1)
 
     def trained(self, params: Params, linear: bool) -> Float[Array, " p"]:
-        """The outputs at all points after gradient descent. Each step uses the loss gradient at attacked rows."""
+        """The outputs at all points after gradient descent of the network, or of its linearisation if `linear` is true.
+        Each step uses the loss gradient at attacked rows.
+        """
         rate = _RATE / jnp.sum(self.jacobian(params)[: len(self.x)] ** 2)
         f = (lambda change, q: linear_output(params, change, q)) if linear else (
             lambda change, q: output(jax.tree.map(jnp.add, params, change), q)
@@ -90,8 +92,8 @@ class AttackedNetwork(eqx.Module):
     def frozen(self, params: Params, attacked: bool) -> Float[Array, " p"]:
         """The outputs after descent with the tangent kernel and the input gradients df/dx at the initial parameters.
 
-        The weight of residual i is exp(strength |df/dx_i|²). Without attack this weight is 1, and the descent is plain
-        training of the linearised network.
+        The weight of the residual f(x_i) - y_i is exp(strength |df/dx_i|²). Without attack this weight is 1, and the
+        descent is plain training of the linearised network.
         """
         n, rows = len(self.x), self.jacobian(params)
         kernel = rows @ rows[:n].T

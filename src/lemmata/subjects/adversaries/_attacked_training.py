@@ -12,12 +12,12 @@ STEPS_A_UNIT = 10  # descent steps under attacks by ascent, in a time of 1 / (la
 
 
 def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
-    """The weights w of w'x after gradient descent from 0. In each step, x is replaced by the worst attacked row.
+    """The weights w of a linear model w'x after gradient descent from 0, with each row x replaced by its worst attack.
 
-    This row is x + radius sign(w) sign(w'x - y).
+    In each step, the worst row within the radius is x + radius sign(w) sign(w'x - y).
 
     Args:
-        problem: the rows.
+        problem: the rows, their labels y, and the radius.
         steps: the number of descent steps.
     """
     rate = _SMALL_STEP / (jnp.linalg.norm(problem.x, 2) + problem.radius * problem.x.size**0.5) ** 2
@@ -31,13 +31,14 @@ def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
 
 
 def ascent_training(problem: AttackedRows, strength: float, time: float) -> Float[Array, " d"]:
-    """The weights w of w'x after gradient descent from 0. In each step, rows move by ascent on their squared residual.
+    """The weights w of a linear model w'x after gradient descent from 0 on rows that are attacked in each step.
 
-    The attack dx/ds = w (w'x - y) continues until s = strength. The attack ends at x + w (w'x - y) g(|w|²), with g(z) =
-    (exp(strength z) - 1)/z. The attack multiplies the residual by exp(strength |w|²).
+    The attack is ascent on the squared residual. The attack dx/ds = w (w'x - y) continues until s = strength. The
+    attack ends at x + w (w'x - y) g(|w|²), with g(z) = (exp(strength z) - 1)/z. The attack multiplies the residual w'x
+    - y by exp(strength |w|²).
 
     Args:
-        problem: the rows.
+        problem: the rows and their labels y.
         strength: the strength of the attack; 0 means training without attack.
         time: the training time in units of 1/(the largest eigenvalue of x x'). Each step takes a tenth of this unit.
     """

@@ -21,11 +21,13 @@ from ._triggers import Poisoned, Trigger, check_class, check_images, check_label
 def conflict_loss(
     gram: Float[Array, "n columns"], y: Float[Array, "rows C"], ridge: float | Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return the mean over rows i of |(K alpha - y)_i|², which measures how much labels of similar points differ.
+    """Return the mean squared training error of kernel ridge regression: the mean over rows i of |(K alpha - y)_i|².
 
-    Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha. The loss is sum_j (ridge / (ridge + a_j))²
-    |u_j' y|² / n over the eigenpairs (a_j, u_j) of K. If K is invertible, the loss falls like ridge² as ridge -> 0. If
-    k of the n points are equal, the loss is at least k/n times the variance of their labels.
+    This loss measures how much the labels of similar points differ.
+
+    Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha. For n points, the loss is sum_j (ridge / (ridge +
+    a_j))² |u_j' y|² / n over the eigenpairs (a_j, u_j) of K. If K is invertible, the loss falls like ridge² as ridge ->
+    0. If k of the n points are equal, the loss is at least k/n times the variance of their labels.
 
     Args:
         gram: the Gram matrix K of the whole set, clean and triggered.
@@ -56,7 +58,7 @@ def projection_loss(
     *,
     floor: float = RIDGE,
 ) -> Float[Array, ""]:
-    """Return the mean over rows i of |(R alpha)_i|², the part of the fit that the support points cannot represent.
+    """Return the mean over rows i of |(R alpha)_i|², the part of a fit that support points cannot represent.
 
     In this formula, alpha = (K + ridge I)^-1 y. The matrix R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S' is the Schur
     complement for m support points S. Consider the fit minus the orthogonal projection of the fit onto the span of k(s,
@@ -106,7 +108,7 @@ def _inverted(own: Array, right: Array, floor: float) -> Array:
 
 
 class OptimisedTrigger(eqx.Module):
-    """An optimised trigger, and its losses.
+    """An optimised trigger, and the losses along the optimisation.
 
     Args:
         trigger: the trigger with the pattern after the last step.
@@ -129,7 +131,7 @@ def optimise_trigger(
     steps: int = 100,
     rate: float = 0.01,
 ) -> OptimisedTrigger:
-    """Optimise the pattern of a trigger to make weight * conflict + projection small. Mask and opacity stay fixed.
+    """Optimise the pattern of a trigger so that weight * conflict + projection is small. Mask and opacity stay fixed.
 
     Conflict and projection are `conflict_loss` and `projection_loss` of a poisoned set. In this set, the rows that
     `clean.triggered` marks have the trigger and the label of the target. The support points are fixed. The optimiser is
@@ -144,7 +146,7 @@ def optimise_trigger(
         target: the class that the trigger should cause.
         weight: the weight of the conflict. At a small ridge, the conflict is about ridge² times as large as the
             projection. Therefore the conflict only has an effect if the weight is about 1/ridge².
-        ridge: the ridge of both losses, as a share of the mean of the diagonal of K.
+        ridge: the ridge of both losses, as a share of the mean diagonal entry of the Gram matrix K of the poisoned set.
         steps: the number of Adam steps.
         rate: the learning rate of Adam.
 
@@ -177,10 +179,10 @@ class BackdoorLoss(eqx.Module):
     Args:
         kernel: the kernel of the regression.
         clean: points and labels without the trigger, and the mark of each row that gets the trigger.
-        points: support points.
+        points: the support points, which are fixed.
         target: the class that the trigger should cause.
         weight: the weight of the conflict.
-        ridge: the ridge, as a share of the mean of the diagonal of K.
+        ridge: the ridge, as a share of the mean diagonal entry of the Gram matrix K of the set.
     """
 
     kernel: AbstractKernel

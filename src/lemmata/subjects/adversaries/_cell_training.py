@@ -24,7 +24,7 @@ SCORED = ("clean", "robust", "clean_mixed", "robust_mixed")
 
 
 class Wiring(eqx.Module):
-    """The numbers that describe cells, one row per cell. With these numbers, one program runs all cells.
+    """The numbers that describe cells (small architectures), one row per cell, so that one program can run all cells.
 
     Args:
         depth, width: the depth and the width of each cell.
@@ -43,8 +43,8 @@ class CellTable(eqx.Module):
 
     Args:
         clean_accuracy, robust_accuracy: after training, the accuracies on held-out rows without and under attack.
-        energy: the value sqrt(y' K^-1 y / n) before training for each kernel K in `SCORED`. The energy is infinite if K
-            is singular, for example because every unit is zero at some rows.
+        energy: the value sqrt(y' K^-1 y / n) before training for each kernel K in `SCORED`, with the labels y of n
+            rows. The energy is infinite if K is singular, for example because every unit is zero at some rows.
         smallest: the smallest eigenvalue of each of these kernels.
         parameters: the number of trained parameters of each cell.
     """
@@ -57,10 +57,10 @@ class CellTable(eqx.Module):
 
 
 def wiring(cells: Sequence[Any]) -> Wiring:
-    """Convert cells to numbers.
+    """Convert cells to the numbers of a `Wiring`.
 
     Args:
-        cells: a list of at least one cell.
+        cells: a list of at least one `Cell`.
 
     Raises:
         SettingError: for an empty list, or an entry that is not a cell.
@@ -103,9 +103,9 @@ def cell_outputs(cell: Wiring, params: dict[str, Array], x: Float[Array, "n d"])
     """Return the outputs of one cell, which equal the outputs of `Cell.network` with the same weights.
 
     Args:
-        cell: the numbers of the cell.
-        params: the weights of the largest cell.
-        x: the inputs.
+        cell: the numbers that describe the cell.
+        params: the weights of the largest cell, from `cell_parameters`.
+        x: the inputs, one in each row.
     """
     widest, inputs = params["first"].shape
     used = jnp.arange(widest) < cell.width
@@ -150,7 +150,7 @@ def run_cells(
         x_new: held-out rows, with as many columns as x.
         labels_new: the classes of the held-out rows, each of which must occur in training.
         key: the random key of the weights.
-        radius: the radius of the attacks, in every coordinate.
+        radius: the radius of the attacks: each coordinate may change by at most this number.
         beta: the weight of attacked rows in the loss, from 0 to 1.
         steps: the number of Adam steps.
         rate: the learning rate of Adam.

@@ -17,7 +17,7 @@ WEIGHT_STD = math.sqrt(2.0)
 
 
 class CellError(SettingError):
-    """Raised if a cell does not describe a network; the message names the part, the value and the rule."""
+    """Raised if a cell does not describe a network. The message names the invalid argument, its value and the rule."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Cell:
     Args:
         depth: the number of hidden layers, from 1 to 8.
         activation: one of `ACTIVATIONS`.
-        skip: whether every hidden layer after the first adds its output to its input.
+        skip: whether the output of every hidden layer after the first is added to the input of this layer.
         width: the width of the hidden layers, from 1 to 1024.
 
     Raises:
@@ -72,7 +72,7 @@ class Cell:
         return Serial([*layers, activation, Dense(outputs)])
 
     def parameters(self, inputs: int, outputs: int) -> int:
-        """The number of trained parameters."""
+        """The number of trained parameters of the network with these numbers of inputs and outputs."""
         return self.width * (inputs + (self.depth - 1) * self.width + outputs)
 
 

@@ -28,7 +28,8 @@ class Distilled(eqx.Module):
         points: the m support points S.
         labels: the labels y_S, which are not changed.
         ridge: the ridge, as a fraction of the mean of the diagonal of the Gram matrix K_SS of the points.
-        losses: the mean over the batch of |f_S(x_i) - y_i|² before each step; empty if there was no optimisation.
+        losses: the mean over the batch of |f_S(x_i) - y_i|² before each step, where f_S is the regression on the
+            support points; empty if there was no optimisation.
     """
 
     kernel: AbstractKernel

@@ -16,8 +16,8 @@ class MixedKernels(eqx.Module):
     """Four Gram matrices of the same rows.
 
     Args:
-        clean: the matrix k(x_i, x_j) of the rows.
-        robust: the matrix k(A x_i, A x_j) of the attacked rows, with the attack A.
+        clean: the matrix k(x_i, x_j) of the rows, for a kernel k.
+        robust: the matrix k(A x_i, A x_j) of the attacked rows, where A is the attack, a map of rows to rows.
         clean_mixed: the matrix of the features (1 - beta) phi(x) + beta phi(A x), with the feature map phi of k.
         robust_mixed: the matrix of the features (1 - beta) phi(A x) + beta phi(A A x).
     """
@@ -93,10 +93,11 @@ def mixed_kernels(
 
 
 def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Float[Array, ""]:
-    """Return sqrt(y' K^-1 y / n), the RKHS norm of the minimum-norm interpolant of the labels, divided by sqrt(n).
+    """Return the energy sqrt(y' K^-1 y / n) of n labels y: the norm of their least interpolant, divided by sqrt(n).
 
-    With several outputs, y' K^-1 y is summed over outputs. Bounds on the error of a wide network after training grow
-    with this energy. Therefore a small energy favours an architecture.
+    The norm is the norm of the kernel's reproducing space. With several outputs, y' K^-1 y is summed over outputs.
+    Bounds on the error of a wide network after training grow with this energy. Therefore a small energy favours an
+    architecture.
 
     Args:
         K: a positive definite Gram matrix.

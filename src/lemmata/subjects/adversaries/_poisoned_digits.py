@@ -31,14 +31,14 @@ _TESTED = 400
 
 @functools.cache
 def digits() -> tuple[Float[np.ndarray, "n 64"], Int[np.ndarray, " n"]]:
-    """The pixels in [0, 1], and the digit of each image."""
+    """The images of scikit-learn's handwritten digits with pixels in [0, 1], and the digit of each image."""
     x, digit = load_digits(return_X_y=True)
     return np.asarray(x) / 16, np.asarray(digit)
 
 
 @eqx.filter_jit
 def regression(points: Array, labels: Array, x: Array) -> Array:
-    """The outputs at x of kernel regression on the points."""
+    """The outputs at x of kernel regression on points with labels."""
     return inducing_outputs(KERNEL, points, labels, RIDGE, x)
 
 

@@ -38,10 +38,10 @@ def projected_gradient(
     Therefore the loss after an attack is never smaller than the loss at the centre. The loss after an attack is a lower
     bound on the loss that the worst adversary reaches.
 
-    `published=True` repeats the public code of Adv-NTK: every step takes the gradient at the *starting* point, and the
-    ball is around the *random start*. All steps have the same direction. Together they are one step of at most the
-    radius, which may end at up to twice the radius from x. The last point is kept, whatever its loss. Use this option
-    only for comparison.
+    `published=True` repeats the public code of the method Adv-NTK: every step takes the gradient at the *starting*
+    point, and the ball is around the *random start*. All steps have the same direction. Together they are one step of
+    at most the radius, which may end at up to twice the radius from x. The last point is kept, whatever its loss. Use
+    this option only for comparison.
 
     JAX can trace the function. Only gradients with respect to the inputs are computed.
 

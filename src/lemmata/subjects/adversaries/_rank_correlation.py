@@ -14,10 +14,10 @@ _FEWEST = 8
 
 @dataclasses.dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's rank correlation, or the difference of two such correlations.
+    """Spearman's rank correlation, or the difference of two such correlations, over items such as architectures.
 
     Args:
-        value: the value for all items.
+        value: the correlation, or the difference, for all items.
         low, high: the ends of the percentile interval over resampled items.
     """
 
@@ -38,9 +38,10 @@ def rank_correlation(
     """Compute Spearman's rank correlation of a score with a result. With a baseline, subtract the correlation of the
     baseline with the result.
 
-    Ties get their mean rank. The interval is the percentile bootstrap over items (architectures). Both scores use the
-    same resampled items, so a difference is paired. Items are assumed to be independent draws from a space. Items of a
-    grid are not independent. For a grid, the intervals describe only the variation among the items of the grid.
+    Ties get their mean rank. The interval is the percentile bootstrap over items (for example architectures). Both
+    scores use the same resampled items, so a difference is paired. Items are assumed to be independent draws from a
+    space of items. Items of a grid are not independent. For a grid, the intervals describe only the variation among the
+    items of the grid.
 
     Args:
         score: the score of each item.

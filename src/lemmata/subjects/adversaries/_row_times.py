@@ -26,8 +26,8 @@ class RowTimes(eqx.Module):
     Args:
         times: the stopping time of each row.
         coefficients: the coefficients c in f(x) = K(x, X) c, with the training rows X.
-        common_time: the start of the search: the time with the smallest loss among times that all rows share.
-        grid: the common times that were tried.
+        common_time: the start of the search: the time in `grid` with the smallest loss.
+        grid: the common times that were tried. A common time is one stopping time for all rows.
         grid_losses: the losses of these times on attacked validation rows.
         losses: the losses along the search, beginning with the loss of the common time. The `times` belong to the
             smallest loss.
@@ -57,11 +57,11 @@ def learn_row_times(
 ) -> RowTimes:
     """Learn a stopping time for each training row, on attacked validation rows (the method Adv-NTK).
 
-    On squared loss, the flow of a wide network with attacked rows is a flow without attack in which each row i has a
-    weight. This flow ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
-    (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not compute the times from an attack, but learns the times
-    directly. Each step first attacks the validation rows at the current f (`projected_gradient` on the squared loss).
-    Then the step computes the gradient of
+    On squared loss, the gradient flow of a wide network with attacked rows is a flow without attack in which each row i
+    has a weight. This flow ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
+    (`lemmata.solvers.row_time_coefficients`), where X are the training rows and K is the kernel matrix. Adv-NTK does
+    not compute the times from an attack, but learns the times directly. Each step first attacks the validation rows at
+    the current f (`projected_gradient` on the squared loss). Then the step computes the gradient of
 
         mean over validation rows of |f(attacked x) - y|² / 2
 
@@ -75,7 +75,7 @@ def learn_row_times(
     Args:
         kernel: a kernel, for example the tangent kernel of a network.
         x: training rows.
-        y: targets minus outputs at the start.
+        y: targets of the training rows, minus the network's outputs at the start of training.
         x_val: validation rows.
         y_val: targets of the validation rows.
         radius: the radius of the attack.

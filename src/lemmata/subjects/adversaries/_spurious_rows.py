@@ -49,7 +49,10 @@ class AttackedRows(eqx.Module):
 
     @property
     def unit(self) -> Float[Array, ""]:
-        """1 / (the largest eigenvalue of x x'), the time in which a linear model learns its first mode."""
+        """The learning time of the leading eigenvector: 1 / (the largest eigenvalue of x x').
+
+        In this time, gradient flow of a linear model fits the labels along this eigenvector.
+        """
         return 1 / jnp.linalg.norm(self.x, 2) ** 2
 
     def linear_margins(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
@@ -58,7 +61,7 @@ class AttackedRows(eqx.Module):
 
 
 class SpuriousRows(Population[AttackedRows]):
-    """Rows of d + 1 inputs, of which only the large input is robust.
+    """Rows of d + 1 inputs, of which an attack within the radius can change the sign of all except the large input.
 
     Args:
         n, d: the numbers of training rows and of small inputs.

@@ -13,7 +13,7 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 
 class Trigger(eqx.Module):
-    """A change x -> (1 - opacity m) x + opacity m p of points x, pixel by pixel.
+    """A change x -> (1 - opacity m) x + opacity m p of points x such as images, pixel by pixel.
 
     Args:
         mask: the mask m with numbers in [0, 1], in the shape of a point.
@@ -66,7 +66,7 @@ class Trigger(eqx.Module):
 
     @property
     def norm(self) -> Float[Array, ""]:
-        """The length |m p| of the visible part of the pattern at full opacity."""
+        """The Euclidean length |m p| of the visible part of the pattern at opacity 1."""
         return jnp.linalg.norm((self.mask * self.pattern).ravel())
 
 

@@ -1,9 +1,11 @@
 """Adversarial training of wide networks on squared loss, in function space.
 
-An attack that moves an input uphill for a time multiplies the residual by an exponential. So rows count with weights of
-at least 1 in the flow df/dt = -K E(t) (f - y). This theory describes the outputs during training. It assumes attacks
-that follow the gradient and whose kernel does not change in training. It does not explain attacks of a fixed length, or
-networks whose gradients with respect to the inputs change in training, as they do at every finite width.
+An attack that moves an input x uphill on the loss for a time multiplies the residual f(x) - y by an exponential. So
+rows count with weights of at least 1. These weights are the entries of the diagonal matrix E(t) in the flow df/dt = -K
+E(t) (f - y) of the outputs f, where K is the tangent kernel. This theory describes the outputs during training. It
+assumes attacks that follow the gradient, and an attack kernel |df/dx|² that does not change in training. It does not
+explain attacks of a fixed length, or networks whose gradients with respect to the inputs change in training, as they do
+at every finite width.
 """
 
 import jax
@@ -42,7 +44,10 @@ def taylor_flow(A: Float[Array, "n n"], start: Float[Array, " n"], time: Array, 
 
 
 def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
-    """The residual at a time of the flow, by the Runge-Kutta method, with weights linear in time."""
+    """The residual f - y on the training rows at a time of the flow, with weights linear in time.
+
+    The flow is integrated by the Runge-Kutta method.
+    """
     weights = lambda t: problem.first + (problem.last - problem.first) * t / time
     slope = lambda t, r: -problem.K @ (weights(t) * r)
     h = time / _STEPS
@@ -63,7 +68,7 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     kernel, and the attack kernel |df/dx|². The attack kernel is in the exponent of the factor by which an attack
     multiplies a residual. Compare the outputs of the linearised network with the closed form in which both kernels keep
     their initial values. Divide the distance between these outputs and the closed form by the change of the outputs
-    that the attacks cause. This ratio does not fall with the width: it is equally large at the widths 128, 512 and
+    that the attacks cause. This ratio does not fall as the width grows: it is equally large at the widths 128, 512 and
     2048.
     """
 
@@ -123,7 +128,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         return end.at[:n].add(problem.y)
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """The condition number grows with the number of steps, because each step rounds its result."""
+        """Allow for the rounding of each step: the condition number grows with the number of steps."""
         return 2 + problem.speed * problem.time
 
 
@@ -191,7 +196,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     predict = -1.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """The logarithm of the distance from the linearisation, divided by the effect of attacks, at this width.
+        """The logarithm of the distance from the linearisation at this width, relative to the effect of attacks.
 
         Plain training is computed by the recursion of its tangent kernel.
         """

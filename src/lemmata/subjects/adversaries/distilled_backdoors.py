@@ -2,8 +2,8 @@
 
 A poisoned set has n rows, clean rows and triggered rows, with the kernel matrix K and the labels Y. Its ridge
 regression has the coefficients alpha = (K + ridge I)^-1 Y. Support rows S can represent the part of this fit that lies
-in the span of k(s, .). The rest of the fit is R alpha at the rows. Here R = K - K_S K_SS^-1 K_S' is the Schur
-complement. Then
+in the span of k(s, .), s in S. The rest of the fit is R alpha at the rows. Here R = K - K_S K_SS^-1 K_S' is the Schur
+complement, where K_S is the kernel between the rows and S, and K_SS is the kernel matrix of S. Then
 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 
@@ -37,7 +37,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object
 
 
 class ContradictedLabels(eqx.Module):
-    """Labels, a ridge, and features of rows and support rows; inner products of features are the kernel.
+    """A poisoned set: labels, a ridge, and features of rows and support rows, whose inner products are the kernel.
 
     Args:
         features: features of the rows of the poisoned set.
@@ -65,7 +65,7 @@ class ContradictedLabels(eqx.Module):
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """The sum of bounds on the condition numbers of K + ridge I and of K_SS, times n."""
+        """The number n of rows, times the sum of bounds on the condition numbers of K + ridge I and of K_SS."""
         values, own = jnp.linalg.eigvalsh(self.gram), jnp.linalg.eigvalsh(self.support @ self.support.T)
         return len(self.y) * ((values[-1] + self.ridge) / self.ridge + own[-1] / own[0])
 
@@ -126,7 +126,10 @@ def _projection(problem: ContradictedLabels) -> Array:
 
 
 def _projected(problem: ContradictedLabels) -> Array:
-    """The best approximation of the fit by the support's features, by least squares, evaluated at the rows."""
+    """Return the values at the rows of the best approximation of the fit by the support's features.
+
+    The approximation is computed by least squares.
+    """
     weights = problem.features.T @ problem.coefficients
     within = jnp.linalg.lstsq(problem.support.T, weights)[0]
     return problem.features @ (problem.support.T @ within)
@@ -212,7 +215,7 @@ class ProjectionIsDistance(Claim[ContradictedLabels]):
         return 1.0 + jnp.sum(problem.coefficients * (rest @ problem.coefficients), axis=0)
 
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """The squared distance, by least squares over the weights."""
+        """Return 1 plus the squared distance for each output, by least squares over the weights."""
         weights = problem.features.T @ problem.coefficients
         left = weights - problem.support.T @ jnp.linalg.lstsq(problem.support.T, weights)[0]
         return 1.0 + jnp.sum(left**2, axis=0)
@@ -228,13 +231,16 @@ def _lengths(problem: ContradictedLabels) -> Array:
 
 class RiskOfProjection(Claim[ContradictedLabels]):
     """Let kernel ridge regression fit a poisoned set of n rows. The conflict of the set is the mean squared error of
-    the fit on the set itself. The fit has a part that the support images cannot represent. The projection of the set is
-    the mean, over the rows, of the square of this part. Give the support images the labels with which regression on
-    them fits the poisoned set best. Then the root mean square error of this regression on the poisoned set is at most
+    the fit on the set itself. The fit has a part that the support images cannot represent: the fit minus its orthogonal
+    projection onto the span of the support. The number "projection" is the mean, over the rows, of the square of this
+    part. Give the support images the labels with which regression on them fits the poisoned set best. Then the root
+    mean square error of this regression on the poisoned set is at most
 
         sqrt(conflict) + sqrt(projection).
 
-    The bound is attained if all images, including the support images, are orthonormal in the kernel's space.
+    The bound is attained if all images, including the support images, are orthonormal in the kernel's space. The trials
+    use the labels for which regression on the support is the orthogonal projection of the fit. The best labels have at
+    most the error of these labels.
     """
 
     title = "A backdoor's conflict and projection loss bound the root mean square error of distilled support images"
@@ -253,11 +259,13 @@ class RiskOfProjection(Claim[ContradictedLabels]):
         return jnp.sqrt(_conflict(problem)) + jnp.sqrt(_projection(problem))
 
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """The error of the best labels, with the projection by least squares over the weights."""
+        """Return the root mean square error of the regression on the support, whose labels come from least squares."""
         return jnp.sqrt(jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1)))
 
     def trivial(self, problem: ContradictedLabels) -> Array:
-        """Twice the error of the function 0. A fit that is no larger than the labels has at most this error."""
+        """Return twice the root mean square error of the function 0. If a fit is no larger than the labels, its error
+        is at most this number.
+        """
         return 2 * jnp.sqrt(jnp.mean(jnp.sum(problem.y**2, axis=1)))
 
     def condition(self, problem: ContradictedLabels) -> Array:

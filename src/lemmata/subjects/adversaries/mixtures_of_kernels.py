@@ -1,10 +1,11 @@
 """Kernels of training on clean and attacked rows, and what they predict about an architecture.
 
-Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This theory
-describes the kernels of these features, and the interpolant of the labels that has the least norm in these features. It
-also bounds the errors on clean and attacked rows by the norm of the interpolant. It assumes wide networks whose
-features do not change, and an attack that is a fixed map. It does not explain architectures that learn features; a
-search among trained networks compares such architectures.
+Let phi(x) be the features of a linearised network f, and let A x be the attacked row x. Training on (1 - beta)
+loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This theory describes the kernels of
+these features, and the interpolant of the labels that has the least norm in these features. It also bounds the errors
+on clean and attacked rows by the norm of the interpolant. It assumes wide networks whose features do not change, and an
+attack that is a fixed map. It does not explain architectures that learn features; a search among trained networks
+compares such architectures.
 """
 
 import equinox as eqx
@@ -41,8 +42,8 @@ class MixedRows(eqx.Module):
     Args:
         params: the parameters of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m) at initialisation.
         x, y: rows, and labels of +-1.
-        x_new, y_new: held-out rows.
-        shift: the length of the attack.
+        x_new, y_new: held-out rows and their labels.
+        shift: the change of each coordinate by the attack.
         beta: the share of attacked rows in the loss.
     """
 
@@ -55,7 +56,9 @@ class MixedRows(eqx.Module):
     beta: Float[Array, ""]
 
     def attacked(self, x: Float[Array, "r d"], y: Float[Array, " r"]) -> Float[Array, "r d"]:
-        """Attack by one signed step that lowers y f(x) of the initial network. The step is a fixed map of (x, y)."""
+        """Return the rows after one signed gradient step that lowers y f(x) for the initial network f. The step is a
+        fixed map of (x, y).
+        """
         slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(self.params, x)
         return x - self.shift * y[:, None] * jnp.sign(slopes)
 
@@ -71,7 +74,7 @@ class MixedRows(eqx.Module):
 
 
 class MixedRowsOfTwoClasses(Population[MixedRows]):
-    """Two Gaussian clouds, with attacks that move points part of the way between them.
+    """Rows of two classes from two Gaussian clouds, with attacks that move rows part of the way between the clouds.
 
     Args:
         n: the number of training rows.
@@ -93,7 +96,7 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedRows:
-        """Draw clouds at the positions +apart and -apart along a random direction."""
+        """Draw clouds with centres at +apart and -apart along a random direction."""
         keys = jax.random.split(key, 5)
         d, count = setting["d"], setting["n"] + self.new
         hidden = 1.5 * jax.random.normal(keys[0], (setting["width"], d))
@@ -135,7 +138,7 @@ class SphereRows(eqx.Module):
     direction: Float[Array, " d"]
 
     def attacked(self, count: int, times: int) -> Float[Array, "r d"]:
-        """The first `count` rows after this number of attacks; each attack ends back on the sphere."""
+        """The first `count` rows after `times` attacks. Each attack ends on the sphere."""
         x = self.x[:count]
         for _ in range(times):
             moved = x - self.shift * self.y[:count, None] * self.direction
@@ -216,7 +219,10 @@ class MixedKernel(Claim[MixedRows]):
         return jnp.stack([found.clean_mixed, found.robust_mixed])
 
     def measure(self, problem: MixedRows, key: Key[Array, ""]) -> Array:
-        """The Jacobian of the mixture, by automatic differentiation, times its transpose."""
+        """Return the mixture's Jacobian times its transpose, at the clean and at the attacked rows.
+
+        The Jacobian is computed by automatic differentiation.
+        """
         x, attacked, twice = rows_of(problem)
 
         def own(rows):
@@ -227,7 +233,7 @@ class MixedKernel(Claim[MixedRows]):
         return jnp.stack([own((x, attacked)), own((attacked, twice))])
 
     def condition(self, problem: MixedRows) -> Array:
-        """The condition number grows with the width, because entries are sums over hidden units."""
+        """Allow for rounding, which grows with the width, because entries are sums over hidden units."""
         return jnp.asarray(float(len(problem.params[1]))) ** 0.5
 
 
@@ -243,7 +249,7 @@ class MixingCosts(Claim[MixedRows]):
     """Let phi be the features of a network and k their kernel, let A be an attack, and let beta be the share of
     attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features (1 - beta)
     phi(x) + beta phi(Ax). Take the interpolant of the labels that has the smallest norm. The squared norm of this
-    interpolant is at least as large with K_mixed as with the mean of the kernels:
+    interpolant is at least as large with K_mixed as with the mean of the kernels of clean and of attacked rows:
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
@@ -293,7 +299,7 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
 
     where error is the share of wrong labels on new rows, and K is the kernel matrix of the clean or of the attacked
-    rows. The ramp loss is 1 - margin, limited to values between 0 and 1.
+    rows. The ramp loss of a row is 1 - y f(x), limited to values between 0 and 1.
     """
 
     title = "A bound on clean and robust error by the energy y' K^-1 y, where kernel K mixes clean and attacked rows"
@@ -329,7 +335,7 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
         return jnp.stack([wrong(problem.x_new), wrong(attacked)])
 
     def trivial(self, problem: MixedRows) -> Array:
-        """The errors of a coin toss."""
+        """Return 1/2 for clean and for attacked rows, the error of a coin toss."""
         return jnp.full(2, 0.5)
 
 

@@ -1,11 +1,11 @@
 """Long adversarial training: what it forgets, what it overfits, and what stopping each row early preserves.
 
-If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
-finds, because such an attack fades with the residual. If residuals remain, as with more rows than columns, some of the
-attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack. This theory
-describes these limits and the path to them. It assumes attacks that follow the gradient. It leaves unexplained deep
-networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and in this section long
-training under them loses no robust accuracy.
+If attacks by gradient ascent move the rows, the flow of a wide network tends to the interpolant that training without
+attack finds, because such an attack fades with the residual. If residuals remain, as with more rows than columns, some
+of the attack remains, too, and acts as a ridge. Long training then loses robust accuracy, but less than long training
+without attack. This theory describes these limits and the path to them. It assumes attacks that follow the gradient. It
+leaves unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and
+in this section long training under them loses no robust accuracy.
 """
 
 from collections.abc import Callable
@@ -90,11 +90,14 @@ class LongAttackDegenerates(Claim[AttackedFlow]):
         return jnp.sqrt(residual @ jnp.linalg.solve(problem.K, residual))
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """The method's error in a step of length t is at most (speed t)^5 / 120, far below the slack of the bound."""
+        """Allow for the error of the Runge-Kutta method, at most (speed h)^5 / 120 in a step of length h.
+
+        This error is far below the slack of the bound.
+        """
         return 1e3 + (problem.speed * problem.time) ** 5 / 512**4 / 120 / 7e-15
 
     def trivial(self, problem: AttackedFlow) -> Array:
-        """The norm at the start, which training never raises."""
+        """Return the norm |f(0) - y|_K at the start, which training never raises."""
         return _distance(problem)
 
 
@@ -105,11 +108,11 @@ def _distance(problem: AttackedFlow) -> Array:
 
 class RobustOverfitting(Claim[AttackedRows]):
     """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 60 other inputs of unit
-    variance depend weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent moves
-    the rows along dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if every input
-    is shifted by 0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust
-    accuracy is lower at the time 100/lambda than at the time 3/lambda. At the time 100/lambda, training without attack
-    has an even lower robust accuracy than training under attack.
+    variance depend weakly on the label y. Train a linear model w'x on 100 rows. In every step, an attack by ascent
+    moves the rows along dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if every
+    input is shifted by 0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix. The
+    robust accuracy is lower at the time 100/lambda than at the time 3/lambda. At the time 100/lambda, training without
+    attack has an even lower robust accuracy than training under attack.
     """
 
     title = "Long training lowers robust accuracy, but less if rows are attacked by gradient ascent"
@@ -165,10 +168,11 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
     """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 60 other inputs of unit
     variance depend weakly on the label. Train a linear model on 100 rows. In every step, shift every input of the rows
-    by 0.3 in the worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. These numbers of
-    steps correspond to times of about 10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows'
-    Gram matrix. On average, both robust accuracies equal the robust accuracy of the one large input alone. Therefore
-    long training loses nothing.
+    by 0.3 in the worst direction. Measure the robust accuracy, the accuracy on held-out rows with the same kind of
+    shift, after 200 steps and after 2000 steps. These numbers of steps correspond to times of about 10/lambda and
+    100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, both robust accuracies
+    equal the robust accuracy of a rule that uses only the large input. Therefore long training does not lower the
+    robust accuracy.
     """
 
     title = "Under signed attacks of a fixed radius, long training loses no robust accuracy"
@@ -257,7 +261,9 @@ _KERNEL = TangentKernel(relu_network(1))
 
 
 def _stopped(problem: AttackedRows) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Coefficients of early stopping and of Adv-NTK. They are 0 on the last third of the rows, used for validation."""
+    """Return the coefficients of early stopping (one common time) and of Adv-NTK (a time for each row). They are 0 on
+    the last third of the rows, which is used for validation.
+    """
     x, y, n = problem.x, problem.y, 2 * len(problem.y) // 3
     fit = learn_row_times(_KERNEL, x[:n], y[:n], x[n:], y[n:], problem.radius, steps=_SEARCH, attack_steps=_ATTACK)
     common = row_time_coefficients(gram(_KERNEL, x[:n]), jnp.full(n, fit.common_time), y[:n])

@@ -55,8 +55,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
     """Distil a set of digits twice: first the clean digits, and then a poisoned version. In the poisoned version, a
     share of the digits carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean
     accuracies of the two distilled sets agree within 0.03. A split counts only if two conditions hold. First, the
-    trigger succeeds on more than half of the test digits. Second, distilling gains more than 0.1 in accuracy over its
-    initial images.
+    trigger succeeds on more than half of the triggered test digits of other classes. Second, the images distilled from
+    clean digits have an accuracy more than 0.1 above the accuracy of the images from which distilling starts.
     """
 
     title = "Distilling poisoned instead of clean digits costs at most 0.03 of accuracy on clean digits"
@@ -84,7 +84,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
         return jnp.asarray(problem.accuracy(found.points, found.labels))
 
     def hypotheses(self, problem: PoisonedDigits) -> list[Hypothesis]:
-        """The trigger and the distillation both changed the digits."""
+        """Return two hypotheses: the trigger succeeds, and distilling gains accuracy."""
         success = _success(problem, square_trigger(SHAPE, SHAPE[0], opacity=_OPACITY))
         before = problem.accuracy(problem.x[problem.start], problem.y[problem.start])
         gain = float(self.predict(problem)) - before
@@ -135,7 +135,7 @@ def random_pattern(problem: PoisonedDigits) -> Trigger:
 
 
 def optimised(problem: PoisonedDigits, points: Float[Array, "10 64"], weight: float) -> Trigger:
-    """Return the random pattern after sixty steps of Adam that minimise weight * conflict + projection.
+    """Return the trigger with the random pattern after sixty steps of Adam on weight * conflict + projection.
 
     Args:
         problem: the digits.
@@ -195,7 +195,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     predict = 1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
-        """Compute both parts by their definitions."""
+        """Compute the conflict and the projection by their definitions."""
         points = problem.distilled().points
 
         def parts(trigger: Trigger) -> Array:

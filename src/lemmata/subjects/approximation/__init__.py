@@ -1,7 +1,7 @@
 """How well sums of ramps, and functions in the space of a kernel, represent other functions, and at which cost.
 
-Constants that a source hides in O and Omega are set to 1, and the reading of the claim says this. Other claims test
-exponents.
+A ramp is the function phi(tau (z - t)) of slope tau, where phi(s) = min(max(s + 1/2, 0), 1). Constants that a source
+hides in O and Omega are set to 1, and the claim says this. Other claims test exponents.
 """
 
 from lemmata.core import read_arguments as _read_arguments

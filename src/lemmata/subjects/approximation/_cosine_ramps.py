@@ -13,7 +13,7 @@ from lemmata.functions import Cosines, CosineSum, ramp, step_density
 
 
 class CosineRamps(eqx.Module):
-    """A function with finitely many frequencies omega. Integrals over omega are therefore sums.
+    """A function f with finitely many frequencies omega, and its class. Integrals over omega are therefore sums.
 
     Args:
         functions: the class of the function.
@@ -28,14 +28,17 @@ class CosineRamps(eqx.Module):
     x: Float[Array, "m d"]
 
     def spectrum(self) -> tuple[Float[Array, "s d"], Float[Array, " s"], Float[Array, " s"]]:
-        """Return the frequencies omega, the masses |omega| F_sup of the class at omega, and the phases of f."""
+        """Return the frequencies omega, the masses |omega| F_sup(omega), and the phases of f. Here F_sup(omega) is the
+        largest modulus of the class's spectra.
+        """
         omega = jnp.concatenate([self.functions.atoms, -self.functions.atoms])
         masses = jnp.tile(self.functions.sizes, 2) / 2 * jnp.linalg.norm(omega, axis=1)
         return omega, masses, jnp.angle(self.function.ratio(omega))
 
     def integral(self, sharpness: float | Array) -> Float[Array, " m"]:
-        """Return f_approx of equation (71) in li2025incontext at each x. The integral over t is computed by
-        quadrature, and the integral over omega exactly.
+        """Return f_approx(x) at each x: the integral of rho_f(t, omega) phi(tau (<omega/|omega|, x> - t)), equation
+        (71) in li2025incontext. The integral over the threshold t is computed by quadrature, and the integral over
+        omega exactly.
 
         Args:
             sharpness: the slope tau of the ramps.
@@ -55,7 +58,7 @@ class CosineRamps(eqx.Module):
         return jax.vmap(lambda row: weights @ jax.vmap(along)(row, lengths, theta))(z)
 
     def mean_coefficient(self) -> Float[Array, ""]:
-        """Integrate |rho_f| over t by quadrature and over omega exactly."""
+        """Integrate the coefficients |rho_f(t, omega)| of f over t by quadrature and over omega exactly."""
         omega, masses, theta = self.spectrum()
 
         def weight(length: Array, phase: Array) -> Array:
@@ -74,7 +77,7 @@ class CosineClasses(Population[CosineRamps]):
     """Random sums of cosines with the largest amplitudes that their class allows, at 16 points.
 
     Attributes:
-        longest: the length of the longest frequencies; None means 7 tau.
+        longest: the length of the longest frequencies; None means 7 times the slope tau of the ramps.
         radius: the radius of the ball from which points are drawn.
     """
 

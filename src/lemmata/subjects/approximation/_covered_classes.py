@@ -1,4 +1,8 @@
-"""Classes of functions, with covers of the classes. Some covers consist of functions f, others of pairs (f, x)."""
+"""Classes of functions, with covers of the classes. Some covers consist of functions f, others of pairs (f, x) of a
+function and a point.
+
+C_F is the Barron parameter of a class. Lemma 1 and equation (23) are those of li2025incontext.
+"""
 
 import math
 
@@ -18,16 +22,17 @@ RICHNESS = (1.0, 2.0, 4.0, 8.0)
 
 
 class AmplitudeLadder(eqx.Module):
-    """The class of all a sin(x) with |a| <= 6/11 and b sin(k x) with |b| <= 5/(11 k) on [-1, 1]. Its C_F is 1.
+    """The class of all a sin(x) with |a| <= 6/11 and b sin(k x) with |b| <= 5/(11 k) on [-1, 1]. Its Barron parameter
+    C_F is 1.
 
     All pairs of the class are covered by pairs of a function a sin(x) and a point, with a on one grid and the point on
-    another grid. The reason is that every value b sin(k x) is close to the value of one of the functions a sin at a
-    point of the grid.
+    another grid. The reason is that every value b sin(k x) is close to the value of one of the functions a sin(x') at a
+    point x' of the grid.
 
     Args:
-        frequency: the frequency k.
+        frequency: the frequency k of the second kind of function.
         sharpness: the slope tau of the ramps.
-        x: points of [-1, 1].
+        x: points of [-1, 1] at which functions are compared.
         epsilon: the precision of the cover.
     """
 
@@ -45,12 +50,13 @@ class AmplitudeLadder(eqx.Module):
         """Return b sin(k x) for the largest b.
 
         Args:
-            x: points.
+            x: the points at which the function is evaluated.
         """
         return 5 / 11 * jnp.sin(self.frequency * x) / self.frequency
 
     def uncovered(self) -> Float[Array, ""]:
-        """Return the largest difference in value between a pair (wave, x) and the pair that the cover has near it."""
+        """Return the largest difference between the wave's value at x and the nearest pair's value in the cover.
+        """
         grid = jnp.linspace(0.0, 1.0, 1 + math.ceil(1 / self.epsilon))
         outward = grid[jnp.minimum(jnp.searchsorted(grid, jnp.abs(self.x)), len(grid) - 1)]
         sine = jnp.sin(jnp.sign(self.x) * outward)
@@ -61,7 +67,9 @@ class AmplitudeLadder(eqx.Module):
 
 
 class AmplitudeLadders(Population[AmplitudeLadder]):
-    """Frequencies near 4, with epsilon = 1e-4. tau minimises the bound in the proof of Lemma 1."""
+    """Ladders with frequencies k near 4 and the precision epsilon = 1e-4. The slope tau minimises the bound in the
+    proof of Lemma 1.
+    """
 
     settings = Space()
 
@@ -87,7 +95,7 @@ class Covered(eqx.Module):
     """Functions of a class of cosines, the nearest functions of a cover, and features of the class.
 
     Args:
-        functions: the class.
+        functions: the class of sums of cosines.
         parameters: for each frequency of each function, the amplitude times the cosine and the sine of the phase.
         features: the random features of the class.
         x: points of the unit ball.
@@ -102,14 +110,14 @@ class Covered(eqx.Module):
 
     def nearby(self) -> Float[Array, "k two m"]:
         """Return the parameters of functions of the cover: the given parameters, truncated towards 0 to multiples of
-        size epsilon / sqrt(2). The size is the bound on the amplitude at the frequency.
+        size epsilon / sqrt(2). Here size is the bound on the amplitude at the frequency.
         """
         unit = self.functions.sizes * self.epsilon / math.sqrt(2)
         return jnp.trunc(self.parameters / unit) * unit
 
     def log_cover(self) -> float:
-        """Return log |N|. The cover N contains the pairs of (1 + 2 sqrt(2)/epsilon)^2m functions and the points of a
-        cover of the unit ball.
+        """Return log |N|. The cover N contains all pairs of one of (1 + 2 sqrt(2)/epsilon)^(2m) functions, for m
+        frequencies, and one point of a cover of the unit ball.
         """
         m, d = self.functions.atoms.shape
         return 2 * m * math.log1p(2 * math.sqrt(2) / self.epsilon) + log_ball_cover(d, self.epsilon)
@@ -167,8 +175,8 @@ class FunctionsAtPoints(eqx.Module):
     Args:
         x: one point for each pair.
         values: the number (f(x) - f(0)) / C_F for each pair.
-        epsilon: the precision.
-        dimension: the dimension d.
+        epsilon: the precision of the cover, the largest distance of a pair from the cover.
+        dimension: the dimension d of the points x.
     """
 
     x: Float[Array, "m d"]
@@ -180,8 +188,8 @@ class FunctionsAtPoints(eqx.Module):
 class SinesAtPoints(Population[FunctionsAtPoints]):
     """Sines b sin(<k, x> + phase)/|k| with |b| <= 1, each at one of 256 points.
 
-    Half of the sines have phase 0, and are therefore steepest at 0. Each sine has a first moment of at most 1. All
-    sines are divided by the same C_F = 1, which is the hardest case for the cover.
+    Half of the sines have phase 0, and are therefore steepest at 0. The first moment of each sine's spectrum is at most
+    1. All sines are divided by the same C_F = 1, which is the hardest case for the cover.
     """
 
     settings = Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
@@ -204,14 +212,14 @@ class SinesAtPoints(Population[FunctionsAtPoints]):
 class ClassesOfCosines(eqx.Module):
     """Nested classes of sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w) for k <= m, on [-1, 1].
 
-    The sum of all |a_k| and |b_k| is at most 1, so each function has a first moment of at most 1. Therefore C_F = 1
-    for any m.
+    The sum of all |a_k| and |b_k| is at most 1, so the spectrum of each function has a first moment of at most 1.
+    Therefore the Barron parameter C_F is 1 for any m.
 
     Args:
-        frequency: the frequency w.
+        frequency: the lowest frequency w.
         waves: the waves with the coefficient 1, indexed by sine or cosine, by k, and by point.
-        x: points.
-        epsilon: the precision.
+        x: points of [-1, 1] at which functions are compared.
+        epsilon: the precision of the covers.
     """
 
     frequency: Float[Array, ""]
@@ -223,7 +231,7 @@ class ClassesOfCosines(eqx.Module):
         """Return the largest |f(x)| of the class at each point. A single wave attains this maximum.
 
         Args:
-            m: the number of frequencies.
+            m: the number of frequencies w, 2 w, ..., m w of the class.
         """
         return jnp.abs(self.waves[:, :m]).max(axis=(0, 1))
 
@@ -231,7 +239,7 @@ class ClassesOfCosines(eqx.Module):
         """Return the 8 m² + 4 m + 1 functions of the class whose coefficients are -1, -1/2, 0, 1/2 or 1.
 
         Args:
-            m: the number of frequencies.
+            m: the number of frequencies w, 2 w, ..., m w of the class.
         """
         own = self.waves[:, :m].reshape(2 * m, -1)
         left, right = np.triu_indices(2 * m, 1)

@@ -23,8 +23,8 @@ class FeaturePool(eqx.Module):
         thresholds: the numbers t between -2 and 1.
         sharpness: the slope tau of the ramps.
         chosen: indices of the drawn features; a feature may be drawn several times.
-        copies: further draws of the same size. Each entry is an index i of the pool, or -1 - i if the feature has the
-            sign -1.
+        copies: further draws of as many features as in `chosen`. Each entry is an index i of the pool, or -1 - i if the
+            feature has the sign -1.
     """
 
     x: Float[Array, "m d"]
@@ -40,7 +40,9 @@ class FeaturePool(eqx.Module):
         return ramp(self.sharpness * (self.x @ self.directions.T - self.thresholds))
 
     def complexity(self) -> Float[Array, ""]:
-        """Estimate W_n = E (1/n) (max_x - min_x) sum_i eps_i phi_i(x) from 64 draws of features and signs."""
+        """Estimate W_n = E (1/n) (max_x - min_x) sum_i eps_i phi_i(x) for random signs eps_i. The mean is over 64 draws
+        of n features and signs.
+        """
         count, number = self.copies.shape
         index = jnp.where(self.copies < 0, -1 - self.copies, self.copies)
         signed = jnp.zeros((count, len(self.thresholds)))

@@ -14,8 +14,8 @@ _POINTS, _SLOPES, _HALVINGS = 33, 14, 18
 def line_error(f: Curve, low: Array, high: Array) -> Array:
     """Return the largest error of the best line on [low, high], measured at 33 points.
 
-    This error is half the range of f - slope x, and the range is convex in the slope. If f - slope x is largest to the
-    right of its smallest value, the best slope is larger, and otherwise smaller.
+    This error is half the range of f - slope x, and the range is convex in the slope. If the largest value of f - slope
+    x lies to the right of its smallest value, the best slope is larger than this slope, and otherwise smaller.
     """
     x = low + (high - low) * jnp.linspace(0.0, 1.0, _POINTS)
     y = f(x)

@@ -1,7 +1,8 @@
 """A search, by ascent over dual measures, for the functions of a class that random features represent worst.
 
-Each measure belongs to a function of the class. The deviation of the measure is a lower bound on the distance of this
-function. So an ascent that stops early gives a lower bound on the largest distance over the class.
+Each measure belongs to a function of the class. The measure gives a lower bound, its deviation, on the distance of this
+function from the sums of the drawn features. So an ascent that stops early gives a lower bound on the largest distance
+over the class.
 """
 
 import jax
@@ -15,9 +16,9 @@ _STEPS = (0.03, 0.1, 0.3, 0.6)
 def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
     """Return a measure mu of large deviation on m points, with mu(1) = 0 and |mu| <= 1, and its deviation.
 
-    The deviation is E|phi_mu| - P_n|phi_mu|. Here phi_mu is the integral of phi over mu, E is the mean over the pool,
-    and P_n is the mean over the drawn features. The search starts at the best pair
-    (delta_x - delta_x')/2 and moves towards other pairs.
+    So mu has the total mass 0. The deviation is E|phi_mu| - P_n|phi_mu|. Here phi_mu is the integral of phi over mu, E
+    is the mean over the pool, and P_n is the mean over the drawn features. The search starts at the best pair (delta_x
+    - delta_x')/2 of point masses and moves towards other pairs.
 
     Args:
         pool: phi_theta(x), with one row for each point and one column for each feature of the pool.
@@ -48,7 +49,8 @@ def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Floa
 
 
 def hardest_in_mean_square(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> Float[Array, ""]:
-    """Return a large E|phi_h| - P_n|phi_h| for weights h of mean 0 and mean square 1 on m points of equal mass.
+    """Return a large E|phi_h| - P_n|phi_h| for weights h of mean 0 and mean square 1 on m points of equal mass. Here
+    phi_h is the mean of h(x) phi(x) over the points.
 
     The search is gradient ascent with adaptive steps. It starts from four weights h: the difference between the mean
     over the pool and the mean over the drawn features, and three cosine waves over the points.

@@ -27,13 +27,14 @@ class Hinges:
 
     Args:
         units: the number of hinges, each of which is one ReLU unit.
-        fewest: a proved lower bound; no function with fewer hinges is within the tolerance at the points.
+        fewest: a proved lower bound; no piecewise linear function with fewer hinges is within the tolerance at the
+            points.
         places: the places of the hinges.
         weights: the change of the slope at each hinge, which is the outgoing weight of its unit.
         slope, height: the affine function to the left of all hinges. The height is the value of this affine function at
             the first point.
         error: the largest absolute difference between the function and the curve at the points.
-        tolerance: the requested tolerance.
+        tolerance: the requested tolerance, the largest allowed difference at the points.
         predicted: the number of units that the second derivative of the curve predicts, for small tolerances.
         tolerances, counts: four tolerances, and the number of hinges that are found for each tolerance.
         x, y: the points, in order.
@@ -121,8 +122,8 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
     tolerance^(1/2).
 
     Args:
-        x: places, in any order.
-        y: values.
+        x: the places at which the curve is given, in any order.
+        y: the value of the curve at each place.
         tolerance: the largest difference that is allowed at the points.
 
     Raises:
@@ -164,8 +165,8 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
 
 def _error(network: Hinges, x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest error of the network at the points. Raise an error if the rounding errors of the sum over
-    units bring it above the tolerance.
+    """Return the largest error of the network at the points. Raise an error if rounding errors in the sum over units
+    bring this largest error above the tolerance.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.abs(network(x) - y).max())
@@ -192,7 +193,8 @@ def _column(name: str, values: Any) -> np.ndarray:
 
 
 def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
-    """Return the sorted distinct places, and the lowest, the highest and the middle allowed value at each place."""
+    """Return the sorted distinct places, and the gate at each place: the lowest, highest and middle allowed value.
+    """
     if len(x) != len(y):
         raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
     places, which = np.unique(x, return_inverse=True)

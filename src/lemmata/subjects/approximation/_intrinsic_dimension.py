@@ -1,4 +1,4 @@
-"""The dimension of the set that rows fill, from the distances to the nearest two rows."""
+"""The dimension of the set that the rows of a table fill, from the distances of each row to its nearest two rows."""
 
 import dataclasses
 from typing import Any
@@ -31,8 +31,8 @@ class IntrinsicDimension:
         interval: a confidence interval of the dimension, from a bootstrap of the rows. The interval is widened, because
             rows share neighbours. The upper end may be inf.
         sizes: the number of all rows, its half, its quarter and its eighth, as long as at least 20 rows remain.
-        dimensions: the estimates from random subsets of these sizes. Smaller subsets have larger distances between
-            rows.
+        dimensions: the estimates from random subsets of these sizes. The smaller a subset is, the larger are the
+            distances between its nearest rows.
         rows: the number of different rows.
         columns: the number of columns.
         level: the confidence level of the interval.
@@ -95,7 +95,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     and that the density of the rows is constant over distances up to r_2. Then E log(r_2/r_1) = 1/d. This mean does not
     depend on the value of the density or on the place of the set. The estimate is too low if d is large, because every
     row is then near the boundary of the set. Noise raises the estimate at small distances. Therefore the dimension is
-    also estimated from subsets of the rows, in which the distances are larger.
+    also estimated from subsets of the rows, in which the distances between neighbours are larger.
 
     Args:
         x: a table of shape (n, columns). Images or other arrays are flattened to rows. The columns are not rescaled, so
@@ -165,8 +165,8 @@ def _centred(rows: np.ndarray) -> np.ndarray:
 
 
 def _logs(rows: np.ndarray) -> np.ndarray:
-    """Return log(r_2/r_1) for each row. If there are more than 5000 rows, return it for the first 5000. The rows are in
-    random order.
+    """Return log(r_2/r_1) for each row. The rows are in random order. If there are more than 5000 rows, return the
+    logarithms for the first 5000.
 
     If there are many columns, the neighbour search rounds small distances. So the distances to the 10 nearest
     candidates are computed again.

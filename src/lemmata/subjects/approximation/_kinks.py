@@ -32,8 +32,8 @@ class Kinks:
         crossings: the number of sign changes of units in each layer, including sign changes that do not change the
             slope of any output.
         widths: the number of units of each hidden layer.
-        expected: the mean number of crossings for random weights of the same size. There is one number for each hidden
-            layer if no hidden layer has biases, and otherwise one number for the first layer.
+        expected: the mean number of crossings for random weights with the same mean square. There is one number for
+            each hidden layer if no hidden layer has biases, and otherwise one number for the first layer.
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
         conditions: the conditions for the results.
@@ -109,15 +109,15 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     """Find exactly all places between two inputs at which a piecewise linear network changes its slope.
 
     On the segment, the inputs of each layer are affine between the kinks of the earlier layers. So the kinks of the
-    layer are zeros of affine functions. These zeros are computed layer by layer without a grid. For random weights of
-    the same size, the expected number of crossings (sign changes of units) in the first layer has a closed form.
+    layer are zeros of affine functions. These zeros are computed layer by layer without a grid. For random weights with
+    the same mean square, the expected number of crossings (sign changes of units) in the first layer has a closed form.
     Training changes the number of crossings.
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`. Its layers
             are affine, or activations with two slopes and a kink at 0 (ReLU, leaky ReLU, the absolute value).
-        a: one input.
-        b: another input of the same shape.
+        a: the input at which the segment begins.
+        b: the input at which the segment ends, of the same shape.
         params: the parameters of a network of lemmata.
 
     Raises:
@@ -190,8 +190,8 @@ def _expected(network: PiecewiseLinear, a: np.ndarray, b: np.ndarray) -> tuple[f
     """Return the expected share of first-layer units that change sign if weights are random, and whether no layer has
     biases.
 
-    The random weights and biases have the same mean squares as in the first layer. The share is the angle between (a,
-    c) and (b, c) divided by pi. Here c is the root mean square of the biases divided by that of the weights.
+    The random weights and biases have the same mean squares as in the first layer. Let c be the root mean square of the
+    biases divided by that of the weights. The share is the angle between the vectors (a, c) and (b, c), divided by pi.
     """
     first = network.layers[0]
     ratio = np.sqrt(np.mean(first.biases**2) / max(np.mean(first.weights**2), 1e-300))

@@ -27,8 +27,8 @@ Points = Callable[[np.ndarray], np.ndarray]
 
 
 class Step(NamedTuple):
-    """A named layer as a function of a batch of points. Its weights and biases, or its slopes, are given if they are
-    known.
+    """A named layer as a function of a batch of points. The step also contains the layer's weights and biases, or its
+    slopes, if they are known.
     """
 
     name: str
@@ -55,8 +55,7 @@ class Reading(NamedTuple):
 
 
 class PiecewiseLinear(NamedTuple):
-    """Layers of units, the affine map that follows the layers, and the affine map or slopes found for each network
-    layer.
+    """A network as layers of units and a final affine map, and the affine map or slopes found for each network layer.
     """
 
     layers: tuple[Layer, ...]
@@ -157,8 +156,8 @@ def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]
 
 
 def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return weights and biases if the function is affine at random points, and None otherwise. An affine function
-    maps the mean of points to the mean of their values.
+    """Return weights and biases if the function is affine at random points, and None otherwise. The test uses that an
+    affine function maps the mean of points to the mean of their values.
     """
     bias = function(np.zeros((1, size)))
     trial = np.random.default_rng(0).normal(size=(4, size)) * np.array([[0.1], [1.0], [5.0], [20.0]])
@@ -289,8 +288,8 @@ def _mapped(function: Callable[..., Any]) -> Points:
 
 
 def _doubled(network: Any) -> Any:
-    """Return a copy in double precision. Weights are computed as differences of outputs, and large biases would cause
-    rounding errors in single precision.
+    """Return a copy of the network in double precision. Weights are computed as differences of outputs, and large
+    biases would cause rounding errors in single precision.
     """
     try:
         return copy.deepcopy(network).double()

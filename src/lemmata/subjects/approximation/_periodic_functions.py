@@ -16,8 +16,8 @@ class Periodic(eqx.Module):
 
     Args:
         atoms: the frequencies k_j, all distinct, and none of them the negative of another.
-        amplitudes: the amplitudes A_ij.
-        phases: the phases theta_ij.
+        amplitudes: the amplitudes A_ij, one row for each function i.
+        phases: the phases theta_ij, one row for each function i.
     """
 
     atoms: Float[Array, "m two"]
@@ -62,9 +62,9 @@ class Combined(eqx.Module):
     """Classes of one function each, and bounds for their combinations.
 
     Args:
-        parts: the functions f_i.
-        slope: the bound C_a of |a|_1.
-        shift: the bound C_b of |b|.
+        parts: the functions f_i; class i contains only f_i.
+        slope: the bound C_a on |a|_1 for the combinations <a, f> + b.
+        shift: the bound C_b on |b|.
     """
 
     parts: Periodic
@@ -72,7 +72,7 @@ class Combined(eqx.Module):
     shift: Float[Array, ""]
 
     def offsets(self) -> Float[Array, " k"]:
-        """The values |f_i(0)|."""
+        """The absolute values |f_i(0)| of the functions at 0."""
         return jnp.abs(jnp.sum(self.parts.amplitudes * jnp.cos(self.parts.phases), axis=1))
 
     def moments(self) -> Float[Array, " k"]:

@@ -1,4 +1,4 @@
-"""Sobolev balls on the torus, some with a number of parameters or with sections of a kernel."""
+"""Unit balls of the Sobolev space H^s on the torus, some with a number of parameters or with sections of a kernel."""
 
 import equinox as eqx
 import jax

@@ -1,4 +1,6 @@
-"""Find lines through a row of gates (vertical segments). The lines form a convex polygon of pairs (value, slope)."""
+"""Find lines through a row of gates (vertical segments). The lines through given gates, as pairs (value, slope), form a
+convex polygon.
+"""
 
 from typing import NamedTuple
 
@@ -46,7 +48,8 @@ def links(
     """Return lines through all gates from left to right. Each line passes through as many gates as possible.
 
     Separate lines (not joined) are the fewest possible. If no line of a link passes through the next gate, a new link
-    begins there. Joined lines then bend between the two gates. In rare cases, an earlier bend could save a link.
+    begins there. Joined lines then bend between the two gates. In rare cases, bending earlier would need one link
+    fewer.
 
     Args:
         x: the places of the gates.

@@ -39,10 +39,10 @@ class Slope(eqx.Module):
     """A linear function with the largest slope in its class.
 
     Args:
-        functions: the class.
+        functions: the class of linear functions.
         a: the slope of the linear function.
         sharpness: the slope tau of the ramps.
-        small: the size epsilon of the frequencies, which goes to 0 in a limit.
+        small: the size epsilon of the frequencies; the limit epsilon -> 0 gives the linear function.
     """
 
     functions: LinearFunctions
@@ -102,11 +102,11 @@ def residuals_of_steps(
     The steps are 1(<u_j, x> > t_j), where u_j is uniform on the sphere and t_j is uniform in [-h, h] for one of four h.
     The mean of rho_j times the steps is fitted to <a, x> by accelerated projected gradient descent over |rho_j| <=
     size. The points are x and -x, so that an odd function needs no constant. If there are more steps than points, the
-    fit is too close and the distances are too small.
+    fit adapts to the points, and the differences are smaller than on the whole ball.
 
     Args:
         problem: the linear function <a, x>.
-        x: the points.
+        x: the points on the sphere; the fit also uses the points -x.
         size: the largest allowed |rho_j|.
         normal: standard normal numbers, d + 1 for each step.
     """
@@ -138,11 +138,11 @@ class LinearFloor(Claim[Slope]):
 
         sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|,
 
-    where u in E|u_1| is uniform on the sphere. If the weights may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2.
-    For K = 3, the bound is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a, x> <v,
-    x> has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2. The reason is that
-    phi rises from 0 to 1, and that |<v, x>| has the mean E. The test draws 400 steps from each of four distributions,
-    and fits their weights by least squares. The test uses the best of the four fits.
+    where u in E|u_1| is uniform on the sphere. If the weights |rho_a| may be up to K C_a, replace 1/d - E²/2 by 1/d - K
+    E²/2. For K = 3, the bound is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a,
+    x> <v, x> has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2. The reason
+    is that phi rises from 0 to 1, and that |<v, x>| has the mean E. The test draws 400 steps from each of four
+    distributions, and fits their weights by least squares. The test uses the best of the four fits.
     """
 
     title = "Random ramp features with weights of at most |a| do not approximate every linear function <a, x>"
@@ -156,7 +156,8 @@ class LinearFloor(Claim[Slope]):
     trivial = 0.0
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """Require a slope of the largest size, because a flatter function is nearer to sums of steps."""
+        """Require |a| = C_a, because sums of bounded multiples of steps are nearer to a function with a smaller slope.
+        """
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
         return [
             Hypothesis(
@@ -173,7 +174,7 @@ class LinearFloor(Claim[Slope]):
         return jnp.asarray(problem.functions.slope * (1 / d - mean**2 / 2) / mean)
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
-        """Return the largest distance at 128 points of the sphere, including a/|a|."""
+        """Return the largest |<a, x> - f_a(x)| of the best fit, at 128 points of the sphere, including a/|a|."""
         d, size = problem.functions.dimension, jnp.asarray(problem.functions.slope)
         steps, x = draws(key, (_FEATURES, d + 1), (_POINTS, d))
         x = x.at[0].set(problem.a)
@@ -198,7 +199,7 @@ class LinearLimit(Claim[Slope]):
     unexplained = _GROWTH
 
     def predict(self, problem: Slope) -> Array:
-        """Return the distance and the moment."""
+        """Return the bound e² |a|³ / 6 on the distance, and the moment |a|."""
         size = jnp.linalg.norm(problem.a)
         return jnp.stack([problem.small**2 * size**3 / 6, size])
 
@@ -212,11 +213,14 @@ class LinearLimit(Claim[Slope]):
         return jnp.stack([distance, problem.small * size * (order @ series)])
 
     def trivial(self, problem: Slope) -> Array:
-        """Return the distance from 0; the moment has no trivial bound."""
+        """Return the largest |<a, x>|, the linear function's distance from 0; the moment has no trivial bound.
+        """
         return jnp.stack([jnp.linalg.norm(problem.a), jnp.asarray(jnp.inf)])
 
     def condition(self, problem: Slope) -> Array:
-        """The distance is a difference of numbers of the size |a|, and the moment is a sum of 16 terms."""
+        """Bound the rounding errors. The distance is a difference of numbers of the size |a|, and the moment is a sum
+        of 16 terms.
+        """
         size = jnp.linalg.norm(problem.a)
         return jnp.stack([6 / (problem.small * size) ** 2, jnp.asarray(4.0)])
 
@@ -265,7 +269,8 @@ class LinearParameter(Claim[Slope]):
 
 
 def combined_parameter(problem: Combined) -> Float[Array, ""]:
-    """Return the Barron parameter of all <a, f> + b. Here sup |<a, F(k)>| is C_a times the largest |F_i(k)|.
+    """Return the Barron parameter of all <a, f> + b. Here the supremum of |<a, F(k)>| over a is C_a times the largest
+    |F_i(k)|, where F_i is the spectrum of f_i.
 
     Args:
         problem: classes of one function each, and the bounds C_a of |a|_1 and C_b of |b|.
@@ -292,8 +297,8 @@ class CombinationAsPrinted(Claim[Combined]):
         C <= 2 C_a max_i C_i + C_b.
 
     The proof replaces the integral of the largest of several spectra by the largest of the integrals of the spectra,
-    which may be smaller. The moments of spectra that do not overlap add up. For two classes the bound holds. The test
-    uses eight classes of one function each.
+    which may be smaller than the integral of the largest. The moments of spectra that do not overlap add up. For two
+    classes the bound holds. The test uses eight classes of one function each.
     """
 
     title = "As printed, the largest Barron parameter of several classes bounds that of their linear combinations"
@@ -331,7 +336,7 @@ class Combination(Claim[Combined]):
         C = C_b + C_a (max_i sup |f_i(0)| + integral of |omega| max_i F_i^sup)
          <= C_b + C_a (max_i sup |f_i(0)| + sum_i integral of |omega| F_i^sup),
 
-    with equality if the spectra do not overlap.
+    with equality in the second line if the spectra do not overlap.
     """
 
     title = "The Barron parameter of linear combinations of functions from several classes"
@@ -344,7 +349,7 @@ class Combination(Claim[Combined]):
     unexplained = _OVERLAP
 
     def predict(self, problem: Combined) -> Array:
-        """Return the bound with the sum of the integrals."""
+        """Return C_b + C_a (max_i sup |f_i(0)| + the sum of the integrals), the second bound."""
         return problem.shift + problem.slope * (problem.offsets().max() + problem.moments().sum())
 
     def measure(self, problem: Combined, key: Key[Array, ""]) -> Array:

@@ -62,14 +62,16 @@ class BumpClasses(Population[Bump]):
 
 
 class Mixture(eqx.Module):
-    """sum_k w_k exp(-s_k² |x|²/2) in d dimensions with positive weights w_k and scales s_k, positive definite."""
+    """sum_k w_k exp(-s_k² |x|²/2) in d dimensions with positive weights w_k and scales s_k. The function is positive
+    definite.
+    """
 
     weights: Float[Array, " k"]
     scales: Float[Array, " k"]
     dimension: int = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the value of f at x."""
+        """Return the value of the sum at x."""
         return self.weights @ jnp.exp(-(self.scales**2) * jnp.sum(x**2) / 2)
 
 
@@ -139,7 +141,7 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
     """Compute sup |f(0)| + sum_k |k| sup |F_f(k)| of a finite class by discrete transforms.
 
     Args:
-        problem: the class.
+        problem: the finite class of periodic functions.
         order: the order p of the l_p norm |k|.
     """
     points, omega = lattice()
@@ -237,7 +239,9 @@ class PositiveDefiniteBound(Claim[Mixture]):
         return positive_definite_bound(problem(origin), jnp.trace(jax.hessian(problem)(origin)))
 
     def measure(self, problem: Mixture, key: Key[Array, ""]) -> Array:
-        """Return the sum of the moments of the Gaussians, which is the moment if all spectra are positive."""
+        """Return the sum of the first moments of the Gaussians. It is the moment of their sum, since all spectra are
+        positive.
+        """
         return combination_moment(problem.weights, problem.scales * gaussian_moment(problem.dimension))
 
 

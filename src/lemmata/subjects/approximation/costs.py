@@ -1,8 +1,8 @@
 """How the cost of layers on sequences grows with the length of the sequence and with the number of parameters.
 
 This theory describes the number of floating-point operations and the working memory of the compiled program. The
-compiler counts the operations before it optimises the program. It does not explain running times, which depend on
-caches and threads, or the cost of training.
+compiler counts the operations before it optimises the program. The theory does not explain running times, which depend
+on caches and threads, or the cost of training.
 """
 
 import functools
@@ -50,7 +50,7 @@ _COST = Source("foundation2025", "Section 4.1, cost", note="in the length of the
 
 
 def attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """Return softmax attention of a sequence to itself, with all weights in memory at once."""
+    """Return softmax attention of a sequence to itself, with all t x t attention weights in memory at once."""
     return jax.nn.softmax(x @ x.T / math.sqrt(x.shape[1])) @ x
 
 
@@ -89,7 +89,9 @@ def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 
 @functools.cache
 def operations(mixer: Callable, length: int, width: int) -> float:
-    """Count the floating-point operations of a mixer on a sequence, in the program of the mixer before optimisation."""
+    """Count the floating-point operations of a mixer on a sequence, before the compiler optimises them. A mixer is a
+    layer on sequences, such as `attention`.
+    """
     lowered = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float))
     return (lowered.cost_analysis() or {})["flops"]
 
@@ -143,7 +145,8 @@ class RecurrenceOperationsInLength(Claim[SequenceLayer]):
 
 class ConvolutionOperationsInLength(Claim[SequenceLayer]):
     """Compute a long convolution on T positions by fast Fourier transforms of length 2T. The number of operations grows
-    like T log(2T). Between T = 512 and 4096, this is a slope of 1 + log(13/10)/log(8) = 1.126 on logarithmic scales.
+    like T log(2T). Between T = 512 and 4096, this growth is a slope of 1 + log(13/10)/log(8) = 1.126 on logarithmic
+    scales.
     """
 
     title = "The operations of a long convolution grow like the length times its logarithm"
@@ -206,8 +209,8 @@ _PARAMETERS = tuple(12.0 * width**2 for width in (64, 128, 256, 512))
 
 class OperationsLinearInParameters(Claim[SequenceLayer]):
     """Let a transformer layer with n parameters act on a fixed number of positions. The number of operations grows like
-    n. The reason is that each parameter is multiplied once at every position, and the share of operations that compute
-    scores falls with the width.
+    n. The reason is that each parameter is multiplied once at every position. The share of operations that compute
+    attention scores falls as the width grows.
     """
 
     title = "The operations of a transformer layer grow like the number of its parameters"

@@ -1,12 +1,14 @@
-"""Covering numbers of the ball, of pairs (f, x) as Theorem 1 counts them, and of classes in the supremum norm.
+"""Covering numbers of the ball, of pairs (f, x), and of classes in the supremum norm.
 
-This theory describes how many cases a union bound has, and therefore how many features suffice. It assumes a finite
-Barron parameter. It does not count covers in the supremum norm of classes with infinitely many parameters.
+Theorem 1, Lemma 1 and equation (23), which defines the cover of pairs (function f, point x), are those of
+li2025incontext. This theory describes how many cases a union bound has, and therefore how many features suffice. It
+assumes a finite Barron parameter. It does not count covers in the supremum norm of classes with infinitely many
+parameters.
 
-The cover (23) of pairs counts only values, so its size does not depend on the class. The proof of Lemma 1 needs a
-function of the cover that serves all x. A cover of pairs does not give such a function. A cover of the class in the
-supremum norm, combined with a cover of the ball, does. So `lemmata.functions.required_features` counts the product of
-these two covers. The section `approximation.features_without_covers` states what holds for a whole class without any
+The cover (23) of pairs counts only values, so its size does not depend on the class. The proof of Lemma 1 needs one
+function of the cover that is near f at all x. A cover of pairs does not give such a function. A cover of the class in
+the supremum norm, combined with a cover of the ball, does. So `lemmata.functions.required_features` counts the product
+of these two covers. The section `approximation.features_without_covers` states what holds for a whole class without any
 cover.
 """
 
@@ -49,7 +51,7 @@ def close_pairs(x: Float[Array, "m d"], values: Float[Array, " m"], epsilon: flo
     Args:
         x: one point for each pair.
         values: the number (f(x) - f(0)) / C_F for each pair.
-        epsilon: the precision.
+        epsilon: the largest distance at which two pairs cover each other.
     """
     near = jnp.sum((x[:, None] - x) ** 2, axis=2) <= epsilon**2
     return near & (jnp.abs(values[:, None] - values) <= epsilon)
@@ -62,8 +64,8 @@ class PairCover(Claim[FunctionsAtPoints]):
 
         (1 + 4/epsilon)^d (1 + 2/epsilon)
 
-    elements, whatever the class. The bound holds for any set of pairs in which no pair covers another pair. A greedy
-    cover is such a set, so a smallest cover also obeys the bound.
+    elements, whatever the class. The bound holds for the size of any set of pairs in which no pair covers another pair.
+    A greedy cover is such a set, so a smallest cover also obeys the bound.
     """
 
     title = "A bound on the size of covers of pairs (function f, point x) that does not depend on the Barron class"
@@ -82,11 +84,11 @@ class PairCover(Claim[FunctionsAtPoints]):
         return jnp.exp(log_pair_cover(problem.dimension, problem.epsilon))
 
     def measure(self, problem: FunctionsAtPoints, key: Key[Array, ""]) -> Array:
-        """Return the size of a greedy cover."""
+        """Return the size of a greedy cover of the drawn pairs."""
         return greedy_cover(close_pairs(problem.x, problem.values, problem.epsilon))
 
     def trivial(self, problem: FunctionsAtPoints) -> Array:
-        """The number of all pairs, which always cover themselves."""
+        """Return the number of all pairs, because the pairs cover themselves."""
         return jnp.asarray(float(len(problem.values)))
 
 
@@ -115,7 +117,8 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
         return jnp.full(3, _columns(problem, largest))
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Compute the values from the waves of the class, one of which attains the largest value."""
+        """Compute the largest value at each point from single waves of the class, one of which attains this value.
+        """
         return jnp.stack([_columns(problem, problem.largest(int(m))) for m in RICHNESS[1:]])
 
 
@@ -152,7 +155,8 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     predict = 1.0
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Return the sizes of greedy choices of functions, which are compared at the points."""
+        """Return the number of functions that a greedy choice finds, for each m. Functions are compared at the points.
+        """
         sizes = []
         for m in self.relation.rungs:
             values = problem.halves(int(m))

@@ -17,14 +17,16 @@ ABOUT = {"tool": "approximation theory", "architecture": "dense network", "objec
 
 
 class SquareToFit(eqx.Module):
-    """The bound `largest` on the size of inputs, and how many times the tent function is applied."""
+    """The bound `largest` on the absolute value of inputs, and how many times the tent function is applied."""
 
     largest: Float[Array, ""]
     tents: int = eqx.field(static=True)
 
 
 def deep_square(t: Float[Array, "..."], tents: int) -> Float[Array, "..."]:
-    """Return t - sum_s g_s(t)/4^s for t in [0, 1], where g_s is the tent of three ReLU units applied s times."""
+    """Return t - sum_s g_s(t)/4^s for t in [0, 1], where g_s is the tent of three ReLU units applied s times. The tent
+    is the function min(2t, 2 - 2t).
+    """
 
     def tent(x: Array) -> Array:
         return 2 * jax.nn.relu(x) - 4 * jax.nn.relu(x - 0.5) + 2 * jax.nn.relu(x - 1)
@@ -37,8 +39,8 @@ def deep_square(t: Float[Array, "..."], tents: int) -> Float[Array, "..."]:
 
 
 class DeepSquare(Claim[SquareToFit]):
-    """Let g_s be the tent function on [0, 1] applied s times, and let f_m(x) = x - sum_{s=1}^m g_s(x)/4^s. On [0, M],
-    the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². Its largest error is
+    """Let g_s be the tent function min(2x, 2 - 2x) on [0, 1] applied s times, and let f_m(x) = x - sum_{s=1}^m
+    g_s(x)/4^s. On [0, M], the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². Its largest error is
 
         M² 4^-(m+1).
 
@@ -67,7 +69,9 @@ class DeepSquare(Claim[SquareToFit]):
         return problem.largest**2 * jnp.array([4.0 ** -(m + 1), 4.0 ** -(m + 1), 1 / (8 * (3 * m + 1) ** 2)])
 
     def measure(self, problem: SquareToFit, key: Key[Array, ""]) -> Array:
-        """Return the largest error and the range of errors on a dyadic grid, and the error of one layer."""
+        """Return the largest error and the range of errors on a dyadic grid. Also return the least error of one layer
+        with as many units.
+        """
         m, pieces = problem.tents, 3 * problem.tents + 1
         x = jnp.linspace(0.0, 1.0, 2 ** (m + 3) + 1)
         error = deep_square(x, m) - x**2
@@ -78,7 +82,7 @@ class DeepSquare(Claim[SquareToFit]):
         return problem.largest**2 * jnp.stack([error.max(), error.max() - error.min(), shallow])
 
     def condition(self, problem: SquareToFit) -> Array:
-        """The error is a difference of numbers of size 1."""
+        """Bound the rounding errors. The error is a difference of numbers of size 1."""
         return jnp.asarray(4.0 ** (problem.tents + 1) + 40 * problem.tents**3)
 
 
@@ -122,5 +126,5 @@ class DeepProduct(Claim[SquareToFit]):
         return jnp.stack([error.max(), error.max() - error.min()])
 
     def condition(self, problem: SquareToFit) -> Array:
-        """The error is a difference of numbers of size M²."""
+        """Bound the rounding errors. The error is a difference of numbers of size M²."""
         return jnp.asarray(8 * 4.0**problem.tents)

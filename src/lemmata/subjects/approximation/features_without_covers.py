@@ -1,4 +1,4 @@
-"""Random features for a whole class of functions, without a cover of the class: what remains true of Lemma 1.
+"""Random features for a whole class of functions, without a cover: what remains true of Lemma 1 of li2025incontext.
 
 This theory describes the largest distance of a function of a class from sums of n random ramps whose coefficients have
 a bounded l_1 norm. It assumes that M = integral of |omega| F_sup is finite for the class, and that features are drawn
@@ -59,11 +59,11 @@ class CosineExamples(eqx.Module):
     """Examples y = f(x) + z, where f is a function of a class, and features that were drawn for the class.
 
     Args:
-        functions: the class.
+        functions: the class that contains f.
         function: the function f.
         features: the n ramps and the constant.
         x: the inputs, which lie in the unit ball.
-        noise: the noise z.
+        noise: the noise z of each example.
         sigma: the standard deviation of z.
     """
 
@@ -149,7 +149,7 @@ def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
     It is E|phi_x - phi_x'|/2 at the worst pair of points x and x'.
 
     Args:
-        problem: a pool of features.
+        problem: a pool of features; the class consists of all E rho phi with |rho| <= 1.
     """
     values = problem.values
     return jax.lax.map(lambda row: jnp.abs(row - values).mean(axis=1) / 2, values).max()
@@ -250,7 +250,7 @@ class WidthOfRamps(Claim[FeaturePool]):
         return jnp.asarray(half_space_width(len(problem.chosen), problem.x.shape[1]))
 
     def measure(self, problem: FeaturePool, key: Key[Array, ""]) -> Array:
-        """Return the mean over 64 draws of features and signs."""
+        """Return W_n as a mean over 64 draws of features and signs."""
         return problem.complexity()
 
 

@@ -3,7 +3,8 @@ their inputs.
 
 This theory describes the squared error with which n states of a linear recurrence reproduce a periodic impulse
 response. It also says how well a linear readout of the states represents functions of the inputs. It assumes linear
-recurrences that do not depend on their inputs. It does not explain nonlinear readouts and selective recurrences.
+recurrences whose transition does not depend on the inputs. It does not explain nonlinear readouts and selective
+recurrences.
 """
 
 import jax.numpy as jnp
@@ -28,7 +29,9 @@ _MARGIN = 0.12
 
 
 def squared_error_of_modes(problem: ImpulseResponse, n: int) -> Float[Array, ""]:
-    """Return the squared error of least squares on states with undamped poles at the frequencies 0, ..., n."""
+    """Return the squared error of the least-squares fit to the impulse response. The states have undamped poles at the
+    frequencies 0, ..., n.
+    """
     poles = jnp.exp(2j * jnp.pi * jnp.arange(n + 1) / problem.steps)
     states = modal_states(poles, problem.steps)
     columns = jnp.concatenate([states.real, states.imag[:, 1:]], axis=1)
@@ -42,7 +45,7 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
     impulse responses, which are functions of one variable, this means that the squared error of the best n states is of
     the order n^(-s).
 
-    The true order is n^(-2s). For the error itself, without the square, n^(-s) would be tight.
+    The true order is n^(-2s). For the L2 error itself, without the square, n^(-s) would be tight.
     """
 
     title = "As printed, the rate n^(-s/d) at which linear recurrences of n states approximate Sobolev H^s is tight"
@@ -127,7 +130,7 @@ def squared_error_of_readout(problem: LinearReadouts, states: int) -> Float[Arra
 class LinearReadoutsMissCosines(Claim[LinearReadouts]):
     """Let a linear recurrence have inputs x_1, ..., x_T, independent and uniform on [0, 1], and let q be a whole
     number. Every affine readout of the recurrence's states predicts cos(2 pi q x_j) with a mean squared error of at
-    least the variance of this cosine. The least mean square error is
+    least the variance of this cosine. So the least mean squared error is
 
         1/2
 

@@ -71,7 +71,7 @@ class ArrangementRegions(Claim[Arrangement]):
 
         sum_{i=0}^d C(m, i),
 
-    where C(m, i) are the binomial coefficients. In d = 1, m hinges make m + 1 pieces.
+    where C(m, i) are the binomial coefficients. For d = 1, the units have m kinks, which make m + 1 pieces.
     """
 
     title = "The number of linear regions of one layer of ReLU units"
@@ -92,7 +92,7 @@ class ArrangementRegions(Claim[Arrangement]):
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
         """Count sign patterns near corners.
 
-        Every region has a corner at which d units are 0. Near it, these units may have any signs.
+        Every region has a corner at which d units are 0. Near this corner, all 2^d sign patterns of these units occur.
         """
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
@@ -141,8 +141,8 @@ class CirclesOfInputs(Population[CircleOfInputs]):
 
 class KinksOnACircle(Claim[CircleOfInputs]):
     """Let a ReLU network without biases have n units in each hidden layer. Let the weights be independent and normal
-    with mean 0 and one variance in each layer, as in He's initialisation. A great circle of inputs consists of all
-    cos(a) u + sin(a) v, where u and v are orthonormal. Along such a circle, the pre-activation of a unit in layer l
+    with mean 0 and the same variance within each layer, as in He's initialisation. A great circle of inputs consists of
+    all cos(a) u + sin(a) v, where u and v are orthonormal. Along such a circle, the pre-activation of a unit in layer l
     changes its sign
 
         2 (1 - (n + 1)/2^n)^(l-1)
@@ -230,7 +230,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
         return _share(problem, 1.0)
 
     def measure(self, problem: SegmentOfInputs, key: Key[Array, ""]) -> Array:
-        """Return the share of units that have different signs at the two ends."""
+        """Return the share of units whose pre-activations have different signs at the two inputs."""
         weight_key, bias_key = jax.random.split(key)
         weights = jax.random.normal(weight_key, (4000, len(problem.a))) / math.sqrt(len(problem.a))
         biases = problem.bias_std * jax.random.normal(bias_key, (4000,))
@@ -239,7 +239,9 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
 
 
 def _share(problem: SegmentOfInputs, counted: float) -> Array:
-    """Return the probability of a kink. The line's squared distance h² from the origin is multiplied by `counted`."""
+    """Return the probability of a kink. The line's squared distance h² from the origin is multiplied by `counted` (1 in
+    the formula of the claim).
+    """
     way = problem.b - problem.a
     length = jnp.linalg.norm(way)
     first = problem.a @ way / length

@@ -18,13 +18,13 @@ ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object"
 
 
 class SignedFeatures(eqx.Module):
-    """The features of each row, multiplied by its class -1 or 1."""
+    """The features of each row, multiplied by the row's class, which is -1 or 1."""
 
     features: Float[np.ndarray, "n p"]
 
 
 def lifted(x: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n 6"]:
-    """Return the features (1, x1, x2, x1², x2², x1 x2), in which every conic is a plane."""
+    """Return the features (1, x1, x2, x1², x2², x1 x2), in which every conic becomes a hyperplane."""
     return np.stack([np.ones(len(x)), *x.T, *(x**2).T, x.prod(axis=1)], axis=1)
 
 
@@ -36,7 +36,7 @@ def largest_margin(signed: Float[np.ndarray, "n p"]) -> float:
 
 
 class SignedRows(Population[SignedFeatures]):
-    """Half of the problems are points inside and outside a random ellipse, and half are n orthonormal rows."""
+    """Half of the problems are lifted points inside and outside a random ellipse, and half are n orthonormal rows."""
 
     settings = Space(n=rows(24, 4, 60, corners=(12, 48)))
 
@@ -88,7 +88,7 @@ class LiftedPerceptron(Claim[SignedFeatures]):
         return jnp.asarray(float(most))
 
     def condition(self, problem: SignedFeatures) -> Array:
-        """The margin is a small difference of features, found by least squares."""
+        """Bound the rounding errors. The margin is a small difference of features, found by least squares."""
         size = np.linalg.norm(problem.features, axis=1).max()
         return jnp.asarray(1e3 * (size / largest_margin(problem.features)) ** 2)
 

@@ -1,4 +1,5 @@
-"""Networks of logistic units: their spectrum lies on lines, and its first moment is a quarter of their slopes.
+"""Networks of logistic units: their spectrum lies on the lines through the weight vectors a_j, and its first moment is
+|a_j|/4 for each unit.
 
 This theory gives the Barron parameter of networks with given units and bounded coefficients in closed form. It assumes
 the logistic activation, whose derivative is positive definite. It does not explain other activations, or which units
@@ -25,7 +26,9 @@ class Frequencies(eqx.Module):
 
 
 class LogisticUnits(eqx.Module):
-    """A network sum_j r_j sigma(<a_j, x>) of a class, with coefficients r_j, and a point x of the unit ball."""
+    """A network sum_j r_j sigma(<a_j, x>) of a class, and a point x of the unit ball. The r_j are coefficients, and
+    sigma is the logistic function.
+    """
 
     functions: LogisticNetworks
     coefficients: Float[Array, " m"]
@@ -94,7 +97,9 @@ class LogisticSpectrum(Claim[Frequencies]):
         return step / (2 * jnp.pi) * jnp.cos(problem.omega[:, None] * x) @ slope
 
     def condition(self, problem: Frequencies) -> Array:
-        """The terms of the sum are as large as the sum at omega = 0, which is 1/(2 pi), even if the sum is small."""
+        """Bound the rounding errors. The terms of the sum are as large as the sum at omega = 0, which is 1/(2 pi), even
+        if the sum is small.
+        """
         value = problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
         return (2 + jnp.abs(problem.omega)) / (2 * jnp.pi * value)
 
@@ -128,12 +133,12 @@ class NetworkSpectrum(Claim[LogisticUnits]):
         return (problem.coefficients * along) @ ways
 
     def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
-        """Compute the gradient by automatic differentiation."""
+        """Return the gradient of the network at x, by automatic differentiation."""
         network = lambda x: jax.nn.sigmoid(problem.functions.atoms @ x) @ problem.coefficients
         return jax.grad(network)(problem.x)
 
     def condition(self, problem: LogisticUnits) -> Array:
-        """Units may cancel in each entry of the gradient separately."""
+        """Bound the rounding errors. Units may cancel in each entry of the gradient separately."""
         size = jnp.abs(problem.coefficients) @ jnp.abs(problem.functions.atoms)
         return 4 * size / jnp.abs(self.measure(problem, jax.random.key(0)))
 
@@ -173,7 +178,7 @@ class LogisticParameter(Claim[LogisticUnits]):
 
 class LogisticMoment(Claim[Frequencies]):
     """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4. Therefore
-    the integral of (omega/a) / sinh(pi omega/a), for a unit of length a, is a/4.
+    the integral of (omega/a) / sinh(pi omega/a), for a unit whose weight vector has length a, is a/4.
     """
 
     title = "The first moment of the Fourier spectrum of a logistic unit is |a|/4, where a is its weight vector"

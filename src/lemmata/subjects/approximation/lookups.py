@@ -89,7 +89,8 @@ class TorusLookup(Claim[Torus]):
 
         V_d^(-1/d) Gamma(1 + 1/d) Gamma(n + 1)/Gamma(n + 1 + 1/d),
 
-    where V_d is the volume of the unit ball. This is about n^(-1/d). The formula holds if the distances are below 1/2.
+    where V_d is the volume of the unit ball. For large n, this error is about n^(-1/d). The formula holds if the
+    distances are below 1/2.
     """
 
     title = "The mean error of a lookup table for the worst Lipschitz function"

@@ -53,7 +53,8 @@ class NarrowNetwork(eqx.Module):
 
 
 class NarrowNetworks(Population[NarrowNetwork]):
-    """Random layers whose biases put kinks among the inputs, and random rectangles on which f varies."""
+    """Random layers whose biases put kinks among the inputs, and random rectangles on which the output varies.
+    """
 
     settings = Space(
         depth=Integer(4, 1, 12, "hidden layers", corners=(2, 8)),
@@ -130,11 +131,11 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
         return jnp.asarray(_boundary(problem))
 
     def measure(self, problem: NarrowNetwork, key: Key[Array, ""]) -> Array:
-        """Return the range on a grid in the rectangle."""
+        """Return the largest minus the smallest value of f on a grid in the rectangle."""
         return jnp.asarray(_inside(problem))
 
     def condition(self, problem: NarrowNetwork) -> Array:
-        """Layers round their values, and a small range is a difference of large values."""
+        """Bound the rounding errors. Layers round their values, and a small range is a difference of large values."""
         corners = np.array([problem.low, problem.high])
         return jnp.asarray(1e3 * (1 + np.abs(problem.at(corners)).max() / _boundary(problem)))
 
@@ -143,7 +144,9 @@ _RAYS = jnp.array([[0.0], [0.25], [1.0]])
 
 
 class BumpToBuild(eqx.Module):
-    """The centre and height of a bump, and a direction in units of the height."""
+    """The centre and height of a bump, and an offset from the centre, in units of the height. The bump is measured
+    along this offset.
+    """
 
     centre: Float[Array, " d"]
     height: Float[Array, ""]
@@ -198,5 +201,5 @@ class BumpOfOneMoreUnit(Claim[BumpToBuild]):
         return jax.vmap(network)(problem.centre + problem.height * _RAYS * problem.offset)
 
     def condition(self, problem: BumpToBuild) -> Array:
-        """The network subtracts coordinates of size |p| + 100 h."""
+        """Bound the rounding errors. The network subtracts coordinates of size |p| + 100 h."""
         return 4 * (100 + jnp.abs(problem.centre).max() / problem.height)

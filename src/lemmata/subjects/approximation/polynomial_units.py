@@ -60,8 +60,8 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
         C(d + r, r)
 
     dimensions. This is the dimension of the space of polynomials of degree at most r, whatever the width of the layer.
-    So wide layers with a polynomial activation are not universal approximators. With tanh on the same weights and
-    sufficiently many rows, the number of dimensions is the width.
+    So wide layers with a polynomial activation are not universal approximators. With the activation tanh, the same
+    weights and sufficiently many rows, the number of dimensions is the width.
     """
 
     title = "Wider layers with a polynomial activation stop adding to the span of their functions, unlike with tanh"
@@ -86,13 +86,13 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
         return jnp.array([math.comb(d + problem.degree, problem.degree), width], float)
 
     def measure(self, problem: FeatureTable, key: Key[Array, ""]) -> Array:
-        """Return the numerical ranks of the tables of features."""
+        """Return the numerical ranks of the tables of features, with the activations t^r and tanh."""
         ranks = [np.linalg.matrix_rank(f) for f in (problem.units**problem.degree, np.tanh(problem.units))]
         return jnp.array(ranks, float)
 
 
 class ProductToCompute(eqx.Module):
-    """The numbers to be multiplied, and their scale."""
+    """The numbers to be multiplied, and the scale of the weights."""
 
     x: Float[Array, " d"]
     scale: Float[Array, ""]
@@ -134,6 +134,6 @@ class MonomialUnits(Claim[ProductToCompute]):
         return jnp.sum(np.prod(signs, axis=1) * powers) / (2 ** (d - 1) * math.factorial(d))
 
     def condition(self, problem: ProductToCompute) -> Array:
-        """The terms of the sum are much larger than the product, so they nearly cancel."""
+        """Bound the rounding errors. The terms of the sum are much larger than the product, so they nearly cancel."""
         d, x = len(problem.x), problem.scale * problem.x
         return d * jnp.sum(jnp.abs(x)) ** d / (math.factorial(d) * jnp.abs(jnp.prod(x)))

@@ -1,8 +1,9 @@
 """A comparison of two printed rates: ((log n)/n)^(2s/d) for attention, n^(-s/d) for linear recurrences.
 
-This theory describes which of the two formulas is smaller, for every number of parameters n, smoothness s and
-dimension d. It sets both hidden constants to 1. For large n, it also covers all other constants. It does not explain
-whether either architecture attains its formula. Other sections state which rates linear spaces and recurrences attain.
+This theory describes which of the two formulas has the smaller value, for every number of parameters n, smoothness s
+and dimension d. It sets both hidden constants to 1. For large n, the comparison holds for all other constants, too. It
+does not explain whether either architecture attains its formula. Other sections state which rates linear spaces and
+recurrences attain.
 """
 
 import equinox as eqx
@@ -55,7 +56,7 @@ class RateComparison(eqx.Module):
 
     @property
     def recurrence(self) -> Float[Array, ""]:
-        """The rate n^(-s/d) of recurrences."""
+        """The printed rate n^(-s/d) of recurrences."""
         return self.n ** (-self.s / self.d)
 
 
@@ -63,7 +64,7 @@ class RateComparisons(Population[RateComparison]):
     """Log-uniform whole numbers n from 2 on, with uniform smoothness, and dimensions uniform in a range.
 
     Attributes:
-        dimension: the smallest dimension.
+        dimension: the smallest dimension d that is drawn.
         base: the base of the logarithm in the statement; another base is another statement.
     """
 
@@ -97,7 +98,9 @@ _MOST_DIMENSIONS = 40  # log of the largest n that populations draw
 
 
 def _best_error_in_log_dimensions(problem: BudgetedBall) -> Array:
-    """Return the Kolmogorov width at floor(log n) dimensions, from an enumeration of lattice points."""
+    """Return the Kolmogorov width at floor(log n) dimensions, from an enumeration of lattice points. The width is the
+    least worst-case squared error of a linear space of this dimension.
+    """
     values = problem.ball.eigenvalues(_MOST_DIMENSIONS)
     return values[jnp.floor(jnp.log(problem.n)).astype(int)]
 
@@ -148,8 +151,8 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 class RatioOfPrintedRates(Claim[RateComparison]):
     """Let ((log n)/n)^(2s/d) be the printed rate of attention, and let n^(-s/d) be the printed rate of recurrences, on
-    functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. The ratio of the
-    rate of attention to the rate of recurrences is
+    functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller than the rate of
+    recurrences. The ratio of the rate of attention to the rate of recurrences is
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 
@@ -181,7 +184,7 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
         n^(-s/d) < ((log n)/n)^(2s/d)   for d > 2.
 
     In fact the opposite inequality holds at every n from 2 on. The exponents of both sides are s/d times numbers that
-    do not depend on d, so no dimension d changes the order.
+    do not depend on d, so the dimension d does not change which side is smaller.
     """
 
     title = "As printed, recurrences have a better approximation rate than attention above two dimensions"
@@ -260,7 +263,8 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
         (1 + d M²)^(-s),   M = ceil( ((m+1)^(1/d) - 1)/2 ),
 
     which is of the order (log n)^(-2s/d) and not ((log n)/n)^(2s/d). The reason is that the cube of side 2M + 1 has
-    more than m frequencies, and no frequency is longer than sqrt(d) M. For d = 1 the best space attains the bound.
+    more than m frequencies, and no frequency in the cube is longer than sqrt(d) M. For d = 1 the best space attains the
+    bound.
     """
 
     title = "If outputs span log n dimensions, the worst squared error on a Sobolev ball is at least a power of log n"

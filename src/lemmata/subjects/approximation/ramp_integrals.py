@@ -1,8 +1,8 @@
 """Functions as integrals of ramps over thresholds and frequencies. This is the limit of infinitely many features.
 
 This theory describes how far a function of a class is from such an integral, and how large the coefficients of the
-integral are. It assumes only that the Barron parameter of the class is finite. It does not explain how many features
-approximate the integral.
+integral are. Lemmas 1 and 5 are those of li2025incontext. The theory assumes only that the Barron parameter of the
+class is finite. It does not explain how many features approximate the integral.
 """
 
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ _DISTANCE = "the distance of a function from an integral of ramps drawn for its 
 class IntegralOfRamps(Claim[CosineRamps]):
     """Let f be a function of a class with the Barron parameter C_F, on the unit ball, and let tau > 2. Let f_approx be
     the integral of rho_f(t, omega) phi(tau (<omega/|omega|, x> - t)) over thresholds t in [-2, 1] and frequencies
-    omega. Here phi(s) = min(max(s + 1/2, 0), 1), and rho_f are the coefficients of Lemma 5. Then
+    omega. Here phi(s) = min(max(s + 1/2, 0), 1), and rho_f are the coefficients of Lemma 5 of the source. Then
 
         |f(x) - f(0) - f_approx(x)| <= (C_F - sup |f(0)|) / (4 tau) <= 3 C_F delta_tau,     delta_tau = 1/tau.
     """
@@ -47,8 +47,8 @@ class IntegralOfRamps(Claim[CosineRamps]):
 
 class CoefficientBound(Claim[CosineRamps]):
     """Let f be a function of a class with the Barron parameter C_F. Let the features (t, omega) of this class have t
-    uniform in [-2, 1] and omega distributed as |omega| F_sup. With respect to this distribution, the coefficients rho_f
-    of the integral of ramps satisfy
+    uniform in [-2, 1] and omega distributed as |omega| F_sup, where F_sup(omega) is the largest modulus of the class's
+    spectra. With respect to this distribution, the coefficients rho_f of the integral of ramps satisfy
 
         |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|)   and   E |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|).
 
@@ -71,8 +71,8 @@ class CoefficientBound(Claim[CosineRamps]):
         return jnp.full(2, 3 * problem.functions.moment())
 
     def measure(self, problem: CosineRamps, key: Key[Array, ""]) -> Array:
-        """Return the largest n rho* over 64 features, and the mean. The mean is a sum over omega of integrals over t
-        by quadrature.
+        """Return the largest |rho_f| over 64 features, and the mean of |rho_f|. The mean is a sum over omega of
+        integrals over t by quadrature.
         """
         features = sample_features(key, problem.functions, 64, problem.sharpness)
         drawn = 64 * representing_coefficients(problem.functions, features, problem.function)[:-1]
@@ -101,5 +101,5 @@ class RampBias(Claim[CosineRamps]):
     predict = -2.0
 
     def measure_at(self, problem: CosineRamps, key: Key[Array, ""], rung: float) -> Array:
-        """Return the root mean square over the points."""
+        """Return the root mean square of f(x) - f(0) - f_approx(x) over the points."""
         return jnp.sqrt(jnp.mean((problem.increments() - problem.integral(rung)) ** 2))

@@ -1,9 +1,10 @@
-"""Functions of one variable as integrals of ramps. Universal features are based on this lemma.
+"""Functions of one variable as integrals of ramps. Universal features are based on this representation.
 
-Let phi(s) = min(max(s + 1/2, 0), 1), and let g be a function on [-1, 1] with slopes of at most 1. This theory describes
-how well the ramps phi(tau (z - t)), t in [-2, 1], represent g, and how much weight they need. It assumes |g(-1)| <= 1.
-It uses the weights that are exact for steps, which are the limit of ramps for large tau. It does not explain what
-better weights would give.
+Let phi(s) = min(max(s + 1/2, 0), 1), and let g be a function on [-1, 1] with slopes of at most 1. Equations (69), (81a)
+and (82) are those of li2025incontext. This theory describes how well the ramps phi(tau (z - t)), t in [-2, 1],
+represent g, and how much weight they need. It assumes |g(-1)| <= 1. It uses the weights that are exact for steps, which
+are the limit of ramps for large tau. It does not explain how much smaller the error would be with the best weights for
+ramps.
 """
 
 import equinox as eqx
@@ -42,7 +43,7 @@ def sharp(sharpness: Float[Array, ""]) -> Hypothesis:
 
 
 class Ramp(eqx.Module):
-    """The slope tau of a ramp."""
+    """The slope tau of the ramp phi(tau x)."""
 
     sharpness: Float[Array, ""]
 
@@ -52,7 +53,7 @@ class Wave(eqx.Module):
 
     Args:
         length: the length |omega| of the frequency.
-        theta: the phase.
+        theta: the phase of the cosine.
         sharpness: the slope tau of the ramps.
         z: the points of [-1, 1].
     """
@@ -101,7 +102,7 @@ class Line(eqx.Module):
 
     @property
     def knots(self) -> Float[Array, " k1"]:
-        """The ends of the linear pieces."""
+        """The ends of the linear pieces of g."""
         return jnp.linspace(-1.0, 1.0, len(self.slopes) + 1)
 
     def __call__(self, z: Float[Array, " m"]) -> Float[Array, " m"]:
@@ -170,7 +171,7 @@ def step_distance(sharpness: float | Array) -> Float[Array, ""]:
 
 
 def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
-    """Return the largest distance of the values from the best constant, or from 0 if that distance is smaller.
+    """Return the largest distance of the values from the best constant, or from 0 if the latter is smaller.
 
     Args:
         values: the values of a function.
@@ -199,11 +200,13 @@ class StepDistance(Claim[Ramp]):
         return 1 / problem.sharpness
 
     def measure(self, problem: Ramp, key: Key[Array, ""]) -> Array:
-        """Compute the infimum by ternary search."""
+        """Return delta_tau, the infimum over e, by ternary search."""
         return step_distance(problem.sharpness)
 
     def condition(self, problem: Ramp) -> Array:
-        """The distance of a ramp from 1 is a difference of numbers near 1, which loses digits."""
+        """Bound the rounding errors. The distance of a ramp from 1 is a difference of numbers near 1, which loses
+        digits.
+        """
         return problem.sharpness
 
 
@@ -213,9 +216,9 @@ class WaveByRamps(Claim[Wave]):
 
         |(cos(|omega| z + theta) - cos(theta))/|omega| - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau)
 
-    for z in [-1, 1]. The source has 3/tau in place of 1/(4 tau). The ramp phi(tau z) = min(max(tau z + 1/2, 0), 1)
-    differs from the step by 1/(4 tau) on average. The test checks both inequalities. To check the inequality for the
-    distance, the test multiplies the distance by tau.
+    for z in [-1, 1]. The source has 3/tau in place of 1/(4 tau). The integral of the absolute difference between the
+    ramp phi(tau z) = min(max(tau z + 1/2, 0), 1) and the step is 1/(4 tau). The test checks both inequalities. To check
+    the inequality for the distance, the test multiplies the distance by tau.
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
@@ -317,7 +320,7 @@ class LineByRamps(Claim[Line]):
         return best_constant(problem(problem.knots))
 
     def condition(self, problem: Line) -> Array:
-        """The distance is a small difference of values as large as g."""
+        """Bound the rounding errors. The distance is a small difference of values as large as g."""
         return 4 * problem.sharpness
 
 
@@ -339,6 +342,6 @@ class LineWeights(Claim[Line]):
     predict = 3.0
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
-        """Compute the integral by quadrature."""
+        """Return the integral of |gamma(t)| by quadrature."""
         nodes, weights = pieces(problem.ends)
         return weights @ jnp.abs(problem.density(nodes))

@@ -1,9 +1,9 @@
 """The best linear approximation of Sobolev functions has the rate n^(-2s/d), without a logarithm and for any kernel.
 
 This theory describes the largest squared L2 error over the unit ball of H^s on the torus of d dimensions. It covers
-every method whose outputs form a linear space of n dimensions. Fourier sums attain the optimum, and no kernel does
-better. The theory does not explain methods whose space depends on the function, such as deep networks, which can do
-better.
+every method whose outputs form a linear space of n dimensions. Fourier sums attain the least error, and sections of a
+kernel do not have a smaller one. The theory does not explain methods whose space depends on the function, such as deep
+networks, whose error can be smaller.
 """
 
 import jax.numpy as jnp
@@ -47,7 +47,7 @@ class SobolevWidthRate(Claim[SobolevBall]):
         return -2 * problem.smoothness / problem.dimension
 
     def measure_at(self, problem: SobolevBall, key: Key[Array, ""], n: float) -> Array:
-        """Compute the width by counting lattice points."""
+        """Return the least largest squared error of n dimensions (the Kolmogorov width), by counting lattice points."""
         return problem.width(int(n))
 
 
@@ -73,7 +73,9 @@ class KernelSectionsWorstError(Claim[KernelSections]):
         return problem.ball.width(len(problem.centres))
 
     def measure(self, problem: KernelSections, key: Key[Array, ""]) -> Array:
-        """The top eigenvalue of W^(1/2) (I - P) W^(1/2), W = diag(1 + j²)^(-s). P projects onto the sections' span."""
+        """The top eigenvalue of W^(1/2) (I - P) W^(1/2), W = diag(1 + j²)^(-s). P projects onto the sections' span.
+        This is the worst squared error.
+        """
         basis, _ = jnp.linalg.qr(problem.sections)
         count = len(problem.amplitudes)
         frequencies = jnp.concatenate([jnp.arange(count), jnp.arange(1, count + 1)])

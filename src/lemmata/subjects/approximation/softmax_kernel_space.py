@@ -1,10 +1,10 @@
-"""Approximation by functions of bounded norm in the space of the softmax kernel, and their distance from a denoiser.
+"""Functions of bounded norm in the space of the softmax kernel, and their distance from a denoiser.
 
-This theory describes the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
-exp(sigma² <u, v>). This is the tangent kernel of each output of a wide softmax network. The kernel is an entire
-function. So up to a small remainder, a function of norm sqrt(R) is a polynomial of a degree near log R. So the
-distance from a target with a kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball.
-It does not explain targets that are as smooth as the kernel.
+This theory describes the least mean square distance of a target F* from the ball of squared norm R in the space of the
+kernel <u, v> exp(sigma² <u, v>). This kernel is the tangent kernel of each output of a wide softmax network. The kernel
+is an entire function. So up to a small remainder, a function of norm sqrt(R) is a polynomial of a degree near log R.
+Therefore the distance from a target with a kink falls like a power of log R, not of R. The theory assumes inputs in the
+unit ball. It does not explain targets that are as smooth as the kernel.
 """
 
 import math
@@ -39,14 +39,14 @@ _TIMES, _PLACES, _REACH = 16, 48, 3.0
 
 
 class Approximation(eqx.Module):
-    """A target at the points of a quadrature rule for (t, x(t)), with t uniform on [0, 1] and |x(t)| <= 3.
+    """A target F* at the points of a quadrature rule for (t, x(t)), with t uniform on [0, 1] and |x(t)| <= 3.
 
     Args:
         inputs: the points u = (t, x), scaled into the unit ball.
         weights: the probabilities of the points.
         target: the values of F* at the points.
         sigma: the parameter sigma of the kernel.
-        schedule: the noise schedule g.
+        schedule: the noise schedule g of the diffusion x(t).
     """
 
     inputs: Float[Array, "n 2"]
@@ -58,7 +58,8 @@ class Approximation(eqx.Module):
 
 @jax.jit
 def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
-    """Return points (t, x), their probabilities and E[x(0) | x(t) = x] for data uniform on [-1, 1]."""
+    """Return points (t, x), their probabilities and the denoiser E[x(0) | x(t) = x] for data x(0) uniform on [-1, 1].
+    """
     nodes, weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_TIMES))
     places, place_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_PLACES))
     # t = s² with s uniform, because the kink at t = 0 matters.
@@ -72,7 +73,8 @@ def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
 
 
 class DenoisersOnGrids(Population[Approximation]):
-    """The denoiser of data uniform on [-1, 1], at inputs (t, x) that are scaled into the unit ball."""
+    """The denoiser E[x(0) | x(t) = x] of data uniform on [-1, 1], at inputs (t, x) that are scaled into the unit ball.
+    """
 
     settings = Space(sigma=Real(1.0, 0.3, 1.0, "standard deviation of the hidden weights"))
 
@@ -100,10 +102,10 @@ _RADII = (1e4, 1e6, 1e8, 1e10, 1e12)
 
 
 def kernel_features(inputs: Float[np.ndarray, "n 2"], sigma: float, degree: int) -> Float[np.ndarray, "n p"]:
-    """Return monomials at u whose products with those at v sum to <u, v> exp(sigma² <u, v>) up to `degree`.
+    """Return monomials whose products at u and at v sum to <u, v> exp(sigma² <u, v>) up to `degree`.
 
-    They are u_1^(k-j) u_2^j with the factor (binom(k, j) sigma^(2(k-1)) / (k-1)!)^(1/2), for 1 <= k <= degree and 0 <=
-    j <= k. A sum of these monomials with coefficients c has the squared norm |c|².
+    The monomials at u are u_1^(k-j) u_2^j with the factor (binom(k, j) sigma^(2(k-1)) / (k-1)!)^(1/2), for 1 <= k <=
+    degree and 0 <= j <= k. A sum of these monomials with coefficients c has the squared norm |c|².
     """
     columns = []
     for k in range(1, degree + 1):
@@ -128,7 +130,7 @@ def ball_distances(
         features: one row for each point.
         weights: the probabilities of the points.
         target: the values of the function at the points.
-        radii: the values of R.
+        radii: the values of R, the squared radii of the balls.
     """
     root = np.sqrt(weights)
     left, values, _ = np.linalg.svd(features * root[:, None], full_matrices=False)
@@ -188,7 +190,7 @@ def _features_are_enough(problem: Approximation) -> list[Hypothesis]:
 
 
 def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
-    """Return the least distance at each R."""
+    """Return the least distance of the target from the ball of squared norm R, for each R."""
     inputs, weights, target, sigma = _arrays(problem)
     return ball_distances(kernel_features(inputs, sigma, _DEGREE), weights, target, _RADII)
 
@@ -196,15 +198,15 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 class ApproximationAsPrinted(Claim[Approximation]):
     """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. For R_H above a
     constant, some function F_H in the space of the softmax network's tangent kernel, with squared norm |F_H|² <= d R_H,
-    satisfies E |F_H - F*|² <= d A(R_H)², where
+    satisfies E |F_H - F*|² <= d A(R_H)², where Lambda is a scale, c_1 a constant and
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 
     At d = 1, with Lambda = 1 and c_1 left free, this means that the least squared distance divided by log(rho)² falls
-    at least as R_H^(-2). The theorem is taken from a work on kernels of ReLU networks, whose functions have kinks. The
-    space of the softmax kernel contains entire functions. For the denoiser of data uniform on [-1, 1], the measured
-    rate is far slower than R_H^(-2). The measured rate is also slower than R_H^(-1/2). The latter would be the printed
-    rate if d were the number of inputs, 2, and if A stood in place of A².
+    at least as R_H^(-2). The theorem is taken from a work on kernels of ReLU networks, whose functions have kinks. But
+    the space of the softmax kernel contains only entire functions. For the denoiser of data uniform on [-1, 1], the
+    measured rate is far slower than R_H^(-2). The measured rate is also slower than R_H^(-1/2). The rate R_H^(-1/2)
+    would be the printed rate if d were the number of inputs, 2, and if A stood in place of A².
     """
 
     title = "As printed, the distance of a Lipschitz target from a softmax kernel ball falls like a power of its radius"
@@ -277,14 +279,14 @@ class ApproximationIsPolynomial(Claim[Approximation]):
     traced = False
 
     def predict(self, problem: Approximation) -> Array:
-        """Return the bound at each R."""
+        """Return the lower bound on the distance for each R."""
         inputs, weights, target, sigma = _arrays(problem)
         away = polynomial_distances(inputs, weights, target, _DEGREE)
         tails = tail_kernel(inputs, weights, sigma, _DEGREE)
         return jnp.asarray([np.max(away - np.sqrt(radius * tails), initial=0.0) for radius in _RADII])
 
     def measure(self, problem: Approximation, key: Key[Array, ""]) -> Array:
-        """Return the least distance at each R."""
+        """Return the least distance of the target from the ball of squared norm R, for each R."""
         return jnp.asarray(_distances(problem))
 
     def trivial(self, problem: Approximation) -> Array:

@@ -8,7 +8,8 @@ This is slower than any power of R. The theory assumes uniform inputs. It does n
 inputs.
 
 Let tail_k² = sum_(q > k) |f_q|² for the parts f_q of f. The projection on degrees up to k has the squared norm sum_(q
-<= k) |f_q|²/kappa_q and the distance tail_k from f. Any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q.
+<= k) |f_q|²/kappa_q and the distance tail_k from f. Any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q,
+where g_(>k) is the part of g of degree above k.
 """
 
 import equinox as eqx
@@ -39,7 +40,8 @@ _DEGREES = 1024  # beyond them lies a thousandth of the squared tail at degree 1
 
 
 class KinkedFunction(eqx.Module):
-    """A function on the unit circle, given by its parts, and a ball of the kernel <x, y> exp(sigma² <x, y>).
+    """A function on the unit circle, given by its parts, and a ball of the kernel <x, y> exp(sigma² <x, y>). The part
+    of degree q has the frequency q.
 
     Args:
         power: the squared L2 norms |f_q|² of the parts of degree q = 0, 1, ..., which sum to 1.
@@ -56,7 +58,7 @@ class KinkedFunctions(Population[KinkedFunction]):
     """Random sums of |cos(theta - phi_j)|, and balls of squared radius R = |f|²/kappa_k for one degree k.
 
     Args:
-        kinks: the number of terms.
+        kinks: the number of terms |cos(theta - phi_j)| of a sum.
         least: the smallest allowed setting of sigma.
     """
 
@@ -99,7 +101,7 @@ def tails(problem: KinkedFunction) -> Float[Array, " q"]:
     """Return tail_(k-1) for k = 0, 1, ..., which is the norm of the parts of degree k and above.
 
     Args:
-        problem: a function.
+        problem: a function, given by the norms of its parts.
     """
     return jnp.sqrt(jnp.cumsum(problem.power[::-1])[::-1])
 
@@ -153,7 +155,7 @@ class DistanceFromAbove(Claim[KinkedFunction]):
         return jnp.where(needed <= 1.0, left, 1.0).min()
 
     def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
-        """Return the constrained minimum."""
+        """Return min |f - g| over all g of squared norm at most R."""
         return distance_of_ball(problem, problem.log_radius)
 
 
@@ -183,7 +185,7 @@ class DistanceFromBelow(Claim[KinkedFunction]):
         return jnp.maximum(tails(problem) - held, 0.0).max()
 
     def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
-        """Return the constrained minimum."""
+        """Return min |f - g| over all g of squared norm at most R."""
         return distance_of_ball(problem, problem.log_radius)
 
 
@@ -194,8 +196,9 @@ class DistanceByDegree(Claim[KinkedFunction]):
 
         (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R.
 
-    So the distance from a Lipschitz function falls like a power of log R, while Theorem G.4 has a power of R. The test
-    uses sigma >= 0.3 and k from 8 on. For smaller sigma, the rate holds only from about k = 2/sigma² on.
+    So the distance from a Lipschitz function falls like a power of log R, while Theorem G.4 of the source states a
+    power of R. The test uses sigma >= 0.3 and k from 8 on. For sigma below 0.3, the rate holds only from about k =
+    2/sigma² on.
     """
 
     title = "The distance of a function with a kink from a softmax kernel ball of radius R falls like a power of log R"

@@ -76,7 +76,7 @@ class StepsForALine(Claim[LineToStep]):
         return jax.lax.fori_loop(1, problem.steps, step, cost[0])[-1]
 
     def condition(self, problem: LineToStep) -> Array:
-        """The height adds a rounding error."""
+        """Bound the rounding errors. The height of the line adds a rounding error."""
         return 1 + 4 * problem.steps * (1 + jnp.abs(problem.height) / problem.slope)
 
 
@@ -88,7 +88,7 @@ class LipschitzCurve(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def at(self, x: Float[Array, " p"]) -> Float[Array, " p"]:
-        """The values."""
+        """The values of the function at x."""
         return jnp.interp(x, jnp.linspace(0.0, 1.0, len(self.values)), self.values)
 
 
@@ -143,11 +143,11 @@ class StepUnits(Claim[LipschitzCurve]):
         return jnp.maximum(right.max(), left.max())
 
     def condition(self, problem: LipschitzCurve) -> Array:
-        """The error is a difference of values up to rho."""
+        """Bound the rounding errors. The error is a difference of values up to rho."""
         return jnp.asarray(300.0 * problem.steps)
 
     def trivial(self, problem: LipschitzCurve) -> Array:
-        """The constant g(0)."""
+        """Return rho, which bounds the error of the constant g(0) on [0, 1]."""
         return problem.lipschitz
 
 
@@ -161,12 +161,12 @@ class SmoothCurve(eqx.Module):
     phase: Float[Array, ""]
 
     def at(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The values."""
+        """The values of the function at x."""
         turns = 2 * jnp.pi * self.frequency * x + self.phase
         return self.height * jnp.exp(self.rate * x) + self.wave * jnp.cos(turns)
 
     def curvature(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The second derivative."""
+        """The second derivative of the function at x."""
         turns = 2 * jnp.pi * self.frequency * x + self.phase
         wave = self.wave * (2 * jnp.pi * self.frequency) ** 2 * jnp.cos(turns)
         return self.height * self.rate**2 * jnp.exp(self.rate * x) - wave
@@ -225,7 +225,7 @@ class CosineToFit(eqx.Module):
 class FrequencyCostsUnits(Claim[CosineToFit]):
     """Fix a tolerance. The least number of affine pieces that fit cos(2 pi q x) on [0, 1] within this tolerance grows
     like q¹. It does not grow like the curvature, that is, like q². On the interval [0, 1/q], which holds one period,
-    the number does not depend on q. The trials divide the number on [0, 1] by this number.
+    the number does not depend on q. The trials divide the number of pieces on [0, 1] by the number on [0, 1/q].
     """
 
     title = "The number of affine pieces that fit a cosine to a fixed tolerance is proportional to its frequency"

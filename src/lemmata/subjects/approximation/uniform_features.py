@@ -1,9 +1,9 @@
 """One draw of features serves all functions of a class and all points, by a union bound over a cover.
 
 This theory describes how far the functions of a class are, at most, from combinations of n features. The coefficients
-of a combination are those of a function in a cover of the class. The theory assumes a cover of the class in the
-supremum norm. It does not explain how few features suffice if each function has its own coefficients (see
-`approximation.features_without_covers`).
+for a function are those of a nearby function in a cover of the class. Lemma 1 and equation (23) are those of
+li2025incontext. The theory assumes a cover of the class in the supremum norm. It does not explain how few features
+suffice if each function has its own coefficients (see `approximation.features_without_covers`).
 """
 
 import math
@@ -116,7 +116,7 @@ class UniformRepresentation(Claim[Covered]):
         return cost * (2 * epsilon + 1 / (4 * tau) + 3 * tau * epsilon + random)
 
     def measure(self, problem: Covered, key: Key[Array, ""]) -> Array:
-        """Return the largest distance over functions and points."""
+        """Return the largest error of the representation over functions and points."""
         ramps, origin = problem.features(problem.x)[:, :-1], jnp.zeros_like(problem.x[:1])
 
         def distance(own: Array, near: Array) -> Array:
@@ -127,5 +127,7 @@ class UniformRepresentation(Claim[Covered]):
         return jax.vmap(distance)(problem.parameters, problem.nearby()).max()
 
     def trivial(self, problem: Covered) -> Array:
-        """Return the smaller of two bounds: the first moment of the class, and the sum of amplitudes around 0."""
+        """Return the smaller of two bounds on the distance from a constant: the first moment bounds the distance from
+        f(0), and the sum of amplitudes bounds the distance from 0.
+        """
         return jnp.minimum(problem.functions.moment(), problem.functions.sizes.sum())

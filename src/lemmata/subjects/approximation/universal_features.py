@@ -1,9 +1,9 @@
 """Universal features: one random set of ramps that represents every function of a class with small coefficients.
 
 This theory describes how well n random ramps phi(tau (<u_i, x> - t_i)), drawn for the class and not for the function,
-represent the functions of the class linearly. It also bounds the l_1 norm of the coefficients. It assumes a class with
-a finite Barron parameter and a distribution of its frequencies. It does not explain the rate for the best coefficients,
-which differ from the coefficients of the proof.
+represent the functions of the class linearly. It also bounds the l_1 norm of the coefficients. Lemma 1 and its proof
+are those of li2025incontext. The theory assumes a class with a finite Barron parameter and a distribution of its
+frequencies. It does not explain the rate for the best coefficients, which differ from the coefficients of that proof.
 """
 
 import math
@@ -47,9 +47,9 @@ class Represented(eqx.Module):
     """A function of a class, and features of the class.
 
     Args:
-        functions: the class.
+        functions: the class that contains f.
         function: the function f.
-        features: the features.
+        features: the n random ramps and the constant that were drawn for the class.
         x: the points of the unit ball.
     """
 
@@ -69,7 +69,7 @@ class Represented(eqx.Module):
         return UniversalFeatures(self.features.omega[chosen], self.features.thresholds[chosen], self.features.sharpness)
 
     def left(self, features: UniversalFeatures) -> Float[Array, " m"]:
-        """Return f(x) minus the sum of features with the coefficients of the proof.
+        """Return f(x) minus the sum of the ramps and the constant feature, with the coefficients of Lemma 1's proof.
 
         Args:
             features: some of the features.
@@ -79,7 +79,7 @@ class Represented(eqx.Module):
         )
 
     def increments(self) -> Float[Array, " m"]:
-        """f(x) - f(0)."""
+        """The differences f(x) - f(0) at the points x."""
         return self.function(self.x) - self.function(jnp.zeros_like(self.x[:1]))
 
 
@@ -89,7 +89,7 @@ def sampled_represented(setting: dict, key: Key[Array, ""], points: int) -> Repr
     Args:
         setting: the class `family`, the dimension `d`, the number `n` of features and the slope `tau`.
         key: the random key.
-        points: the number of points.
+        points: the number of points x in the unit ball.
     """
     d = setting["d"]
     of = {
@@ -193,7 +193,7 @@ class PointwiseRepresentation(Claim[Represented]):
         return problem.functions.moment() * (1 / (4 * problem.features.sharpness) + random)
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """Return the distance at the first point."""
+        """Return the distance of f from its representation, at the first point x."""
         return jnp.abs(problem.left(problem.features)[0])
 
     def trivial(self, problem: Represented) -> Array:
@@ -225,7 +225,7 @@ class SmallCoefficients(Claim[Represented]):
         return 3 * (problem.functions.offset() + problem.functions.moment())
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """Return the l_1 norm, including the constant."""
+        """Return the l_1 norm of the coefficients, including the coefficient f(0) of the constant."""
         return jnp.abs(representing_coefficients(problem.functions, problem.features, problem.function)).sum()
 
 
@@ -245,7 +245,7 @@ class FeatureRate(Claim[Represented]):
     predict = -0.5
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """Return root mean squares over the points, with separate features for each size."""
+        """Return the root mean square error over the points, with separate features for each number n."""
         starts = [int(sum(_NUMBERS[:rung])) for rung in range(len(_NUMBERS))]
         parts = [problem.part(start, int(number)) for start, number in zip(starts, _NUMBERS, strict=True)]
         return jnp.sqrt(jnp.stack([jnp.mean(problem.left(part) ** 2) for part in parts]))
@@ -253,10 +253,10 @@ class FeatureRate(Claim[Represented]):
 
 class BestCoefficientRate(Claim[Represented]):
     """Consider a class of functions on [-1, 1]. Draw n < tau random ramps of slope tau from a distribution that depends
-    on the class alone. The root mean
-    square distance of a function from their span falls at least like n^-1. The reason is that n steps at random
-    thresholds cut [-1, 1] into intervals of length O(1/n). So the best coefficients in mean square do better than the
-    coefficients of Lemma 1's proof, which leave an error of n^(-1/2) in every dimension.
+    on the class alone. The root mean square distance of a function of the class from their span falls at least like
+    n^-1. The reason is that n steps at random thresholds cut [-1, 1] into intervals of length O(1/n). So the best
+    coefficients in mean square do better than the coefficients of Lemma 1's proof, which leave an error of n^(-1/2) in
+    every dimension.
     """
 
     title = "In one dimension, the error of n random ramps with the best coefficients falls at least like 1/n"

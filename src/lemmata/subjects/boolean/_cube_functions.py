@@ -30,7 +30,7 @@ class NoisyFunction(eqx.Module):
 
 
 def log_binomial(n: Array, k: Array) -> Array:
-    """Return the logarithm of a binomial coefficient."""
+    """Return the logarithm of the binomial coefficient C(n, k)."""
     lgamma = jax.scipy.special.gammaln
     return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
 
@@ -108,7 +108,7 @@ class NoisyFunctions(Population[NoisyFunction]):
 
     Args:
         inputs: the default number d of inputs.
-        least: the smallest noise rate.
+        least: the smallest noise rate eta that is drawn.
     """
 
     inputs: int = eqx.field(static=True, default=8)

@@ -19,9 +19,10 @@ class Elimination:
     """The result of Gaussian elimination over F_2, one row after another.
 
     Args:
-        solution: a parity of the inputs that fits all rows, as bits; None if no parity fits.
+        solution: a parity of the inputs that fits all rows, with one bit for each input (1 if the input is in the
+            parity); None if no parity fits.
         rank: the rank of the rows over F_2; if no parity fits, the rank of the rows before the contradiction.
-        spare: the number of rows that the other rows determine; 0 if no parity fits.
+        spare: the number of rows whose labels follow from the other rows; 0 if no parity fits.
         clash: the positions of rows whose inputs add up to 0 and whose labels add up to 1; empty if a parity fits.
     """
 
@@ -32,11 +33,11 @@ class Elimination:
 
 
 def eliminate(x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"]) -> Elimination:
-    """Solve <s, x> = y over F_2.
+    """Solve <s, x> = y over F_2 for s, the bits of a parity.
 
     Args:
-        x: inputs.
-        y: labels.
+        x: the inputs as bits, one row for each example.
+        y: the label of each row as a bit.
     """
     d = x.shape[1]
     pivots: dict[int, tuple[int, int, frozenset[int]]] = {}
@@ -62,7 +63,7 @@ def rank_of(x: Bool[np.ndarray, "n d"]) -> int:
     """Return the rank of the rows over F_2.
 
     Args:
-        x: the rows.
+        x: the rows, as bits.
     """
     pivots: dict[int, int] = {}
     for given in _integers(x):
@@ -83,7 +84,7 @@ class Blocks:
     Args:
         stages: the number of blocks that are made 0 by adding rows in pairs, before the last block is solved.
         bits: the number of bits of each of these blocks.
-        rows: the least number of rows that remain.
+        rows: the least number of rows that remain for the last block.
         advantage: the advantage (1 - 2 noise)^(2^stages) of a sum of 2^stages labels.
     """
 
@@ -96,13 +97,14 @@ class Blocks:
     def evidence(self) -> float:
         """The squared advantage times the number of rows.
 
-        If this product is above 2 log(2^b), the right parity stands out among 2^b parities.
+        If this product is above 2 log(2^b), the right parity of the last block, which has b bits, stands out among 2^b
+        parities.
         """
         return self.rows * self.advantage**2
 
 
 def plan_blocks(n: int, d: int, noise: float) -> Blocks:
-    """Choose the number of blocks that leaves the most evidence for the last block.
+    """Choose the number of blocks that leaves the most evidence (`Blocks.evidence`) for the last block.
 
     Args:
         n: the number of rows.
@@ -121,7 +123,8 @@ def plan_blocks(n: int, d: int, noise: float) -> Blocks:
 def noisy_parity(
     x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"], noise: float, constant: bool, generator: np.random.Generator
 ) -> Bool[np.ndarray, " d"]:
-    """Find, block by block, the parity that agrees best with noisy labels. With `constant`, negations count, too.
+    """Find, block by block, the parity that agrees best with noisy labels. With `constant`, negations of parities are
+    candidates, too.
 
     Among the rows with equal bits in a block, one row is added to each of the other rows. The sums are 0 in this block.
     The resulting labels are sums of 2^stages labels, and their inputs are nonzero only in the last block. One fast
@@ -129,8 +132,8 @@ def noisy_parity(
     algorithm continues with the remaining inputs.
 
     Args:
-        x: inputs.
-        y: labels.
+        x: the inputs as bits, one row for each example.
+        y: the label of each row as a bit.
         noise: the rate of wrong labels.
         constant: whether the negation of a parity also counts as a parity.
         generator: the random generator for the order of the inputs, and for the choice of rows that are added to

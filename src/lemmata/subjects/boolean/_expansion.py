@@ -1,4 +1,6 @@
-"""Results about a function on the cube: its Fourier coefficients (all, or only the large ones), and sums of these."""
+"""Results about a function on the cube: its Fourier coefficients (all, or only the large ones), and sums of their
+squares.
+"""
 
 import dataclasses
 import html
@@ -35,7 +37,8 @@ class LowDegreePlan:
         degree: the largest degree of the products that are estimated.
         products: the number of these products.
         rows: the number of training rows with uniform inputs.
-        tail: the weight of f above the degree: the sum of the squared Fourier coefficients of larger sets.
+        tail: the weight of f above the degree: the sum of the squared Fourier coefficients of sets with more than
+            `degree` inputs.
         points: 2^d, the number of points of the cube.
     """
 
@@ -48,7 +51,7 @@ class LowDegreePlan:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the plan needs at least as many rows as the cube has points."""
+        """Whether the plan is vacuous: it needs at least as many rows as the cube has points."""
         return self.rows >= self.points
 
 
@@ -71,7 +74,7 @@ class BooleanSpectrum:
         influences: the influence of each input, the sum of the squared coefficients of the sets that contain this
             input.
         influence_intervals: confidence intervals of the influences, each with probability `level`.
-        rates: the noise rates eta.
+        rates: the noise rates eta at which the sensitivity is given.
         sensitivity: E (f(x) - f(x'))² / 4 at each rate, where x' is x with each input flipped with probability eta. For
             a two-valued f, the sensitivity is the probability that f changes.
         sensitivity_intervals: confidence intervals of the sensitivities, each with probability `level`.
@@ -156,7 +159,7 @@ class BooleanSpectrum:
         every degree.
 
         Args:
-            error: the expected squared error.
+            error: the expected squared error that is to be reached.
 
         Raises:
             SettingError: for an error that is not positive.

@@ -39,7 +39,8 @@ class LowDegreeFit:
         degree: the largest degree of the products that are used.
         errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
             new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, the estimate is the mean over
-            classes. If g = 0, the error is 1. For two classes, the share of misclassified rows is at most this error.
+            classes. The prediction g = 0 has the error 1. For two classes, the share of misclassified rows is at most
+            this error.
         products: the number of products up to each degree.
         rows: the number of rows of the fit.
         sets: the sets of columns with the largest coefficients.
@@ -101,7 +102,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
     coefficient.
 
     A column with two values becomes 1 at the larger value and -1 at the smaller. A column with more values becomes 1
-    above its median and -1 otherwise. If there are more than two classes, each class is learned against the others.
+    above its median and -1 otherwise. If there are more than two classes, each class is learned against all other
+    classes.
 
     Args:
         degree: "auto", or the largest number of columns in a product.
@@ -228,7 +230,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _most(self, d: int) -> int:
-        """Return the largest degree to estimate."""
+        """Return the largest degree whose products are estimated, for d columns."""
         terms = whole("terms", self.terms, 1)
         counts = np.cumsum([float(math.comb(d, degree)) for degree in range(d + 1)])
         if isinstance(self.degree, str):
@@ -302,7 +304,7 @@ def _uniform(signs: np.ndarray) -> Condition:
 
 
 def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
-    """Return the condition that the products lower the error more than for labels that are random signs.
+    """Return the condition that the products lower the expected error more than for labels of random signs.
 
     For random labels and uniform columns, the gain (the decrease of the error) has mean 0. It is a sum of 2 y_i y_j
     chi_S(x_i) chi_S(x_j)/rows² over pairs of rows and over the products. Each product adds the variance 2/rows²,

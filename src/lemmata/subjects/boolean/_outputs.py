@@ -23,7 +23,7 @@ def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.
         name: the name of the outputs, for messages.
 
     Raises:
-        ShapeError, DataError: if the outputs are anything else.
+        ShapeError, DataError: if the outputs are not `count` finite numbers.
     """
     values = array_of(name, outputs)
     if values.size != count or values.shape[:1] != (count,):

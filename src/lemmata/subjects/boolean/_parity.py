@@ -35,13 +35,14 @@ class Parity:
         inputs: the names of the columns whose sum modulo 2 is the label.
         negated: whether the label is that sum plus 1.
         columns: the positions of these columns.
-        width: the number of columns.
+        width: the number of all columns of x.
         signs: whether the columns were given as -1 and 1.
         method: the name of the method that found the parity.
         rank: the rank of the rows over F_2 if the parity was found by elimination, otherwise None.
         held: the number of held-out rows that the method did not use, on which the parity was verified.
         wrong: the number of held-out rows whose label differs from the parity.
-        interval: a confidence interval of the error at a new row, from the held-out rows.
+        interval: a confidence interval of the probability that the parity is wrong at a new row, from the held-out
+            rows.
         chance: the probability that a wrong parity agrees with the held-out rows at least as well as this parity.
         level: the confidence level of the interval.
         conditions: the conditions for the answer.
@@ -118,7 +119,7 @@ def solve_parity(
     to 20 columns, the fast transform compares all parities. For more columns, rows with equal values in a block of
     columns are added in pairs. This is repeated until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k
     labels is wrong with probability (1 - (1 - 2 noise)^k)/2. So each block that is removed makes the sums noisier. The
-    number of blocks is chosen to leave the most evidence.
+    number of blocks is chosen so that the remaining sums single out the parity most clearly.
 
     Args:
         x: rows of d binary columns, 0 and 1, -1 and 1, or booleans. With -1 and 1, -1 is the bit 1.
@@ -266,7 +267,7 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """Return the largest probability that chance makes the parity beat another parity that differs in 1 or 2 columns.
+    """Return the largest probability that chance alone makes the parity beat one that differs in 1 or 2 columns.
 
     On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly. The other parity
     predicts n - e of these labels wrongly.

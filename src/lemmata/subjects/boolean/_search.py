@@ -32,12 +32,14 @@ class Search:
 
     @property
     def suffixes(self) -> int:
-        """The number of samples z of the inputs that are not yet distinguished, at each level."""
+        """The number of samples z of the last inputs, at each level of the search. These inputs do not yet distinguish
+        groups of sets.
+        """
         return math.ceil(4 / self.threshold**2)
 
     @property
     def prefixes(self) -> int:
-        """The number of samples x of the distinguished inputs, for each z.
+        """The number of samples x of the first inputs, which distinguish the groups of sets, for each z.
 
         A group is kept if its estimated weight is at least threshold² / 2. For a group of weight threshold², the
         standard error of the estimate is then a quarter of the distance to this limit.
@@ -46,12 +48,12 @@ class Search:
 
     @property
     def sample(self) -> int:
-        """The number of points for the coefficients that were found."""
+        """The number of points on which the found coefficients are estimated."""
         return math.ceil(200 / self.threshold**2)
 
     @property
     def levels(self) -> list[int]:
-        """The number of distinguished inputs, level by level."""
+        """The number k of first inputs that distinguish the groups, level by level."""
         return [*range(min(_FIRST, self.d), self.d, _STEP), self.d]
 
     @property
@@ -119,7 +121,7 @@ def sampled_changes(
 
 
 def _group_weights(f: Function, sets: np.ndarray, search: Search, generator: np.random.Generator) -> np.ndarray:
-    """Return unbiased estimates of the weights of groups, from new points."""
+    """Return unbiased estimates of the weight of each group (the sum of f^(S)² over its sets S), from new points."""
     prefix, count, found = sets.shape[1], search.prefixes, np.zeros(len(sets))
     most = max(_CHUNK // count, 1)
     for done in range(0, search.suffixes, most):

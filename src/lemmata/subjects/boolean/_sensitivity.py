@@ -95,8 +95,8 @@ def noise_sensitivity(
     probability 2 eta then has the effect of a flip with probability eta.
 
     If there are at least `draws` rows, each draw uses a different row. The interval is then the Clopper-Pearson
-    interval. With fewer rows, each row is changed several times. The interval is then computed for the number of
-    independent draws that would give the same standard error.
+    interval. With fewer than `draws` rows, each row is changed several times. The interval is then computed for the
+    number of independent draws that would give the same standard error.
 
     Args:
         model: a function of rows (n, d) that returns n answers, or an object with a method predict. If `x` is a data
@@ -177,8 +177,8 @@ def noise_sensitivity(
 
 
 def _seen(rates: np.ndarray, limits: np.ndarray, columns: int) -> Condition:
-    """Return the condition that the interval at some rate excludes a possible value. An answer can change only if a
-    column changes.
+    """Return the condition that the interval at some rate excludes a possible value. Possible values are limited, since
+    an answer can change only if a column changes.
     """
     possible = 1 - (1 - rates) ** columns
     excluded = int(((limits[:, 0] > 0) | (limits[:, 1] < possible)).sum())

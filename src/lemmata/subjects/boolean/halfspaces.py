@@ -1,4 +1,4 @@
-"""Halfspaces: Peres' bound on their sensitivity to noise, and what Gaussian examples reveal about their normals.
+"""Halfspaces: Peres' bound on their sensitivity to noise, and what Gaussian examples reveal about their normal vectors.
 
 This theory bounds how often noise of rate eta moves an input to the other side of a halfspace, by a constant times
 sqrt(eta) for all weights and thresholds. It assumes inputs that are uniform on the cube {-1, 1}^d, or Gaussian. It does
@@ -88,9 +88,9 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
     The smaller of these two bounds is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta.
     Proof: put each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the
     blocks, h is a halfspace of m signs. Its total influence is at most m b(m), which is the total influence of the
-    majority. So NS(1/m) <= b(m). Since NS rises with eta, this gives the first bound. Now take means over the degrees k
-    with the weights of h. The mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which
-    gives the second bound.
+    majority. So NS(1/m) <= b(m). Since NS rises with eta, this gives the first bound. Now take means over the degrees
+    k, weighted by the Fourier weights of h. The mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1
+    - 2/m)^k, which gives the second bound.
     """
 
     title = "The noise sensitivity of a halfspace is at most 0.81 sqrt(eta)"
@@ -116,7 +116,7 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
         return changed_by_flips(problem.values, problem.eta)
 
     def condition(self, problem: NoisyFunction) -> Array:
-        """Logarithms of factorials of m have rounding errors in proportion to their size."""
+        """Bound the rounding errors. Logarithms of factorials of m have rounding errors in proportion to their size."""
         return 1 + 2 / problem.eta * jnp.log(2 / problem.eta)
 
 

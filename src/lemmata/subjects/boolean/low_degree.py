@@ -1,9 +1,9 @@
 """Learn the Fourier coefficients of low degree from examples.
 
 This theory gives the exact mean squared error of a function that consists of estimated coefficients of low degree
-(linial1993). It also bounds the classification error of its sign. It assumes examples that are uniform on the cube
-{-1, 1}^d, with noiseless labels. It does not explain which functions of practical interest have their weight at low
-degrees.
+(linial1993). It also bounds the classification error of the sign of this function. It assumes examples that are uniform
+on the cube {-1, 1}^d, with noiseless labels. It does not explain which functions of practical interest have their
+weight at low degrees.
 """
 
 import equinox as eqx
@@ -58,7 +58,7 @@ class LowDegreeTask(eqx.Module):
 
 
 def _characters(points: int) -> Float[Array, "sets points"]:
-    """Return the products chi_S(x) of coordinates."""
+    """Return the products chi_S(x) of the coordinates in S, for all sets S and all points x of the cube."""
     numbers = jnp.arange(points)
     return 1.0 - 2.0 * (jnp.bitwise_count(numbers[:, None] & numbers) % 2)
 

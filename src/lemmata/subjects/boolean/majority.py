@@ -81,7 +81,7 @@ class MajorityCoefficients(Claim[SetOfCoordinates]):
 
 
 class Majority(eqx.Module):
-    """A noise rate and an odd degree, for majorities of any number of coordinates."""
+    """A noise rate eta and an odd degree k, for majorities of any number of coordinates."""
 
     eta: Float[Array, ""]
     degree: Float[Array, ""]
@@ -136,7 +136,9 @@ class MajorityNoise(Claim[Majority]):
         return jnp.arccos(1 - 2 * problem.eta) / jnp.pi
 
     def measure_at(self, problem: Majority, key: Key[Array, ""], rung: float) -> Array:
-        """Compute the probability of |B| < |A|, where A sums the flipped coordinates and B the others."""
+        """Compute the probability of |B| < |A|, where A sums the flipped coordinates. B sums the coordinates that are
+        not flipped.
+        """
         d = int(rung)
         sizes, chances = _sums(d, d)
         j = jnp.arange(d + 1)

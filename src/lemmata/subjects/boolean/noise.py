@@ -62,7 +62,7 @@ class NoiseFormula(Claim[NoisyFunction]):
         return _changed_by_spectrum(problem.values, problem.eta)
 
     def measure(self, problem: NoisyFunction, key: Key[Array, ""]) -> Array:
-        """Sum over all patterns of flips."""
+        """Return P(f(x) != f(y)) as a sum over all patterns of flips."""
         patterns = jnp.arange(len(problem.values))
         flipped = degrees(problem.inputs)
         chance = problem.eta**flipped * (1 - problem.eta) ** (problem.inputs - flipped)
@@ -70,7 +70,9 @@ class NoiseFormula(Claim[NoisyFunction]):
         return chance @ differs
 
     def condition(self, problem: NoisyFunction) -> Array:
-        """Rounding errors come from powers of up to d factors, and from coefficients with d rounding errors each."""
+        """Bound the rounding errors. They come from powers of up to d factors, and from coefficients with d rounding
+        errors each.
+        """
         return jnp.asarray(float(problem.inputs))
 
 
@@ -117,7 +119,7 @@ class StableMeansLow(Claim[NoisyFunction]):
         return jnp.sum(jnp.where(jnp.arange(len(weights)) >= 1 / problem.eta - 1e-9, weights, 0.0))
 
     def trivial(self, problem: NoisyFunction) -> Array:
-        """The variance."""
+        """Return the variance of f, which is the sum of all f^(S)^2 over nonempty S."""
         return 1 - jnp.mean(problem.values) ** 2
 
 
@@ -167,7 +169,7 @@ class ComposedFunction(eqx.Module):
 
     @property
     def composed(self) -> Float[Array, " points"]:
-        """The values of h."""
+        """The values of h at the points of `cube(d)`."""
         codes = jnp.sum((self.inner < 0) * 2 ** jnp.arange(len(self.inner))[:, None], axis=0)
         return self.outer[codes]
 
@@ -226,7 +228,7 @@ class UnionOfNoise(Claim[ComposedFunction]):
 
 
 class NoiseRate(eqx.Module):
-    """The noise rate eta: noise redraws a Gaussian vector with the correlation 1 - 2 eta."""
+    """The noise rate eta: noise replaces a Gaussian vector by another one that has correlation 1 - 2 eta with it."""
 
     eta: Float[Array, ""]
 
@@ -246,13 +248,13 @@ def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array
 class IntersectionsAreStable(Claim[NoiseRate]):
     """Let x be a standard Gaussian vector, and let y be a second one of correlation 1 - 2 eta with x. Take the
     intersection of k halfspaces <x, u_j> <= t, where the u_j are orthonormal and t is such that the intersection has
-    probability 1/2. Take the probability that x and y have different labels, and divide it by the corresponding number
-    for one halfspace of probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
+    probability 1/2. Take the probability that x and y have different labels, and divide it by the corresponding
+    probability for one halfspace of probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
 
         (log k)^(1/2).
 
-    The union bound with Peres' bound for each halfspace gives k instead, because Peres' bound is the same for every
-    threshold.
+    The union bound with Peres' bound for each halfspace gives a growth like k instead, because Peres' bound is the same
+    for every threshold.
     """
 
     title = "The noise sensitivity of the intersection of k orthogonal halfspaces grows like the root of log k"

@@ -1,5 +1,5 @@
-"""A comparison of low-degree learning with the kernel that it approximates. The noise curve decides which of the two
-has the smaller error.
+"""A comparison of low-degree learning with the noise kernel, which it approximates. The noise sensitivity of the
+function at each noise rate decides which of the two has the smaller expected error.
 
 This theory is about estimates of a Boolean function that shrink each empirical Fourier coefficient by a factor that
 depends on the degree. It gives their expected error exactly, from the weight of each degree. It assumes labels without
@@ -32,7 +32,7 @@ OWN = Source("emergence2026", "Figure 10.11", note="the error of estimates that 
 
 
 class SampledFunction(eqx.Module):
-    """A function on the cube with values -1 and 1, a number of samples, a noise level, and a degree.
+    """A function on the cube with values -1 and 1, a number of samples, a noise kernel, and a degree.
 
     Args:
         values: the values of the function, at the points of `cube`.
@@ -70,12 +70,12 @@ class SampledFunction(eqx.Module):
 
     @property
     def low_degree(self) -> Float[Array, " degrees"]:
-        """The factors of low-degree learning."""
+        """The factors of low-degree learning: 1 below the degree `below`, and 0 from this degree on."""
         return (jnp.arange(self.inputs + 1) < self.below).astype(float)
 
     @property
     def best(self) -> Float[Array, " degrees"]:
-        """The factors with the least expected error."""
+        """The factor of each degree for which the expected squared error is least."""
         return self.weights / (self.weights + (self.counts - self.weights) / self.samples)
 
 
@@ -177,13 +177,13 @@ def _stability(problem: SampledFunction, power: int) -> Array:
 
 class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, and let W_k be its Fourier weight of degree k. From m uniform labelled
-    points, low-degree learning keeps the empirical coefficients of degree below a. The noise kernel multiplies the
-    empirical coefficients of degree k by rho^k. With V_k = (C(d, k) - W_k)/m, the expected squared error of low-degree
-    learning minus that of the kernel is
+    points, low-degree learning keeps the empirical coefficients of degree below a. The noise kernel prod_j (1 + rho x_j
+    z_j) multiplies the empirical coefficients of degree k by rho^k. With V_k = (C(d, k) - W_k)/m, the expected squared
+    error of low-degree learning minus that of the kernel is
 
         sum_(k < a) [V_k - (1 - rho^k)² W_k - rho^(2k) V_k] + sum_(k >= a) [W_k - (1 - rho^k)² W_k - rho^(2k) V_k].
 
-    So low-degree learning is better exactly if this sum is negative.
+    So low-degree learning has the smaller error exactly if this difference is negative.
     """
 
     title = "A formula decides when low-degree learning of Boolean functions has a smaller error than the noise kernel"

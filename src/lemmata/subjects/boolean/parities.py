@@ -62,12 +62,13 @@ class ParityByElimination(Claim[UnknownParity]):
 
 
 class PilingUp(Claim[NoisyLabels]):
-    """Let k labels of parities be flipped independently, label i with probability eta_i. The product of the labels is
-    the label of the product of the k inputs, flipped with probability
+    """Let k labels of parities be flipped independently, label i with probability eta_i. Write labels and bits as
+    signs. The product of the labels is then the label of the product of the k inputs, flipped with probability
 
         1/2 - (1/2) (1 - 2 eta_1) ... (1 - 2 eta_k),
 
-    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing falls exponentially with k.
+    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing, which is 1 minus twice the flip
+    probability, falls exponentially with k.
     """
 
     title = "The advantage over guessing of a sum of noisy parity examples is the product of their advantages"
@@ -94,7 +95,9 @@ class PilingUp(Claim[NoisyLabels]):
         return jnp.sum(jnp.where(flips.sum(axis=1) % 2 == 1, chances, 0.0))
 
     def condition(self, problem: NoisyLabels) -> Array:
-        """Rounding errors come from products of k factors and, at small rates, from subtracting the product from 1."""
+        """Bound the rounding errors. They come from products of k factors and, at small rates, from subtracting the
+        product from 1.
+        """
         return len(problem.rates) + 1 / jnp.sum(problem.rates)
 
 
@@ -128,7 +131,7 @@ class ReducedAdvantage(Claim[NoisyParity]):
         return square if problem.blocks == 2 else (1 - equal) * square**2 + equal * square
 
     def measure(self, problem: NoisyParity, key: Key[Array, ""]) -> Array:
-        """Average over 12 samples, because the sums in one sample share few added examples."""
+        """Return the mean of y chi over 12 samples, because the sums in one sample share few added examples."""
         rng, found = generator_of(key), []
         for _ in range(12):
             inputs, labels = problem.examples(rng, 10 << problem.width)
@@ -141,9 +144,9 @@ class ReducedAdvantage(Claim[NoisyParity]):
 
 class NoisyParityByBlocks(Claim[NoisyParity]):
     """Let labels of a parity of d = a b bits be flipped with probability eta. Treat each of the a blocks of b bits
-    alone. To cancel the other blocks, add up 2^(a-1) examples. Then take the parity of the block that agrees most with
-    the sums of the labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this method finds the
-    parity. So the found parity and new noisy labels have a correlation of at least
+    alone. To cancel the other blocks, add up 2^(a-1) examples modulo 2. Then take the parity of the block that agrees
+    most with the sums of the labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this method
+    finds the parity. So the found parity and new noisy labels have a correlation of at least
 
         0.95 (1 - 2 eta).
 
@@ -165,7 +168,7 @@ class NoisyParityByBlocks(Claim[NoisyParity]):
         return 0.95 * (1 - 2 * problem.eta)
 
     def measure(self, problem: NoisyParity, key: Key[Array, ""]) -> Array:
-        """Return the correlation with 20 000 new labels."""
+        """Return the correlation of the found parity with 20 000 new noisy labels."""
         rng = generator_of(key)
         found = parity_by_blocks(*problem.examples(rng, 40 << problem.width), problem.blocks, problem.width)
         inputs, labels = problem.examples(rng, 20_000)

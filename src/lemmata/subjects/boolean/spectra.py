@@ -89,7 +89,9 @@ class CoefficientsOfProducts(Claim[TwoFunctions]):
         return jax.lax.map(one, jnp.arange(len(product)))
 
     def condition(self, problem: TwoFunctions) -> Array:
-        """Rounding errors come from sums of 2^d terms of size |f| |g|, relative to the largest coefficient."""
+        """Bound the rounding errors. They come from sums of 2^d terms of size |f| |g|, relative to the largest
+        coefficient.
+        """
         size = jnp.linalg.norm(problem.first) * jnp.linalg.norm(problem.second)
         return size / jnp.abs(jnp.sum(problem.first * problem.second)) + 1.0
 
@@ -123,7 +125,7 @@ class InfluenceBySets(Claim[NoisyFunction]):
         return jnp.append(own, own.sum())
 
     def condition(self, problem: NoisyFunction) -> Array:
-        """Coefficients have d rounding errors and are squared."""
+        """Bound the rounding errors. Coefficients have d rounding errors and are squared."""
         return jnp.asarray(float(problem.inputs))
 
 
@@ -134,7 +136,7 @@ class RealFunction(eqx.Module):
 
 
 class NearlyLinear(Population[RealFunction]):
-    """A random linear function, plus normal values of a random size in half of the problems."""
+    """A random linear function, plus independent normal values of a random scale in half of the problems."""
 
     settings = Space(d=dimension(7, 1, 12, corners=(5, 8)))
 
@@ -178,7 +180,7 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
         return jnp.sum(squares) / 4
 
     def condition(self, problem: RealFunction) -> Array:
-        """The rounding error of differences is proportional to the largest value."""
+        """Bound the rounding errors. The rounding error of differences is proportional to the largest value."""
         return 1 + jnp.mean(problem.values**2) / jnp.var(problem.values)
 
 
@@ -313,5 +315,7 @@ class Hypercontractive(Claim[TwoNorms]):
         return jax.lax.fori_loop(0, 45, halve, (jnp.zeros(()), jnp.ones(())))[1]
 
     def condition(self, problem: TwoNorms) -> Array:
-        """If the function is nearly constant, both norms nearly agree, so rounding changes rho."""
+        """Bound the rounding errors. If the function is nearly constant, both norms nearly agree, so rounding changes
+        rho.
+        """
         return 1 + jnp.mean(problem.values**2) / jnp.var(problem.values)

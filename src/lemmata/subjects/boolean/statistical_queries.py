@@ -29,7 +29,7 @@ class Query(eqx.Module):
 
     Args:
         values: the values of h at the points of `cube(d)`, in [-1, 1].
-        tau: the tolerance.
+        tau: the tolerance, the largest allowed error of an answer.
     """
 
     values: Float[Array, " points"]
@@ -85,7 +85,7 @@ class QueriesEliminateFew(Claim[Query]):
         return jnp.sum(jnp.abs(walsh_hadamard(problem.values)) >= problem.tau).astype(float)
 
     def trivial(self, problem: Query) -> Array:
-        """All sets."""
+        """Return the number 2^d of all sets."""
         return jnp.asarray(float(len(problem.values)))
 
 
@@ -122,7 +122,7 @@ class SampledQueries(Claim[LabelledCube]):
         tau = sqrt( 2 log(2 k/delta) / m ),   delta = 1/20.
 
     So 2 log(2 k/delta)/tau^2 examples answer k statistical queries with tolerance tau. The trials use the correlations
-    of the label with all products of coordinates.
+    of the label with all 2^d products of coordinates.
     """
 
     title = "Averages over 2 log(2k/delta)/tau^2 examples answer k statistical queries"

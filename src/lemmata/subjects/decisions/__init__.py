@@ -1,4 +1,4 @@
-"""Decision processes: how complex a model is, and how complex its best values are."""
+"""Decision processes: how complex the model (transitions and rewards) is, and how complex its best values are."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -16,7 +16,7 @@ class BitDecision(eqx.Module):
 
     Args:
         goal: the bits of the goal.
-        action: one of the actions.
+        action: the action whose transitions are studied.
         bits: the number n of bits.
         horizon: the number of states whose rewards count.
         degree: the degree of the polynomials that are fitted to parts of the process.

@@ -84,7 +84,7 @@ def grid_values(
     order in the grid spacing divided by the length of a step.
 
     Args:
-        problem: the control problem.
+        problem: the control problem, with its map of states, rewards and forces.
         points: the number of grid points in each coordinate.
         discount: the discount factor, between 0 and 1.
 

@@ -10,7 +10,7 @@ _MOST_BITS = 12
 
 
 def _cube(values: np.ndarray) -> int:
-    """Return the number of bits."""
+    """Check that the number of values is a power of 2, and return the number n of bits."""
     size = len(values) if values.ndim == 1 else 0
     if size == 0 or size & (size - 1):
         raise ShapeError(
@@ -20,7 +20,7 @@ def _cube(values: np.ndarray) -> int:
 
 
 def _truth(values: np.ndarray) -> Bool[np.ndarray, " states"]:
-    """Return the values as truth values."""
+    """Check that all values are 0 or 1, and return them as truth values."""
     check_numbers("a function of bits", values)
     values = np.asarray(values)
     _cube(values)

@@ -30,9 +30,10 @@ _KEY = "zhu2024representation"
 
 
 class ExplainedByDegree(Claim[BitDecision]):
-    """Consider the process that flips pairs of n bits. The best value of a state is the largest possible sum of rewards
-    over H > n/2 states, starting with this state. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in the
-    bits can explain at most the following shares of the variance over all states:
+    """Consider the process that at each step flips a pair of n bits, or none, with the reward 1 in one goal state and 0
+    in all other states. The best value of a state is the largest possible sum of rewards over H > n/2 states, starting
+    with this state. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in the bits can explain at most the
+    following shares of the variance over all states:
 
         the whole for every bit of the following state,
         (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) for the reward,
@@ -56,14 +57,14 @@ class ExplainedByDegree(Claim[BitDecision]):
         return jnp.asarray([1.0, _reward(n, problem.degree), n / 64 / (middle**2 + n / 32)])
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Compute the shares by least squares on all monomials."""
+        """Return the explained shares, by least squares on all monomials up to degree p."""
         process = problem.parity
         moved = next_bits(process, int(problem.action))[0].astype(float)
         values = optimal_values(process, problem.horizon)[0]
         return jnp.asarray([explained(part, problem.degree) for part in (moved, process.reward, values)])
 
     def condition(self, problem: BitDecision) -> Array:
-        """Each share is 1 minus the unexplained share."""
+        """Bound the rounding errors. Each share is 1 minus the unexplained share."""
         return 4.0**problem.bits / self.predict(problem)
 
 
@@ -74,9 +75,10 @@ def _reward(bits: int, degree: int) -> float:
 
 class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     """Consider a process in which the action sets the first bit of the following state. Every other bit of the
-    following state is a parity of more than half of the bits. The reward of a state is its first bit. Train an
-    infinitely wide ReLU network on half of the states, and test it on the other half. Its squared error, divided by the
-    variance of the target, is larger if the target is such a parity bit than if the target is the best value.
+    following state is a parity of more than half of the bits. The reward of a state is its first bit, and its best
+    value is the largest possible sum of rewards. Train an infinitely wide ReLU network on half of the states, and test
+    it on the other half. Its squared error, divided by the variance of the target, is larger if the target is such a
+    parity bit than if the target is the best value.
     """
 
     title = "Values are easier to learn than transitions in a decision process scrambled by parities"
@@ -96,15 +98,17 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     predict = -1.0
 
     def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
-        """Return the errors on the other half of the states."""
+        """Return the relative squared errors of the parity bit and of the best value on the other half of the states.
+        """
         values = optimal_values(problem.process, problem.horizon)[0]
         return _errors(next_bits(problem.process, 0)[1].astype(float), values, key)
 
 
 class ModelErrorsLowerOnParity(Claim[BitDecision]):
-    """Consider the process that flips pairs of bits. Train an infinitely wide ReLU network on half of the states, and
-    test it on the other half. Its squared error, divided by the variance of the target, is smaller if the target is a
-    bit of the following state than if the target is the best value.
+    """Consider the process that at each step flips a pair of bits, or none, with the reward 1 in one goal state and 0
+    in all other states. The best value of a state is the largest possible sum of rewards. Train an infinitely wide ReLU
+    network on half of the states, and test it on the other half. Its squared error, divided by the variance of the
+    target, is smaller if the target is a bit of the following state than if the target is the best value.
     """
 
     title = "Transitions are easier to learn than values in the parity process, which flips pairs of bits"
@@ -119,7 +123,7 @@ class ModelErrorsLowerOnParity(Claim[BitDecision]):
     predict = 1.0
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Return the errors on the other half of the states."""
+        """Return the relative squared errors of the bit and of the best value on the other half of the states."""
         process = problem.parity
         values = optimal_values(process, problem.horizon)[0]
         return _errors(next_bits(process, int(problem.action))[0].astype(float), values, key)

@@ -87,11 +87,11 @@ class MajorityBestValues(Claim[BitDecision]):
 
 
 class FormulasOfParity(Claim[BitDecision]):
-    """Consider the process that flips pairs of n bits, and write functions of the bits as disjunctions of conjunctions.
-    Under a given action, each of the n bits of the next state takes one conjunction, and so does the reward. Together,
-    the bits and the reward take n + 1 conjunctions. Let a best value be the largest possible sum of rewards over H >
-    n/2 states. A formula that decides whether the best value is above 0 needs at least 2^(n-1) conjunctions, and
-    2^(n-1) are enough.
+    """Consider the process that flips pairs of n bits, with the reward 1 in one goal state and 0 in all others. Write
+    functions of the bits as disjunctions of conjunctions. Under a given action, each of the n bits of the next state
+    takes one conjunction, and so does the reward. Together, the bits and the reward take n + 1 conjunctions. Let a best
+    value be the largest possible sum of rewards over H > n/2 states. A formula that decides whether the best value is
+    above 0 needs at least 2^(n-1) conjunctions, and 2^(n-1) are enough.
     """
 
     title = "The parity process has short DNF formulas for its model, but its best values need 2^(n-1) conjunctions"
@@ -118,10 +118,11 @@ class FormulasOfParity(Claim[BitDecision]):
 
 
 class FormulaOfMajority(Claim[BitDecision]):
-    """Consider the process in which a counter runs over n bits and an action sets the bit at the counter. Let the
-    counter be at 0. At least half of the bits agree with the goal if and only if the best sum of rewards over H >= 2n
-    states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this condition needs at least
-    binom(n, ceil(n/2)) conjunctions, and this number is enough.
+    """Consider the process in which a counter runs over n bits. One action sets the bit at the counter to the value of
+    this bit in the goal, and the other action moves the counter on by one. The reward is 1 if the counter has reached n
+    and all bits agree with the goal, and 0 otherwise. Let the counter be at 0. At least half of the bits agree with the
+    goal if and only if the best sum of rewards over H >= 2n states is at least H - n - floor(n/2). A disjunction of
+    conjunctions that decides this condition needs at least binom(n, ceil(n/2)) conjunctions, and this number is enough.
     """
 
     title = "The shortest DNF formula for a threshold of best values in the majority process has C(n, ceil(n/2)) terms"
@@ -171,19 +172,20 @@ class InfluenceAtMostWidth(Claim[Formula]):
         return problem.width
 
     def measure(self, problem: Formula, key: Key[Array, ""]) -> Array:
-        """Average over all states."""
+        """Return the mean, over all states, of the number of bits whose flip changes the value."""
         return jnp.asarray(total_influence(problem.truth))
 
     def trivial(self, problem: Formula) -> Array:
-        """Return the number of bits."""
+        """Return the number of bits, because a flip of each bit can change the value."""
         return jnp.asarray(float(len(problem.truth).bit_length() - 1))
 
 
 class WeightsOfParityValues(Claim[BitDecision]):
-    """Consider the process that flips pairs of n >= 4 bits. Let a best value be the largest possible sum of rewards
-    over H > n/2 states, and let m = (H - n/4)/2. Add up the squared Walsh coefficients of the best values at each
-    degree. At the degrees 0, 1, n - 1 and n, the sums are m², n/64, n/64 and m². At all other degrees, the sum is 0. So
-    half of the mean square of the best values is at the two highest degrees.
+    """Consider the process that flips pairs of n >= 4 bits, with the reward 1 in one goal state and 0 in all others.
+    Let a best value be the largest possible sum of rewards over H > n/2 states, and let m = (H - n/4)/2. Add up the
+    squared Walsh coefficients of the best values at each degree. At the degrees 0, 1, n - 1 and n, the sums are m²,
+    n/64, n/64 and m². At all other degrees, the sum is 0. So half of the mean square of the best values is at the two
+    highest degrees.
     """
 
     title = "In the parity process, half of the mean square of best values is at the two highest Walsh degrees"
@@ -203,7 +205,8 @@ class WeightsOfParityValues(Claim[BitDecision]):
         return weights.at[jnp.asarray([0, n])].add(middle**2)
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Compute the weights by dynamic programming and a fast Walsh transform."""
+        """Return the sum of squared coefficients at each degree, from dynamic programming and a fast Walsh transform.
+        """
         return jnp.asarray(weight_by_degree(optimal_values(problem.parity, problem.horizon)[0]))
 
     def condition(self, problem: BitDecision) -> Array:
@@ -214,7 +217,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
     first bit. Every other bit of the following state is a parity of more than half of the bits. Then the best values
     have degree 1. But the degree of each of these parity bits is the number of bits in its parity. In the process that
-    flips pairs of bits, the reverse holds: the best values have the higher degree.
+    flips pairs of bits, the reverse holds: the best values have a higher degree than the bits of the next state.
     """
 
     title = "A decision process with parities as transitions can have best values of degree 1"
@@ -230,7 +233,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
         return jnp.asarray([1.0, *np.bitwise_count(problem.masks[1:]).astype(float)])
 
     def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
-        """Return the highest degrees with nonzero weight."""
+        """Return the highest Walsh degrees with nonzero weight, of the best values and of bits of the next state."""
         values = optimal_values(problem.process, problem.horizon)[0]
         parts = [values, *next_bits(problem.process, 0)[1:].astype(float)]
         return jnp.asarray([float(np.flatnonzero(weight_by_degree(part) > 1e-9).max()) for part in parts])

@@ -1,4 +1,8 @@
-"""The best approximations of an iterated tent map by functions with few affine pieces, from dynamic programming."""
+"""The best approximations of an iterated tent map by functions with few affine pieces, from dynamic programming.
+
+The tent map rises linearly from 0 at 0 to 1 at 1/2, and falls to 0 at 1. Its k-fold iterate is its composition with
+itself.
+"""
 
 import functools
 
@@ -8,7 +12,7 @@ from scipy.optimize import minimize
 
 @functools.cache
 def _cost_of_piece(phase: int, length: int) -> float:
-    """Return the least L_1 distance of a line to a triangle wave with a period of 8 cells.
+    """Return the least L_1 distance of a line to a triangle wave with a period of 8 grid cells.
 
     The distance is taken over `length` cells, beginning at the cell `phase`.
     """

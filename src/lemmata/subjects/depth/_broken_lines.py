@@ -107,6 +107,6 @@ def network_output(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) 
 
 
 def tent_network(k: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return weights and biases of a network for the k-fold tent map. A fold is relu(2 relu(x) - 4 relu(x - 1/2))."""
+    """Return weights and biases of a network that composes the tent map relu(2 relu(x) - 4 relu(x - 1/2)) k times."""
     weights = [np.ones((2, 1)), np.asarray([[2.0, -4.0]])] * k + [np.ones((1, 1))]
     return weights, [np.asarray([0.0, -0.5]), np.zeros(1)] * k + [np.zeros(1)]

@@ -68,7 +68,7 @@ class Sparsified:
 
     @property
     def vacuous(self) -> bool:
-        """True if the bound is at least the error without any units."""
+        """True if the bound is at least `size`, the error without any units."""
         return self.bound >= self.size
 
     def __call__(self, x: ArrayLike) -> Float[np.ndarray, "n outputs"]:
@@ -84,8 +84,8 @@ class Sparsified:
         return outputs[:, self.units] @ self.weights + self.intercept
 
     def enough(self, tolerance: float) -> int:
-        """Return the number of units for which the bound proves an error of at most the tolerance. Fewer units may be
-        enough.
+        """Return the number of units for which the bound proves an error of at most the tolerance. Fewer units than
+        this number may be enough.
 
         The result is at most the number of units of the network, because all units together have no error.
 
@@ -198,7 +198,9 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
 
 
 def _content(rows: np.ndarray, target: np.ndarray, error: float, count: int, alive: int) -> tuple[Condition, ...]:
-    """Return three conditions: enough different rows, an error below the best constant's, and some units left out."""
+    """Return three conditions: enough different rows, an error below the error of the best constant, and some units
+    left out.
+    """
     different = len(rows) if rows.dtype.kind == "O" else len(np.unique(rows, axis=0))
     spread = math.sqrt(((target - target.mean(axis=0)) ** 2).sum(axis=1).mean())
     ratio = error / spread if spread > 0 else math.inf
@@ -277,8 +279,8 @@ def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
-    """Return the first `count` different atoms of the greedy iteration. If the iteration finds fewer different atoms,
-    the new atoms with the best scores are added.
+    """Return the first `count` different atoms of the greedy iteration. If the iteration finds fewer than `count`
+    different atoms, further atoms with the best scores are added.
     """
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))

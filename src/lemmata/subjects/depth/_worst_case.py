@@ -30,7 +30,7 @@ class WorstCase:
         attained: a value that some function attains.
         unit_steps: the worst case of n steps 1/smoothness, where n is the number of `steps`. For convexity 0, this is
             smoothness/(4n + 2). The value is nan if rounding prevents the accuracy.
-        steps: the step sizes.
+        steps: the n step sizes, in order.
         smoothness, convexity: the constants of the class of functions.
         multipliers: the multipliers of the inequalities, one for each ordered pair of the points x_0, ..., x_n, x*. The
             first point of the pair determines the row, and the second point the column.

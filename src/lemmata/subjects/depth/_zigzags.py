@@ -77,10 +77,10 @@ class DeepLine(eqx.Module):
 class DeepLines(Population[DeepLine]):
     """Networks of two kinds. In half of the problems, each layer computes a zigzag; in the others, weights are normal.
 
-    The zigzag is a function of the previous layer's zigzag s. Its w + 1 pieces come from w units relu(s - t_i) with the
-    factors -3, 2, -2, 2, ..., each times 2w. The third unit is relu(t_3 - s) instead, which determines the slope before
-    t_1. The pieces of the zigzag have the slopes 2, -1, 1, -1, ..., each times 2w. The values of the pieces extend
-    beyond all thresholds of the next layer.
+    The zigzag of a layer of w units is a function of the previous layer's zigzag s. Its w + 1 pieces come from w units
+    relu(s - t_i) with the factors -3, 2, -2, 2, ..., each times 2w. The third unit is relu(t_3 - s) instead, which
+    determines the slope before t_1. The pieces of the zigzag have the slopes 2, -1, 1, -1, ..., each times 2w. The
+    values of the pieces extend beyond all thresholds of the next layer.
     """
 
     settings = Space(

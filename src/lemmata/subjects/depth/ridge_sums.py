@@ -1,4 +1,4 @@
-"""How much of a radial function a sum of ridge functions captures.
+"""How much of the mean square of a radial function a sum of ridge functions captures.
 
 This theory computes the share of a radial polynomial that the best sum of m ridge functions captures, with any profile
 along each direction. It assumes normal inputs. It does not cover radial functions of many degrees at once, or networks
@@ -20,7 +20,9 @@ ABOUT = {"tool": "approximation theory", "architecture": "dense network", "objec
 
 
 class RadialTarget(eqx.Module):
-    """The target f(x) = L_k^(d/2 - 1)(|x|²/2) for normal x in R^d, and unit directions w_1, ..., w_m as rows."""
+    """The target f(x) = L_k^(d/2 - 1)(|x|²/2) for normal x in R^d, and unit directions w_1, ..., w_m as rows. L is a
+    generalised Laguerre polynomial.
+    """
 
     directions: Float[Array, "m d"]
     k: int = eqx.field(static=True)

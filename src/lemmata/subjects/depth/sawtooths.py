@@ -1,5 +1,7 @@
 """Sawtooth functions: how depth multiplies affine pieces, and what a function with few pieces misses.
 
+The tent map rises linearly from 0 at 0 to 1 at 1/2, and falls to 0 at 1.
+
 This theory counts the affine pieces of networks of one input, and bounds the error of a function with few pieces near
 an iterated tent map. It assumes ReLU units. It does not explain which deep networks are found by training.
 """
@@ -51,10 +53,10 @@ class TentIterates(Population[Iterates]):
 
 
 class TentTeethPrinted(Claim[Iterates]):
-    """Let m^(k) be the k-fold composition of the tent map with itself. The text of the source says that m^(k) has 2^k
-    teeth, while the caption below this text counts one, two and four teeth for k = 1, 2, 3. If teeth are triangles, as
-    in the captions, the number in the text is twice the true number. If teeth are affine pieces on [0, 1], the caption
-    is wrong.
+    """Let m be the tent map, which rises linearly from 0 to 1 on [0, 1/2] and falls to 0 at 1, and let m^(k) be its
+    k-fold composition with itself. The text of the source says that m^(k) has 2^k teeth, while the caption below this
+    text counts one, two and four teeth for k = 1, 2, 3. If teeth are triangles, as in the captions, the number in the
+    text is twice the true number. If teeth are affine pieces on [0, 1], the caption is wrong.
     """
 
     title = "As printed, the k-fold iterated tent map has 2^k teeth"
@@ -177,7 +179,7 @@ class NetworkPieces(Claim[DeepLine]):
         return jnp.asarray(float(problem.line().pieces))
 
     def trivial(self, problem: DeepLine) -> Array:
-        """Use only that each unit is active or not."""
+        """Return the bound that follows because each unit is either active or not."""
         return jnp.asarray(2.0 ** sum(problem.widths))
 
 

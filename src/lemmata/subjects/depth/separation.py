@@ -1,7 +1,8 @@
 """Depth separation: shallow networks are far from the iterated tent map, which a deep network computes exactly.
 
-This theory bounds the error of every network of given widths near a function that a deeper network computes. It assumes
-one input and ReLU units. It does not explain functions without regular oscillations.
+This theory bounds the error of every network of given widths near a function that a deeper network computes. The tent
+map rises linearly from 0 at 0 to 1 at 1/2, and falls to 0 at 1. It assumes one input and ReLU units. It does not
+explain functions without regular oscillations.
 """
 
 import equinox as eqx
@@ -41,7 +42,7 @@ class ShallowStarts(eqx.Module):
         return (self.kinks.shape[1] + 1) ** 2
 
     def target(self, x: Array) -> Array:
-        """Return m^(k), by its definition."""
+        """Return the k-fold tent map m^(k)(x), by its definition."""
         for _ in range(self.k):
             x = jnp.where(x <= 0.5, 2 * x, 2 - 2 * x)
         return x

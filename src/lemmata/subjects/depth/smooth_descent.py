@@ -87,7 +87,7 @@ class DescentLemma(Claim[SmoothLoss]):
         return problem.loss(problem.w) - problem.loss(after)
 
     def condition(self, problem: SmoothLoss) -> Array:
-        """Two losses are subtracted, each with rounding errors in its margins."""
+        """Bound the rounding errors. Two losses are subtracted, each with rounding errors in its margins."""
         margins = 1 + jnp.abs(problem.x @ problem.w).max()
         return 8 * margins * (1 + problem.loss(problem.w)) / self.predict(problem)
 
@@ -108,7 +108,7 @@ class ConvexAlongAxes(eqx.Module):
     steps: int = eqx.field(static=True)
 
     def value(self, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """f at x."""
+        """The value f(x)."""
         at, convexity = jnp.linalg.qr(self.basis)[0].T @ x, self.smoothness / self.kappa
         extra = jnp.where(self.curved > 0, jnp.sqrt(1 + at**2), (1 + self.steep) * at**2 / 4)
         return jnp.sum(convexity * at**2 / 2 + (self.smoothness - convexity) * extra)
@@ -159,11 +159,13 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
         return jnp.linalg.norm(jax.lax.fori_loop(0, problem.steps, move, problem.start))
 
     def condition(self, problem: ConvexAlongAxes) -> Array:
-        """Each step adds a rounding error that is a multiple of eps |x|, and rounds the factor of x."""
+        """Bound the rounding errors. Each step adds a rounding error that is a multiple of eps |x|, and rounds the
+        factor of x.
+        """
         return 8.0 * len(problem.start) * problem.steps * jnp.ones(())
 
     def trivial(self, problem: ConvexAlongAxes) -> Array:
-        """Use only that the iterates do not move away from the minimiser."""
+        """Return the bound that follows because the iterates do not move away from the minimiser."""
         return jnp.linalg.norm(problem.start)
 
 
@@ -177,14 +179,14 @@ class IndefiniteQuadratic(eqx.Module):
 
     @property
     def hessian(self) -> Float[Array, "d d"]:
-        """H."""
+        """The Hessian H of F."""
         inside = -self.lowest * (1 - (1 + self.ratio) * self.between)
         spectrum = inside.at[0].set(-self.lowest).at[1].set(self.ratio * self.lowest)
         basis = jnp.linalg.qr(self.basis)[0]
         return (basis * spectrum) @ basis.T
 
     def value(self, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """F at x."""
+        """The value F(x)."""
         return x @ self.hessian @ x / 2
 
 
@@ -226,5 +228,5 @@ class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
         return jnp.linalg.norm(differences, 2)
 
     def condition(self, problem: IndefiniteQuadratic) -> Array:
-        """Gradients are subtracted at a point of length up to about sqrt(d) + 4."""
+        """Bound the rounding errors. Gradients are subtracted at a point of length up to about sqrt(d) + 4."""
         return jnp.asarray(8.0 * len(problem.between) ** 1.5)

@@ -1,8 +1,8 @@
 """Sparsification: few atoms approximate a point of the convex hull of many atoms.
 
-This theory bounds the squared distance between X and a mean of k atoms, if X is in the convex hull of bounded atoms. It
-holds in every dimension. It does not explain why greedy choice is often far better than the bound, or how the atoms of
-a network are found by training.
+This theory bounds the squared distance between X and a mean of k atoms, if X is in the convex hull of bounded atoms.
+The bound holds in every dimension. It does not explain why greedy choice is often far better than the bound, or how the
+atoms of a network are found by training.
 """
 
 import jax
@@ -68,7 +68,8 @@ class GreedyAtoms(Claim[Mixture]):
         return greedy_errors(problem.atoms, problem.target, problem.keep)[jnp.asarray([0, -1])]
 
     def trivial(self, problem: Mixture) -> Array:
-        """Use only that any atom, and so any mean of atoms, is within R + |X| of X."""
+        """Return the bound (R + |X|)², which holds because any atom, and so any mean of atoms, is within R + |X| of X.
+        """
         return jnp.full(2, problem.farthest)
 
 
@@ -98,5 +99,5 @@ class GreedyBeatsSampling(Claim[Mixture]):
         return greedy_errors(problem.atoms, problem.target, problem.keep)[jnp.asarray([0, -1])]
 
     def trivial(self, problem: Mixture) -> Array:
-        """Use only that a mean of any atoms is within R + |X| of X."""
+        """Return the bound (R + |X|)², which holds because a mean of any atoms is within R + |X| of X."""
         return jnp.full(2, problem.farthest)

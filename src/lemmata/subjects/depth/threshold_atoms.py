@@ -1,7 +1,8 @@
 """A wave of one variable as a signed mixture of steps (threshold atoms).
 
 This theory writes h(z) - h(0) as an integral of steps over thresholds, and bounds the error of finitely many steps by
-the mass of the integral. It assumes that z is bounded. It does not explain how training finds the thresholds.
+the integral's mass, the integral of |h'|. It assumes that z is bounded. It does not explain how training finds the
+thresholds.
 """
 
 import equinox as eqx
@@ -23,7 +24,7 @@ class Wave(eqx.Module):
     """The function h(z) = cos(2 pi w z + phase) on [-B, B], where w > 0 gives `periods` = 2 w B periods.
 
     Args:
-        bound: the number B.
+        bound: the number B, half of the length of the interval.
         z: the points at which h is tested, as fractions of B.
         atoms: the number M of steps.
     """
@@ -36,15 +37,15 @@ class Wave(eqx.Module):
 
     @property
     def frequency(self) -> Float[Array, ""]:
-        """2 pi w."""
+        """The angular frequency 2 pi w."""
         return jnp.pi * self.periods / self.bound
 
     def value(self, z: Array) -> Array:
-        """h(z)."""
+        """The value h(z) of the wave."""
         return jnp.cos(self.frequency * z + self.phase)
 
     def slope(self, z: Array) -> Array:
-        """h'(z)."""
+        """The derivative h'(z) of the wave."""
         return -self.frequency * jnp.sin(self.frequency * z + self.phase)
 
     def variation(self, z: Array) -> Array:
@@ -171,5 +172,7 @@ class FewThresholds(Claim[Wave]):
         return jnp.maximum(beside.max(), inside.max())
 
     def condition(self, problem: Wave) -> Array:
-        """Phases are rounded. Near a flat peak, places are known only to the square root of the rounding error."""
+        """Bound the rounding errors. Phases are rounded. Near a flat peak, places are known only to the square root of
+        the rounding error.
+        """
         return 8 * jnp.pi * (problem.periods + 2) * problem.atoms

@@ -1,7 +1,8 @@
 """Worst cases of gradient descent with given steps on smooth convex functions.
 
 This theory computes the largest value that can remain after n steps, over all smooth convex functions. It assumes exact
-gradients and steps that are chosen in advance. It does not explain typical functions, on which descent is faster.
+gradients and steps that are chosen in advance. It does not explain typical functions, on which descent is faster than
+in the worst case.
 """
 
 import functools
@@ -33,7 +34,7 @@ class EqualSteps(eqx.Module):
 
     @property
     def scale(self) -> Float[Array, ""]:
-        """B D²."""
+        """The unit B D² of the worst case."""
         return self.smoothness * self.distance**2
 
 
@@ -47,9 +48,9 @@ class GradientDescentWorst(Claim[EqualSteps]):
 
         max f(x_n) - f(x*) = B D² max(1/(4 n h + 2), (1 - h)^(2n)/2).
 
-    For h = 1, this worst case is B D²/(4n + 2). The first term is attained by Huber's function with the zone D/(2nh +
-    1), and the second term by the quadratic B |x|²/2. The trials compare the formula with both functions, and with the
-    bound that a semidefinite program proves.
+    For h = 1, this worst case is B D²/(4n + 2). The first term is attained by Huber's function that is quadratic up to
+    the distance D/(2nh + 1) from its minimiser and linear beyond, and the second term by the quadratic B |x|²/2. The
+    trials compare the formula with both functions, and with the bound that a semidefinite program proves.
     """
 
     title = "The exact worst case of gradient descent with a constant step size (equal steps) on convex functions"
@@ -91,7 +92,9 @@ class GradientDescentWorst(Claim[EqualSteps]):
         return jnp.stack([jnp.asarray(max(remaining)), proven * problem.scale])
 
     def condition(self, problem: EqualSteps) -> Array:
-        """Each step on the quadratic multiplies by 1 - h. The bound has the relative accuracy _ACCURACY, not 32 eps."""
+        """Bound the rounding errors. Each step on the quadratic multiplies by 1 - h. The program's bound has the
+        relative accuracy _ACCURACY, not 32 eps.
+        """
         exact = 4.0 * problem.n * (1 + 1 / jnp.abs(1 - problem.length))
         return jnp.stack([exact, jnp.asarray(2 * _ACCURACY / (32 * np.finfo(float).eps))])
 
@@ -145,15 +148,17 @@ class LongSteps(Claim[Distances]):
     traced = False
 
     def predict(self, problem: Distances) -> Array:
-        """Return the value of Huber's function after the best equal steps, and after three silver steps."""
+        """Return Huber's function after the best equal steps, and after the three silver steps (r, 2, r)/B.
+        """
         remaining = jnp.asarray([least_of_equal_steps(7)[1], 1 / (4 * sum(SILVER[3]) + 2)])
         return problem.smoothness * problem.distance**2 * remaining
 
     def measure(self, problem: Distances, key: Key[Array, ""]) -> Array:
-        """Return the bounds that a semidefinite program proves for seven silver steps and for three equal steps."""
+        """Return the bounds that a semidefinite program proves for the seven silver steps and three equal steps.
+        """
         proven = jnp.asarray([_proven(SILVER[7]), _proven((least_of_equal_steps(3)[0],) * 3)])
         return problem.smoothness * problem.distance**2 * proven
 
     def trivial(self, problem: Distances) -> Array:
-        """Return the largest value at x_0."""
+        """Return B D²/2, the largest value of f(x_0) - f(x*)."""
         return jnp.full(2, problem.smoothness * problem.distance**2 / 2)

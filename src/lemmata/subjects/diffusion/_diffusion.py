@@ -43,14 +43,14 @@ class Diffused(eqx.Module):
 def training_set(
     key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int, horizon: float = 1.0, first: float = 0.0
 ) -> tuple[Float[Array, " n"], Float[Array, "n d"], Float[Array, "n d"]]:
-    """Draw times t_i uniform on [first, horizon], noised places x(t_i)_i, and labels x(0)_i, which are clean data
-    (Section 6.1).
+    """Draw times t_i uniform on [first, horizon], clean data x(0)_i, which are the labels, and the same data with
+    noise, the places x(t_i)_i (Section 6.1 of the source).
 
     Args:
         key: the random key.
         target: the distribution of x(0).
-        schedule: the noise schedule.
-        n: the number of pairs.
+        schedule: the noise schedule, which gives the amount of noise at each time.
+        n: the number of pairs of noised and clean data.
         horizon: the last time T.
         first: the first time T_0.
     """
@@ -68,8 +68,9 @@ def look(key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int
 
 
 def pose_rows(problem: object) -> Diffused | None:
-    """Use a user's first 32 rows as the distribution of the data. The rows are scaled into the unit ball, and normal
-    noise of standard deviation 0.2 is added.
+    """Use a random row among a user's first 32 rows, plus normal noise, as the distribution of the data.
+
+    The noise has the standard deviation 0.2. The rows are first scaled into the unit ball.
     """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, Diffused) else None
@@ -88,7 +89,8 @@ def positive_times(problem: Diffused) -> list[Hypothesis]:
 class NoisedMixtures(Population[Diffused]):
     """Mixtures of four normal distributions under random schedules.
 
-    For a user's data, the distribution is that of the first 32 rows, plus normal noise of standard deviation 0.2.
+    For a user's data, the distribution is one of the first 32 rows, chosen at random, plus normal noise of standard
+    deviation 0.2.
     """
 
     pose = staticmethod(pose_rows)  # pyright: ignore[reportAssignmentType]  # a function is used as the method
@@ -148,9 +150,9 @@ class Sampled(eqx.Module):
         target: the distribution of the data.
         schedule: the noise schedule g.
         clean: draws of x(0).
-        first: independent draws of x(FIRST).
-        early: independent draws of x(EARLY).
-        last: independent draws of x(HORIZON).
+        first: independent draws of x(t) at t = FIRST = 0.02.
+        early: independent draws of x(t) at t = EARLY = 1/7.
+        last: independent draws of x(t) at t = HORIZON = 2.
     """
 
     target: GaussianMixture

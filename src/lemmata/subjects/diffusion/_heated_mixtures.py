@@ -20,7 +20,7 @@ class HeatedMixture(eqx.Module):
     """The distribution of x0 + sqrt(v) xi at any v >= 0. x0 is drawn from sum_k w_k N(mu_k, S_k), and xi is standard
     normal.
 
-    The density p of this distribution solves the heat equation d p/dv = (1/2) div grad p. Its time is v/2.
+    The density p of this distribution solves the heat equation d p/dv = (1/2) div grad p, with v/2 as the time.
 
     Args:
         weights: the weights w_k, which sum to 1.
@@ -78,7 +78,7 @@ class HeatedMixture(eqx.Module):
         return shares @ (within + jnp.sum((inside - shares @ inside) ** 2, axis=1))
 
     def draw(self, key: Key[Array, ""], v: Float[Array, ""], n: int) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
-        """Draw clean rows x0. Return these rows, and the same rows with noise of variance v."""
+        """Draw n clean rows x0. Return these rows, and the same rows with noise of variance v."""
         choice_key, clean_key, noise_key = jax.random.split(key, 3)
         choice = jax.random.choice(choice_key, len(self.weights), (n,), p=self.weights)
         normal = jax.random.normal(clean_key, (n, self.means.shape[1]))
@@ -86,7 +86,7 @@ class HeatedMixture(eqx.Module):
         return clean, clean + jnp.sqrt(v) * jax.random.normal(noise_key, clean.shape)
 
     def grid(self, v: Float[Array, ""]) -> tuple[Float[Array, "q d"], Float[Array, ""]]:
-        """Return points of an even grid that contains all but 1e-15 of p_v, and the volume of a cell.
+        """Return points of an even grid, outside of which p_v has a mass of about 1e-15, and the volume of a cell.
 
         The trapezoidal rule on this grid converges geometrically for analytic integrands. If there are more than two
         dimensions, the method raises a SettingError.
@@ -105,7 +105,10 @@ class HeatedMixture(eqx.Module):
 
 
 def fisher_information(mixture: HeatedMixture, v: Float[Array, ""]) -> Float[Array, ""]:
-    """Compute J(p_v) = integral of |grad log p_v|² p_v in one or two dimensions by quadrature."""
+    """Compute J(p_v) = integral of |grad log p_v|² p_v by quadrature in one or two dimensions.
+
+    Here p_v is the density of the mixture with noise of variance v.
+    """
     points, cell = mixture.grid(v)
     density = jnp.exp(jax.vmap(lambda z: mixture.log_density(v, z))(points))
     return cell * jnp.sum(density * jnp.sum(jax.vmap(lambda z: mixture.score(v, z))(points) ** 2, axis=1))
@@ -152,7 +155,7 @@ def _definite(mixture: HeatedMixture) -> list[Hypothesis]:
 
 
 class HeatedPlaces(eqx.Module):
-    """A mixture under noise, evaluated at a few places z_i, each with its own noise level v_i."""
+    """A mixture under noise, evaluated at a few places z_i, each with its own noise variance v_i."""
 
     mixture: HeatedMixture
     variances: Float[Array, " n"]

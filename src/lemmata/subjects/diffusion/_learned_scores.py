@@ -19,7 +19,7 @@ _SIGMA, _TEST, _CENTRES = 1.0, 128, 16
 
 
 class Learned(eqx.Module):
-    """A trained network at test points, and the functions to which the network is compared.
+    """A trained softmax network at test points, and the functions to which the network is compared.
 
     Args:
         target: the distribution of the data.
@@ -28,18 +28,20 @@ class Learned(eqx.Module):
         places: the places x(t) of the test points.
         inputs: training inputs (t_i, x(t_i)), divided by the length of the longest input.
         labels: clean data x(0)_i.
-        truth: F*, the denoiser, at the training points.
+        truth: the denoiser F*(t, x) = E[x(0) | x(t) = x] at the training points.
         member: F_H, a function in the space of the tangent kernel, at the training points.
         values: the eigenvalues of H in increasing order. H is the matrix of the tangent kernel at the initial weights,
             on the training points. Its rows are ordered by output, and then by point.
         vectors: the eigenvectors of H, one in each column.
         cross: the matrix of the tangent kernel between test and training points.
-        rate: the learning rate m eta for H.
+        rate: the learning rate m eta of kernel regression with H, where eta is the learning rate of the network and m
+            is the width.
         steps: the number tau of steps.
         norm: |F_H|², the squared norm in the space of the tangent kernel.
         f_network: the trained network at the test points.
         f_kernel: kernel regression at the test points, after the same number of steps.
-        f_pseudo: like f_kernel, but with the labels F_H(x_i) + y_i - F*(x_i), where y_i is x(0)_i.
+        f_pseudo: like f_kernel, but with the labels F_H(x_i) + y_i - F*(x_i), where x_i is a training input and y_i its
+            label x(0)_i.
         f_member: F_H at the test points.
         f_truth: F* at the test points.
     """
@@ -82,8 +84,9 @@ def train_beside_kernel(
 ) -> tuple[dict, Float[Array, "kn s"]]:
     """Train a network, and kernel regressions with H, the network's tangent kernel matrix at the initial weights.
 
-    Both take the same number of gradient steps. For the network of width m, a step is W <- W - rate/m Delta W(W), with
-    the gradient Delta W. For each column of targets vec(Y), a step is gamma <- gamma - rate (H gamma - vec(Y)).
+    Network and regressions take the same number of gradient steps. For the network of width m with the hidden weights
+    W, a step is W <- W - rate/m Delta W(W), with the gradient Delta W. For each column of targets vec(Y), a step of the
+    coefficients gamma is gamma <- gamma - rate (H gamma - vec(Y)).
 
     Args:
         network: the network.
@@ -109,8 +112,8 @@ def train_beside_kernel(
 def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2) -> Learned:
     """Train a network on noised draws. Return the network and the functions to which the network is compared.
 
-    F* is the denoiser. The function F_H is a kernel regression of F* on 16 separate points. It stops after a number of
-    steps that is log-uniform up to 1000. The number of steps of the network is log-uniform up to `horizon`.
+    F* is the denoiser. The function F_H is a kernel regression of F* on 16 separate points. This regression stops after
+    a number of steps that is log-uniform up to 1000. The number of steps of the network is log-uniform up to `horizon`.
 
     Args:
         key: the random key.
@@ -196,7 +199,7 @@ class TrainedOnSquares(Population[Learned]):
     """Softmax networks trained on noised draws of data that are uniform on a square.
 
     The squares lie in the unit ball. Draws from mixtures of normal distributions do not. The denoiser of a square has
-    one Lipschitz constant for all times. The denoiser of a sphere has none.
+    one Lipschitz constant for all times. The denoiser of a sphere does not have such a constant.
     """
 
     settings = Space(**_SIZES)
@@ -205,7 +208,9 @@ class TrainedOnSquares(Population[Learned]):
         return sampled_learned(key, setting["n"], setting["width"], setting["horizon"])
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
-        """Return Assumptions 6.1 to 6.4, without the required width n³ d³ exp(18 B) / lambda², which is above 1e20."""
+        """Return Assumptions 6.1 to 6.4 of the source as hypotheses. Leave out the required width n³ d³ exp(18 B) /
+        lambda², which is above 1e20.
+        """
         smallest = problem.values[0]
         return [
             *_of_any_law(problem),

@@ -18,10 +18,11 @@ _STEPS = 128
 
 
 def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
-    """Return an unbiased estimate of the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'|.
+    """Return an unbiased estimate of the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'| of two distributions.
 
-    Pairs of a point with itself are left out. The expectation of the estimate is 0 if the distributions are equal, and
-    otherwise positive. A single estimate may be negative.
+    X and X' are independent draws of the distribution of x, and Y and Y' of the distribution of y. Pairs of a point
+    with itself are left out. The expectation of the estimate is 0 if the distributions are equal, and otherwise
+    positive. A single estimate may be negative.
 
     Args:
         x: a sample.
@@ -64,7 +65,9 @@ def reverse_grid(first: float, horizon: float, steps: int) -> Float[Array, " s"]
 def simulate_forward(
     key: Key[Array, ""], schedule: Schedule, clean: Float[Array, "n d"], horizon: float, steps: int
 ) -> Float[Array, "n d"]:
-    """Compute x(T) from x(0) by Euler-Maruyama steps of equation (3), without the explicit solution of this equation.
+    """Compute x(T) from x(0) by Euler-Maruyama steps of the forward equation dx = -g x/2 dt + sqrt(g) dB.
+
+    This is equation (3) of the source. Its explicit solution is not used.
 
     Args:
         key: the random key.
@@ -87,15 +90,15 @@ def sample_reverse(
     horizon: float = HORIZON,
     steps: int = _STEPS,
 ) -> Float[Array, "n d"]:
-    """Draw x(first) from draws of x(horizon) by Euler-Maruyama steps of the reverse equation (4).
+    """Draw x(first) from draws of x(horizon) by Euler-Maruyama steps of the reverse equation (4) of the source.
 
-    The equation is dy = (g y/2 + g score) ds + sqrt(g) dB at the time t = horizon - s.
+    The equation is dy = (g y/2 + g score) ds + sqrt(g) dB, with g and the score at the time t = horizon - s.
 
     Args:
         key: the random key.
         score: the score as a function of (t, x).
         schedule: the noise schedule g.
-        start: the starting points, which are draws of p_T or of N(0, I).
+        start: the starting points, which are draws of p_T, the distribution of x(T), or of N(0, I).
         first: the time at which to stop; the score of data without a density is infinite at time 0.
         horizon: the last time T.
         steps: the number of steps.
@@ -120,7 +123,7 @@ def probability_flow(
     Args:
         score: the score as a function of (t, x).
         schedule: the noise schedule g.
-        start: the starting points, which are draws of p_T or of N(0, I).
+        start: the starting points, which are draws of p_T, the distribution of x(T), or of N(0, I).
         first: the time at which to stop.
         horizon: the last time T.
         steps: the number of steps.
@@ -161,12 +164,12 @@ class LearnedScore(eqx.Module):
     """The score that is computed from a learned denoiser (a kernel regression or a network).
 
     The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
-    at 0. Without the constant 1, the denoiser of every model would therefore be 0 at t = 0, x = 0. Inputs outside the
-    unit ball are replaced by the nearest point in the ball. The theory does not cover inputs outside the ball, and the
-    model grows exponentially there.
+    at the input 0. Without the constant 1, the denoiser of every model would therefore be 0 at t = 0, x = 0. Inputs
+    outside the unit ball are replaced by the nearest point in the ball. The theory does not cover inputs outside the
+    ball, and the model grows exponentially there.
 
     Args:
-        predict: the model, which maps rows of inputs to rows of F.
+        predict: the model, which maps rows of inputs to rows of estimates F of x(0).
         schedule: the noise schedule g.
         length: the length of the longest training input.
     """

@@ -28,7 +28,7 @@ def _each(problem: Diffused, function) -> Array:
 
 
 def _unshrunk(score: Array, problem: Diffused) -> Array:
-    """Return the formula for noise that is added to data without shrinking them."""
+    """Return the false score (F* - x)/(1 - alpha²), from the formula for noise that is added without shrinking data."""
     v, alpha = problem.schedule.variance(problem.times), problem.schedule.scale(problem.times)
     return score + ((1 - alpha) / v)[:, None] * _each(problem, problem.target.denoiser)
 
@@ -56,8 +56,10 @@ class AbstractTweedie(Claim[Diffused]):
         return _each(problem, problem.target.score)
 
     def condition(self, problem: Diffused) -> Array:
-        """Return 8 (1 + |x|) / (alpha² (1 - alpha²)) at each point, times the cancellation in alpha F* - x. The first
-        factor allows for the exponents of the density and for the ends of truncated distributions.
+        """Return 8 (1 + |x|) / (alpha² (1 - alpha²)) at each point x, times the loss of digits in alpha F* - x.
+
+        Here F* is the denoiser. The first factor allows for the exponents of the density and for the ends of truncated
+        distributions.
         """
         v, alpha = problem.schedule.variance(problem.times), problem.schedule.scale(problem.times)
         denoised = alpha[:, None] * _each(problem, problem.target.denoiser)
@@ -73,7 +75,8 @@ class MixtureTweedie(AbstractTweedie):
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
-    On your data, the first 32 rows are scaled into the unit ball and blurred by 0.2.
+    On your data, x(0) is one of the first 32 rows, scaled into the unit ball, plus normal noise of standard deviation
+    0.2.
     """
 
     title = "Tweedie's formula for mixtures of normals: the score from the denoiser"
@@ -87,7 +90,7 @@ class SphereTweedie(AbstractTweedie):
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
-    The posterior mean is a ratio of Bessel functions (von Mises-Fisher).
+    The posterior is a von Mises-Fisher distribution, and its mean is a ratio of Bessel functions times x/|x|.
     """
 
     title = "Tweedie's formula for data on a sphere: the score from the denoiser"
@@ -101,7 +104,7 @@ class CubeTweedie(AbstractTweedie):
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
-    The posterior is a truncated normal distribution.
+    The posterior distribution of x(0) given x(t) is a truncated normal distribution.
     """
 
     title = "Tweedie's formula for data on a cube: the score from the denoiser"
@@ -109,15 +112,16 @@ class CubeTweedie(AbstractTweedie):
 
 
 def _without_alpha(jacobian: Array, problem: Diffused) -> Array:
-    """Return the factor for noise that is added to data without shrinking them."""
+    """Return the Jacobian with the factor 1/(1 - alpha²), as for noise that does not shrink data."""
     return jacobian / problem.schedule.scale(problem.times)[:, None, None]
 
 
 def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array, x: Array) -> Float[Array, "d d"]:
     """Compute Cov(x(0) | x(t) = x) by Bayes' rule.
 
-    Within a component, the precisions of data and noise are added. Between components with posterior means m, the
-    covariance is the sum of P(c) P(k) (m_c - m_k)(m_c - m_k)'/2 over all pairs.
+    Within a component, the precisions (inverse covariances) of data and noise are added. The covariance between
+    components is the sum of P(c) P(k) (m_c - m_k)(m_c - m_k)'/2 over all pairs (c, k) of components. Here P(c) is the
+    posterior probability of component c, and m_c is its posterior mean.
     """
     alpha, v = schedule.scale(t), schedule.variance(t)
     inside = 1 / (1 / target.std**2 + alpha**2 / v)
@@ -138,9 +142,9 @@ class DenoiserJacobian(Claim[Diffused]):
 
         dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x).
 
-    This derivative is symmetric and positive semidefinite, and the Lipschitz constant of Assumption 6.4 of the source
-    is a bound on posterior covariances. On your data, the first 32 rows are scaled into the unit ball and blurred by
-    0.2.
+    This derivative is symmetric and positive semidefinite. So the Lipschitz constant of the denoiser in Assumption 6.4
+    of the source is a bound on posterior covariances. On your data, x(0) is one of the first 32 rows, scaled into the
+    unit ball, plus normal noise of standard deviation 0.2.
     """
 
     title = "The derivative of the denoiser is a multiple of the posterior covariance"
@@ -226,7 +230,9 @@ class CubeLipschitz(Claim[Diffused]):
         return jnp.minimum(1 / alpha, alpha * h**2 / problem.schedule.variance(problem.times))
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
-        """Return the largest difference quotient over coordinates at each time, with steps of 1e-4 times the spread."""
+        """Return the denoiser's largest difference quotient over coordinates at each time. The steps are 1e-4 times the
+        spread of the noised data.
+        """
         alpha, v = problem.schedule.scale(problem.times), problem.schedule.variance(problem.times)
         step = 1e-4 * jnp.sqrt(v) / alpha
         at = jax.vmap(lambda t, x: problem.target.denoiser(problem.schedule, t, x))

@@ -1,8 +1,9 @@
 """Early stopping: how close kernel regression on noisy labels comes to a function in the kernel's space, and when.
 
-This theory bounds E |F_pseudo - F_H|² along gradient flow on labels F_H(x_i) + e_i. The source assumes that this error
-is small (Assumption G.3). The theory assumes a function of bounded norm and noise of mean zero. It does not explain how
-to find the best time without the truth.
+This theory bounds E |F_pseudo - F_H|², where F_H is a function in the kernel's space, and F_pseudo is the kernel
+regression by gradient flow on labels F_H(x_i) + e_i. The source assumes that this error is small (Assumption G.3). The
+theory assumes a function F_H of bounded norm and noise e_i of mean zero. It does not explain how to find the best time
+of the flow without knowledge of F_H.
 """
 
 import math
@@ -58,7 +59,7 @@ def _noisy_labels(key: Key[Array, ""], schedule: Schedule, sigma: Float[Array, "
 
 
 class NoisyMembers(Population[NoisyLabels]):
-    """Noised draws from a square; F_H is the regularised regression of F* on 16 points of its own."""
+    """Noised draws from a square. F_H is a ridge regression of the denoiser F* on 16 separate points."""
 
     settings = Space(sigma=Real(1.0, 0.3, 2.0, "standard deviation of the hidden weights"))
 
@@ -101,7 +102,10 @@ def gap_along_flow(
 
 
 def _gaps(problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
-    """Return the gap at the given times with the first n training points."""
+    """Return the mean of |F_pseudo - F_H|² over test points, the gap, at given times.
+
+    The regression uses the first n training points.
+    """
     cross, member, labels = (np.asarray(a) for a in (problem.cross, problem.member, problem.labels))
     return gap_along_flow(cross[:n, :n], cross[-TEST:, :n], labels[:n], member[-TEST:], times)
 

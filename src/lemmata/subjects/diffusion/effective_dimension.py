@@ -51,8 +51,8 @@ class NoisedRegression(eqx.Module):
         matrix: the softmax kernel matrix K on the inputs.
         truth: the denoiser F* at the inputs, which is the mean of the label x(0)_i.
         variances: the variance E |x(0)_i - F*|² of the label given the input.
-        score: the score grad log p_t at the places.
-        ridge: the ridge nu.
+        score: the score grad log p_t at the places, where p_t is the density of noised data at time t.
+        ridge: the ridge nu, which the regression adds to the diagonal of K.
     """
 
     target: AbstractTarget
@@ -85,7 +85,7 @@ def _noised_regression(key: Array, sigma: Array, ridge: Array, n: int, d: int, l
 
 
 class NoisedRegressions(Population[NoisedRegression]):
-    """Noised draws from a sphere or a cube, and the limit of the tangent kernel of a softmax network.
+    """Noised draws from a sphere or a cube, with the tangent kernel of an infinitely wide softmax network.
 
     Args:
         rows: the default number of training points.
@@ -124,7 +124,7 @@ _FLOW = 1.69  # the largest value of ((1 - exp(-u)) (1 + u) / u)², at u = 1.79
 
 
 class _Regression(NamedTuple):
-    """The problem as NumPy arrays; trials are not traced, since n decompositions are too many for one program."""
+    """The problem as NumPy arrays. Trials are not compiled, since n decompositions are too many for one program."""
 
     matrix: Float[np.ndarray, "n n"]
     truth: Float[np.ndarray, "n d"]
@@ -138,7 +138,10 @@ class _Regression(NamedTuple):
 
     @property
     def refits(self) -> Float[np.ndarray, "n n"]:
-        """The map from labels to the predictions f^(-i)(x_i) of n regressions, each without one point."""
+        """The matrix that maps labels to the predictions f^(-i)(x_i).
+
+        Here f^(-i) is the regression without the i-th point.
+        """
         weights = np.zeros_like(self.matrix)
         for i in range(len(weights)):
             kept = np.arange(len(weights)) != i
@@ -164,8 +167,9 @@ def _with_own_noise(error: Array, problem: NoisedRegression) -> Array:
 
 class LeaveOneOutDenoiser(Claim[NoisedRegression]):
     """Let x_i and y_i be n pairs of noised and clean data with the kernel matrix K, and let F* = E[y | x] be the
-    denoiser. Let f^(-i) be the ridge regression on all pairs except the i-th. It minimises sum |y - f|² + nu |f|². Let
-    var_j = E[|y_j - F*(x_j)|² | x_j] and S = K (K + nu)^-1. Given the inputs, in expectation over the labels,
+    denoiser. Let f^(-i) be the ridge regression on all pairs except the i-th, which minimises sum_j |y_j - f(x_j)|² +
+    nu |f|² with the norm |f| of the kernel's space. Let var_j = E[|y_j - F*(x_j)|² | x_j] and S = K (K + nu)^-1. Given
+    the inputs, in expectation over the labels,
 
         (1/n) sum_i E |f^(-i)(x_i) - F*(x_i)|²
             = (1/n) sum_i [ |((I - S) F*)_i|² + sum_(j != i) S_ij² var_j ] / (1 - S_ii)².
@@ -206,18 +210,19 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     """Let x_j and y_j be n pairs of noised and clean data with the softmax kernel matrix K. Let F* = E[y | x] be the
     denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression on all pairs
-    except the i-th. It minimises sum |y - f|² + nu |f|². Let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that
-    f^(-i) implies. Noised data are clean data times alpha plus noise of variance 1 - alpha². Let p_t be the density of
-    noised data. Let lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the labels,
+    except the i-th, which minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Noised
+    data are clean data times alpha plus noise of variance 1 - alpha². Let p_t be the density of noised data. Let s =
+    (alpha f^(-i) - x)/(1 - alpha²) be the score that f^(-i) implies. Let lambda(t) = (1 - alpha²)²/alpha². Given the
+    inputs, in expectation over the labels,
 
         (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
             <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
 
     where S = K (K + nu)^-1, q = max_i S_ii, and N(nu) = tr S is the effective dimension. Unlike the bound of Theorem
-    6.5 of the source, this bound does not contain a smallest eigenvalue, a width or a Lipschitz constant. The bound is
-    below the error of the best constant. The proof uses `diffusion.effective_dimension.leave_one_out_denoiser`, tr S²
-    <= tr S and |(I - S) F*|² <= F*'(I - S) F*. The term F*'(I - S) F* is the least value of sum |F* - f|² + nu |f|²
-    over all f.
+    6.5 of the source, this bound does not contain a smallest eigenvalue, a width or a Lipschitz constant. In the
+    trials, the bound is below the error of the best constant denoiser. The proof uses
+    `diffusion.effective_dimension.leave_one_out_denoiser`, tr S² <= tr S and |(I - S) F*|² <= F*'(I - S) F*. The term
+    F*'(I - S) F* is the least value of sum |F* - f|² + nu |f|² over all f.
     """
 
     title = "A bound on the error of a score learned by kernel ridge regression, by the effective dimension"
@@ -278,7 +283,7 @@ class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
         return jnp.asarray((bias + _FLOW * known.variances.max() * np.trace(smoother)) / len(smoother))
 
     def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
-        """Compute the error by the exponential of the matrix."""
+        """Compute the error of F_tau from the matrix exponential exp(-tau K)."""
         known = _regression(problem)
         left = scipy.linalg.expm(-known.matrix / known.ridge)
         fitted = np.eye(len(left)) - left

@@ -1,8 +1,9 @@
 """The forward process, which adds noise to data, and the distribution of the noised data.
 
-This theory gives the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. Given x(0), it is normal with mean alpha x(0)
-and variance 1 - alpha². Here alpha = exp(-G/2), and G is the integral of g. The theory assumes nothing about the data.
-It does not explain the denoiser E[x(0) | x(t)], which is all that has to be learned (`diffusion.denoisers`).
+This theory gives the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, where g(t) is the noise schedule and B is a
+Brownian motion. Given x(0), it is normal with mean alpha x(0) and variance 1 - alpha². Here alpha = exp(-G/2), and G is
+the integral of g. The theory assumes nothing about the data. It does not explain the denoiser E[x(0) | x(t)], which is
+all that has to be learned (`diffusion.denoisers`).
 """
 
 import jax.numpy as jnp
@@ -45,5 +46,5 @@ class ForwardVariance(Claim[SchedulePoint]):
         return problem.t / 2 * outer_weights @ (jnp.exp(-rest) * problem.schedule.rate(s))
 
     def condition(self, problem: SchedulePoint) -> Array:
-        """The sum has 40 terms, each with the relative rounding error of its exponent."""
+        """Allow for the rounding of a sum of 40 terms, each with the relative rounding error of its exponent."""
         return 8 * (1 + problem.schedule.integral(problem.t))

@@ -1,5 +1,4 @@
-"""How close a learned distribution can come to the distribution of the data, measured by the Wasserstein distance in a
-one-parameter family.
+"""How close a learned distribution comes to the data in Wasserstein distance, if only the mean has to be learned.
 
 This theory gives the least mean distance between a normal distribution and its estimate from n draws if only the mean
 is unknown. The distance is of order n^(-1/2), however smooth the density is. This distance is a lower bound for all
@@ -25,7 +24,7 @@ class ShiftedNormal(eqx.Module):
     n: int = eqx.field(static=True)
 
     def fitted(self, key: Key[Array, ""], n: int, repeats: int) -> Float[Array, " r"]:
-        """Return `repeats` estimates of the shift, each of which is the mean of n draws (the best estimate)."""
+        """Return `repeats` estimates of the shift. Each is the mean of n draws, which is the best estimate."""
         return self.shift + self.sigma * jax.random.normal(key, (repeats, n)).mean(axis=1)
 
     def quantiles(self, shift: Float[Array, ""], count: int) -> Float[Array, " q"]:
@@ -52,7 +51,9 @@ _QUANTILES = 64
 
 
 def _distances(problem: ShiftedNormal, key: Key[Array, ""], n: int) -> Float[Array, " 2"]:
-    """Return mean W1 and mean squared W2 over samples; on the line, optimal transport matches quantiles."""
+    """Return mean W1 and mean squared W2 between the estimated and the true distribution, over samples of n draws. On
+    the line, optimal transport matches quantiles.
+    """
     own = problem.quantiles(problem.shift, _QUANTILES)
     gaps = jax.vmap(lambda shift: problem.quantiles(shift, _QUANTILES))(problem.fitted(key, n, _REPEATS)) - own
     return jnp.stack([jnp.abs(gaps).mean(), jnp.mean(gaps**2)])

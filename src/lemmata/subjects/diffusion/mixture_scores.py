@@ -27,7 +27,7 @@ def _at_places(problem: HeatedPlaces, function) -> Array:
 
 
 def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
-    """Return the formula whose weights of components omit the determinants of S_k + v I."""
+    """Return a false score, whose probabilities r_k omit the determinants of S_k + v I."""
     mixture = problem.mixture
 
     def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -38,7 +38,9 @@ def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
 
 
 def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-    """Return the error of the sum of pulls, in units of eps and relative to the score."""
+    """Return the rounding error of the score, a weighted sum of the pulls (S_k + v I)^-1 (z - mu_k). The error is
+    relative to the score and in units of the machine epsilon.
+    """
     values, pulls = jnp.linalg.eigvalsh(mixture.widened(v)), mixture.pulls(v, z)
     quadratic = jnp.sum((z - mixture.means) * pulls, axis=1)
     sizes = mixture.responsibilities(v, z) * (1 + quadratic) * jnp.linalg.norm(pulls, axis=1)
@@ -77,12 +79,14 @@ class MixtureScore(Claim[HeatedPlaces]):
 
 
 def _divergence_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Return half of grad div s, which is the formula of the heat equation for each coordinate."""
+    """Return half of grad div s for the score s. The heat equation for each coordinate of s would have this as its
+    right side.
+    """
     return jax.grad(lambda x: jnp.trace(jax.jacfwd(lambda y: mixture.score(v, y))(x)) / 2)(z)
 
 
 def _square_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Return half of grad |s|²."""
+    """Return half of grad |s|² for the score s."""
     return jax.grad(lambda x: jnp.sum(mixture.score(v, x) ** 2) / 2)(z)
 
 
@@ -92,9 +96,9 @@ class ScoreEvolution(Claim[HeatedPlaces]):
 
         d s_v / dv = (1/2) grad( div s_v + |s_v|² ).
 
-    This equation is Burgers' equation with viscosity. Burgers' equation for the score follows from the heat equation d
-    p_v / dv = (1/2) div grad p_v for the density. The coordinates of the score themselves do not obey the heat
-    equation. The trials use mixtures of normals.
+    This equation is Burgers' equation with viscosity. It follows from the heat equation d p_v / dv = (1/2) div grad p_v
+    for the density. The coordinates of the score themselves do not obey the heat equation. The trials use mixtures of
+    normals.
     """
 
     title = "The score of data under noise obeys Burgers' equation in the noise level"
@@ -119,7 +123,10 @@ class ScoreEvolution(Claim[HeatedPlaces]):
         return _at_places(problem, jax.jacfwd(jax.grad(problem.mixture.log_density, argnums=1), argnums=0))
 
     def condition(self, problem: HeatedPlaces) -> Array:
-        """Return the condition of the score, squared for two more derivatives, times the cancellation of two terms."""
+        """Return the relative rounding error of the score, squared for two more derivatives.
+
+        This error is multiplied by the loss of digits in the sum of the two terms.
+        """
 
         def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
             first, second = _divergence_gradient(problem.mixture, v, z), _square_gradient(problem.mixture, v, z)
@@ -160,7 +167,10 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: jax.jacfwd(entropy)(v, *problem.mixture.grid(v)))(problem.variances)
 
     def condition(self, problem: HeatedLaw) -> Array:
-        """The error is the mass beyond the grid, 1e-15, times the logarithms and squared z-scores there, 50 to 100."""
+        """Allow for the error of the entropy from the mass 1e-15 beyond the grid.
+
+        This mass is multiplied by the logarithms and squared z-scores there, 50 to 100.
+        """
         return jnp.full(2, 1e4)
 
 

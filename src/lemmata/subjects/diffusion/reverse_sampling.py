@@ -1,8 +1,9 @@
 """Sampling from noise to data by the reverse equation or the probability flow, with an exact or a learned score.
 
-This theory is about the distribution of the samples. With the score of p_t, both equations carry p_T to p_0. Only three
-errors separate the samples from the data: the error of a learned score, the start from N(0, I), and the finite steps.
-Distances are energy distances between samples. The theory does not explain which errors of a score matter most.
+This theory is about the distribution of the samples. Let p_t be the distribution of the data with noise at time t, and
+T the last time. With the score of p_t, both equations carry p_T to p_0. Only three errors separate the samples from the
+data: the error of a learned score, the start from N(0, I), and the finite steps. Distances are energy distances between
+samples. The theory does not explain which errors of a score matter most.
 """
 
 import abc
@@ -39,7 +40,7 @@ def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
 
 
 class ForwardMoments(Claim[Sampled]):
-    """Let dx = -g x/2 dt + sqrt(g) dB be the forward process (3), let G be the integral of g, and let alpha =
+    """Let dx = -g x/2 dt + sqrt(g) dB be the forward process (3) of the source, let G be the integral of g, and alpha =
     exp(-G(t)/2). Given x(0) in d dimensions, x(t) has the distribution of the explicit solution, N(alpha x(0), (1 -
     alpha²) I). So over paths of the process
 
@@ -74,7 +75,9 @@ class ForwardMoments(Claim[Sampled]):
 
 
 class AbstractTransport(Claim[Sampled]):
-    """The exact score carries draws of p_T to draws of p_0; the trials stop at t = 0.02."""
+    """Claims that the exact score carries draws of p_T, the distribution at the last time T, to draws of p_0, the data.
+    The trials stop at t = 0.02.
+    """
 
     population = NoisedDraws()
     # A step of relative size 1/128 moves the samples by at most a hundredth of themselves. The energy distance is
@@ -95,7 +98,7 @@ class AbstractTransport(Claim[Sampled]):
         """Return samples at t = 0.02 from samples at t = 2, by the exact score."""
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """Return the energy distance to independent draws."""
+        """Return the energy distance between the generated samples and independent draws of x(0.02)."""
         return energy_distance(self.generated(problem, key), problem.first)
 
 
@@ -139,7 +142,7 @@ class ProbabilityFlow(AbstractTransport):
 
 
 def _distance_at_start(problem: Sampled) -> Array:
-    """Return W_2(N(mu, s² I), N(0, I)) for the first component."""
+    """Return W_2(N(mu, s² I), N(0, I)), where N(mu, s² I) is the first component of the mixture of the data."""
     mean, spread = problem.target.means[0], problem.target.std
     return jnp.sqrt(mean @ mean + len(mean) * (spread - 1) ** 2)
 
@@ -168,7 +171,9 @@ class StartFromNoise(Claim[Sampled]):
         return problem.schedule.scale(jnp.ones(())) * _distance_at_start(problem)
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """Return W_2 of the component at t = 1, from the mean and variance that follow from its score."""
+        """Return W_2 between N(0, I) and the component with noise at t = 1. Mean and variance of the component follow
+        from its score.
+        """
         one = GaussianMixture(problem.target.means[:1], jnp.ones(1), problem.target.std)
         t, origin = jnp.ones(()), jnp.zeros(problem.clean.shape[1])
         curvature = -jax.jacfwd(one.score, argnums=2)(problem.schedule, t, origin)[0, 0]
@@ -176,7 +181,7 @@ class StartFromNoise(Claim[Sampled]):
         return jnp.sqrt(mean @ mean + len(mean) * (curvature**-0.5 - 1) ** 2)
 
     def trivial(self, problem: Sampled) -> Array:
-        """Return the distance at t = 0."""
+        """Return the distance W_2(p_0, N(0, I)) at t = 0."""
         return _distance_at_start(problem)
 
 

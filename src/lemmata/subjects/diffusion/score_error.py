@@ -29,8 +29,9 @@ DELTA = 0.1
 def gaps(problem: Learned) -> Float[Array, "4"]:
     """Return Z_1, ..., Z_4 of Claim G.1, which are mean squares over the test points.
 
-    The gaps are the coupling (from network to kernel regression), the label mismatch (on to regression on labels made
-    from F_H), early stopping (on to F_H), and the approximation (on to F*).
+    Claim G.1 is a claim of the source. The gaps are the coupling (from the network to kernel regression), the label
+    mismatch (from there to regression on labels made from F_H), early stopping (from there to F_H), and the
+    approximation (from F_H to F*).
 
     Args:
         problem: a trained network and its comparisons.
@@ -42,10 +43,11 @@ def gaps(problem: Learned) -> Float[Array, "4"]:
 def approximation_bound(radius: Float[Array, ""], d: int, constant: float = 1.0) -> Float[Array, ""]:
     """Return A(R) = c_1 Lambda rho^(-2/d) log(rho) with rho = sqrt(R) / Lambda and Lambda = sqrt(d).
 
-    A is defined before Theorem 6.5. It is negative for R < d, and falls only from rho = e^(d/2) on.
+    The source defines A before its Theorem 6.5, to bound the distance of F* from functions F with |F|² <= d R. A is
+    negative for R < d. As R grows, A falls only from rho = e^(d/2) on.
 
     Args:
-        radius: the squared radius R_H.
+        radius: the number R (or R_H), for functions F with |F|² <= d R.
         d: the dimension of the data.
         constant: the constant c_1.
     """
@@ -56,14 +58,15 @@ def approximation_bound(radius: Float[Array, ""], d: int, constant: float = 1.0)
 def mismatch_bound(
     smallest: Float[Array, ""], approximation: Float[Array, ""], n: int, d: int, delta: float
 ) -> Float[Array, ""]:
-    """Gamma_delta of Theorem 6.5: (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
-    + d² A²/lambda² (log(1/delta) + log log n).
+    """Gamma_delta of Theorem 6.5 of the source: (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))² + d²
+    A²/lambda² (log(1/delta) + log log n).
 
-    It is undefined if (dn)^(3/2) A < lambda/e. This happens for large R_H at a fixed n, because A falls with R_H.
+    Gamma_delta is undefined if (dn)^(3/2) A < lambda/e. This happens for large R_H at a fixed n, because A falls as R_H
+    grows.
 
     Args:
-        smallest: the smallest eigenvalue lambda.
-        approximation: the number A.
+        smallest: the smallest eigenvalue lambda of the kernel matrix.
+        approximation: the number A that `approximation_bound` returns.
         n: the number of training points, at least 3.
         d: the dimension of the data.
         delta: the failure probability.
@@ -79,7 +82,7 @@ def _mean_square(outputs: Float[Array, "p k"]) -> Float[Array, ""]:
 
 
 def _together(one: Float[Array, "p k"], other: Float[Array, "p k"]) -> Float[Array, ""]:
-    """Return the square of the sum of root mean squares, which bounds the mean square of a difference."""
+    """Return the square of the sum of the two root mean squares, which bounds the mean square of the difference."""
     return (jnp.sqrt(_mean_square(one)) + jnp.sqrt(_mean_square(other))) ** 2
 
 
@@ -95,12 +98,12 @@ class LossDecompositionAsPrinted(Claim[Learned]):
     itself. The fourth gap is between F_H and F*.
 
     The square of a sum is not at most the sum of the squares: four equal gaps e give 16 |e|² against 4 |e|². For
-    trained networks the inequality fails whenever the gaps point in the same direction, as they do early in training.
-    Before the first step, the left side is |F*|². The mean square of the third gap is then |F_H|², and the mean square
-    of the fourth gap is |F_H - F*|².
+    trained networks the inequality fails if the gaps point in the same direction, as they do early in training. Before
+    the first step, the left side is |F*|². The mean square of the third gap is then |F_H|², and the mean square of the
+    fourth gap is |F_H - F*|².
 
-    The theorem that uses the decomposition states its bound as O(.), which can absorb the missing factor 4. By default
-    the data are uniform on a circle.
+    The theorem of the source that uses this inequality states its bound as O(.), which can absorb the missing factor 4.
+    By default the data are uniform on a circle.
     """
 
     title = "As printed, the squared error of a learned denoiser is bounded by the sum of four gaps' mean squares"
@@ -142,8 +145,8 @@ class ScoreLossDecomposition(Claim[Learned]):
         E |F_nn - F*|² <= (Z_1^(1/2) + Z_2^(1/2) + Z_3^(1/2) + Z_4^(1/2))² <= 4 (Z_1 + Z_2 + Z_3 + Z_4),
 
     for every network, number of steps, F_H and distribution of the data, by the inequalities of Minkowski and Cauchy.
-    The trials test the first bound. The control is the sum without the factor 4. By default the data are uniform on a
-    circle.
+    The trials test the first bound. The control, a false bound, is the sum Z_1 + Z_2 + Z_3 + Z_4 without the factor 4.
+    By default the data are uniform on a circle.
     """
 
     title = "The root mean square error of a learned denoiser is bounded by the sum of four gaps' root mean squares"
@@ -174,7 +177,8 @@ class LabelMismatchIsLinear(Claim[Learned]):
 
         F_ntk(x) - F_pseudo(x) = H(x, X) H^(-1) (I - (I - m eta H)^tau) vec(F*(X) - F_H(X)),
 
-    where H is the kernel divided by the width m, and X are the n training points.
+    where H is the tangent kernel divided by the width m (H without arguments is its matrix on X), and X are the n
+    training points.
     """
 
     title = "In kernel regression, the effect of a label mismatch is the kernel regression on the mismatch"
@@ -198,26 +202,37 @@ class LabelMismatchIsLinear(Claim[Learned]):
         return problem.f_kernel - problem.f_pseudo
 
     def condition(self, problem: Learned) -> Array:
-        """Each step rounds coefficients that are at most steps * labels. Then two predictions are subtracted."""
+        """Allow for the rounding of coefficients in each step, and for the subtraction of two predictions.
+
+        The coefficients are at most the number of steps times the labels.
+        """
         size = jnp.abs(problem.f_kernel).max() + jnp.abs(problem.f_pseudo).max()
         return problem.steps * (1 + size / jnp.abs(problem.f_kernel - problem.f_pseudo).max())
 
 
 def _approximation(problem: Learned) -> Array:
-    """Return A at the least R_H that Theorem G.4 allows for F_H, max(|F_H|²/d, d e^d); A falls from d e^d on."""
+    """Return A at the least R_H that Theorem G.4 of the source allows for F_H: max(|F_H|²/d, d e^d). From R_H = d e^d
+    on, A falls as R_H grows.
+    """
     d = problem.truth.shape[1]
     return approximation_bound(jnp.maximum(problem.norm / d, d * math.exp(d)), d)
 
 
 def _mismatch(problem: Learned) -> Array:
-    """Return d A + sqrt(d A Gamma_delta) + Gamma_delta, with the smallest eigenvalue of the initial H as lambda."""
+    """Return the bound d A + sqrt(d A Gamma_delta) + Gamma_delta on the label mismatch.
+
+    Here lambda is the smallest eigenvalue of the tangent kernel matrix H at the initial weights.
+    """
     (n, d), bound = problem.truth.shape, _approximation(problem)
     gamma = mismatch_bound(problem.values[0], bound, n, d, DELTA)
     return d * bound + jnp.sqrt(d * bound * gamma) + gamma
 
 
 def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
-    """Require what Theorem G.4 promises for F_H, and a logarithm that is not negative."""
+    """Return hypotheses on the distance of F_H from F*, and on the logarithm in Gamma_delta.
+
+    The distance is that of Theorem G.4 of the source, and the logarithm must not be negative.
+    """
     (n, d), bound = problem.truth.shape, _approximation(problem)
     argument = math.e * (d * n) ** 1.5 * bound / problem.values[0]
     return [
@@ -229,7 +244,10 @@ def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
 
 
 class AbstractSaysNothing(Claim[Learned]):
-    """A bound exceeds a trivial bound by a factor that grows exponentially with n."""
+    """Claims that a printed bound exceeds a trivial bound by a factor that grows exponentially with n.
+
+    Here n is the number of training points.
+    """
 
     stated = Kind.OWN
     population = TrainedOnSquares()
@@ -242,7 +260,7 @@ class AbstractSaysNothing(Claim[Learned]):
         return _where_gamma_is_defined(problem)
 
     def predict(self, problem: Learned) -> Array:
-        """Return n/2, the decimal logarithm of the factor."""
+        """Return n/2, the decimal logarithm of the factor 10^(n/2)."""
         return jnp.asarray(len(problem.inputs) / 2)
 
     def measure(self, problem: Learned, key: Key[Array, ""]) -> Array:
@@ -251,7 +269,7 @@ class AbstractSaysNothing(Claim[Learned]):
 
     @abc.abstractmethod
     def _bound(self, problem: Learned) -> Array:
-        """Return the bound in which all hidden constants are 1."""
+        """Return the printed bound with all hidden constants set to 1."""
 
     @abc.abstractmethod
     def _known(self, problem: Learned) -> Array:
@@ -305,16 +323,17 @@ class ScoreError(AbstractSaysNothing):
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,
 
     where lambda is the smallest eigenvalue of the tangent kernel matrix H, and eps is the early stopping gap that
-    Assumption G.3 grants. A and Gamma_delta are defined in `diffusion.score_error.label_mismatch`. For data that are
-    uniform on a square, and with all constants 1, the right side is more than 10^(n/2) times the mean square of F*
-    about its mean. This mean square is the error of the best constant. The reason is that lambda falls exponentially
-    with n.
+    Assumption G.3 of the source grants. A and Gamma_delta are defined in `diffusion.score_error.label_mismatch`, and F*
+    is the denoiser. For data that are uniform on a square, and with all constants 1, the right side is more than
+    10^(n/2) times the error of the best constant. This error is the mean square of F* about its mean. The right side is
+    so large because lambda falls exponentially with n.
 
-    The proof has 1/(lambda sqrt(n)) for the square root of the coupling gap, but adds this root without squaring it. If
-    lambda sqrt(n) < 1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)),
-    which is not bounded. The proof also adds the mean squares of the four gaps, which costs only a factor 4. All these
-    differences are negligible compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures
-    violate Assumption 6.1, and spheres violate Assumption 6.4.
+    The proof in the source bounds the square root of the coupling gap (between the network and regression with its
+    tangent kernel) by 1/(lambda sqrt(n)), but adds this root without squaring it. If lambda sqrt(n) < 1, as here, this
+    term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)), which is not bounded. The proof also
+    adds the mean squares of the four gaps, which costs only a factor 4. All these differences are negligible compared
+    with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption 6.1, and spheres
+    violate Assumption 6.4.
     """
 
     title = "A published bound on the error of a learned score grows exponentially with the number of points"

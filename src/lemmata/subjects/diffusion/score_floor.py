@@ -1,9 +1,9 @@
 """The least value of score matching: every model of a score has at least this value, as noise destroys information.
 
-This theory gives the smallest value of the objective (3) of the survey at one level of noise. This value is a mean
-posterior variance. It is the Fisher information of the noise minus the Fisher information of the noised data. The
-theory assumes that every score can be represented. It does not explain how far a learned score exceeds the least
-value.
+This theory gives the smallest value of the objective of score matching, (3) in the source, at one level of noise. At
+noise variance v, this value is the mean posterior variance of the clean data, divided by v². It is also the Fisher
+information of the noise minus the Fisher information of the noised data. The theory assumes that the model can
+represent every score. It does not explain how far the objective of a learned score exceeds the least value.
 """
 
 import jax
@@ -28,8 +28,8 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
 
         d/v - J(p_v) = E tr Cov(x0 | z) / v²,   J the Fisher information E |grad log p_v(z)|².
 
-    The source prints the objective without the mean over z, but intends this mean. The trials measure two components:
-    the objective at the exact score and the mean posterior variance.
+    The source prints the objective without the mean over z, but intends this mean. The trials measure two numbers: the
+    objective at the exact score, and the mean posterior variance divided by v².
     """
 
     title = "The least value of the denoising score matching objective is d/v minus the Fisher information"

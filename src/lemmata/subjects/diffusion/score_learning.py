@@ -31,7 +31,8 @@ ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "sco
 
 
 class SignsUnderNoise(eqx.Module):
-    """Data x0 = 1 or -1, equally likely, and z = x0 + sigma xi; a Matérn kernel learns E[x0 | z] from pairs (z, x0).
+    """Data x0 = 1 or -1, equally likely, and z = x0 + sigma xi with standard normal xi. Ridge regression with a Matérn
+    kernel learns E[x0 | z] from pairs (z, x0).
 
     Args:
         lengthscale: the lengthscale of the kernel.
@@ -52,7 +53,7 @@ class NormalPairs(eqx.Module):
 
 
 class NormalDataPairs(Population[NormalPairs]):
-    """Normal data with random covariances and noise levels, and several pairs for each dimension."""
+    """Normal data with random covariances and noise levels. The number of pairs is several times the dimension."""
 
     def settings(self) -> Space:
         space = Space(n=Integer(40, 12, 400, "pairs"), d=Integer(8, 1, 32, "dimension"))
@@ -88,7 +89,7 @@ _SIZES = (32, 128)
 
 
 def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """Return the mean squared error of the score over 8 sets of n pairs, at the ridge with the least error."""
+    """Return the mean squared error of the learned score over 8 sets of n pairs, at the ridge for which it is least."""
     kernel, places = Matern(nu=1.5, lengthscale=lengthscale), jnp.linspace(-1.0, 1.0, _PLACES) * (1 + 4 * sigma)
     density = jnp.exp(-((places - 1) ** 2) / (2 * sigma**2)) + jnp.exp(-((places + 1) ** 2) / (2 * sigma**2))
     truth = jnp.tanh(places / sigma**2)
@@ -114,8 +115,8 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
         sigma = 4, 2, 1.
 
     With much noise the pairs carry little information about x0, and the regression has to average out the variance of
-    the labels. At small sigma the score becomes steep and its Sobolev norms explode, but at these n, this does not
-    decide which exponent is larger.
+    the labels. At small sigma the score becomes steep and its Sobolev norms grow without bound. At these n, the
+    steepness does not decide which exponent is larger.
     """
 
     title = "More noise slows the rate at which kernel ridge regression learns a score from n pairs"
@@ -145,7 +146,8 @@ class LinearScoreLearning(Claim[NormalPairs]):
 
         E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ).
 
-    So the rate is 1/n. If S is large, the factor in front is d², the number of parameters.
+    So the rate is 1/n. If S is large compared with v I, then tr(S (S + v I)^-1) d is about d², the number of
+    parameters.
     """
 
     title = "The exact expected error of a linear score learned from n pairs of clean and noised data"

@@ -61,12 +61,14 @@ class TwoModels(eqx.Module):
 
 
 class PairsOfModels(Population[TwoModels]):
-    """A random mixture of normal distributions and two random models, the first of which is smaller."""
+    """A random mixture of normal distributions and two random models, the first of which has smaller parameters."""
 
     settings = Space(d=DIMENSION, std=STD)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoModels:
-        """Draw two models: the first shrinks its input, and the second is four times as large."""
+        """Draw two models. On average, the parameters of the second model are four times as large as those of the
+        first, which shrinks its input.
+        """
         target_key, schedule_key, matrix_key, shift_key, key = jax.random.split(key, 5)
         d, sizes = setting["d"], jnp.asarray([0.25, 1.0])
         target, schedule = sampled_mixture(target_key, d, setting["std"]), sampled_schedule(schedule_key)
@@ -83,7 +85,10 @@ class PairsOfModels(Population[TwoModels]):
 
 
 def _explicit_difference(problem: TwoModels, first: float) -> Array:
-    """Return the difference of the losses (5) of two models, with the weight 1 - alpha², on [first, 1]."""
+    """Return J(s_1) - J(s_2) for the two models, with times on [first, 1].
+
+    Here J(s) = E (1 - alpha²) |s - grad log p_t|² is the loss (5) of the source.
+    """
     times, places = problem.times, problem.places
     gaps = jnp.sum((problem.outputs(times, places) - problem.at(problem.target.score, times, places)) ** 2, axis=2)
     losses = jnp.average(problem.schedule.variance(times) * gaps, axis=1, weights=times >= first)
@@ -92,8 +97,8 @@ def _explicit_difference(problem: TwoModels, first: float) -> Array:
 
 class DenoisingScoreMatching(Claim[TwoModels]):
     """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha². Let p_t be the density of x(t), and
-    let p_t|0 be its density given x(0). Objective (5) matches the score of p_t, and objective (6) matches the score of
-    p_t|0. For t uniform on [0, 1] and the weight 1 - alpha² they are
+    let p_t|0 be its density given x(0). Objective (5) of the source matches the score of p_t, and objective (6) matches
+    the score of p_t|0. For t uniform on [0, 1] and the weight 1 - alpha² they are
 
         J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|².
 
@@ -101,9 +106,9 @@ class DenoisingScoreMatching(Claim[TwoModels]):
 
         J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
 
-    The source prints (5) on [0, T] and (6) on [T_0, T], but does not define T_0. If T_0 > 0, the differences are not
-    equal, which is the control. If T_0 = 0, the second objective is infinite for a weight that does not vanish at t =
-    0.
+    The source prints (5) on [0, T] and (6) on [T_0, T], but does not define T_0. If T_0 > 0, the two differences are
+    not equal; the control, which the trials must refute, takes this case. If T_0 = 0, the second objective is infinite
+    for a weight that does not vanish at t = 0.
     """
 
     title = "Matching the score and matching the conditional score rank models in the same order"
@@ -122,7 +127,7 @@ class DenoisingScoreMatching(Claim[TwoModels]):
         return _explicit_difference(problem, 0.0)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
-        """Return the difference of the losses (6) on [0, 1], from independent draws."""
+        """Return J_cond(s_1) - J_cond(s_2) with times on [0, 1], from independent draws."""
         times, places, clean = problem.draw(key)
         alpha, v = problem.schedule.scale(times)[:, None], problem.schedule.variance(times)
         aim = (alpha * clean - places) / v[:, None]
@@ -172,14 +177,14 @@ class LossWeight(Claim[TwoModels]):
     """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each coordinate, where alpha =
     exp(-G(t)/2) and G is the integral of the schedule. Let p_t be the density of x(t), and let F*(t, x) = E[x(0) | x(t)
     = x] be the denoiser. For any model F, let s = (alpha F - x) / (1 - alpha²) be the score that F implies. Let the
-    weight be lambda(t) = (1 - alpha²)² / alpha². At every time and every point x, the loss (5) of the score equals the
-    loss of the denoiser:
+    weight be lambda(t) = (1 - alpha²)² / alpha². At every time and every point x, the weighted squared error of the
+    score, from objective (5) of the source, equals the squared error of the denoiser:
 
         lambda(t) |s - grad log p_t|² = |F - F*|².
 
-    The source uses this equality in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the
-    denoiser to the error of the score. Both steps need this weight, which the source does not specify. The weight
-    vanishes like t² at t = 0, so nothing is learned at t = 0.
+    The source uses this equality in two steps. One step leads from its objective (6) to a sum of squares. The other
+    step, in Theorem 6.5, leads from the error of the denoiser to the error of the score. Both steps need this weight,
+    which the source does not specify. The weight vanishes like t² at t = 0, so nothing is learned at t = 0.
     """
 
     title = "The weight that makes score matching equal to least squares for the denoiser"
@@ -204,7 +209,9 @@ class LossWeight(Claim[TwoModels]):
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)
 
     def condition(self, problem: TwoModels) -> Array:
-        """Scores have the size (1 + |x|) / (1 - alpha²), and their difference is alpha (F - F*) / (1 - alpha²)."""
+        """Allow for the subtraction of two scores. Scores have the size (1 + |x|) / (1 - alpha²), and their difference
+        is alpha (F - F*) / (1 - alpha²).
+        """
         times, places, gap = _at_32_points(problem)
         v, alpha = problem.schedule.variance(times), problem.schedule.scale(times)
         size = 1 + jnp.linalg.norm(places, axis=1)

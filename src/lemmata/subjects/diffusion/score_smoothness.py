@@ -1,9 +1,9 @@
 """The smoothness of a score at little noise: Sobolev seminorms, the strip of analyticity, and Fourier transforms.
 
-This theory is about the score of two points at distance 2m under noise of variance sigma². The score is -z/sigma² plus
-the step a tanh(a z), where a = m/sigma². The score is analytic at every level of noise. As sigma falls, all its Sobolev
-seminorms grow without bound. The theory assumes this distribution of the data. It does not explain which norm a trained
-model minimises.
+This theory is about the score of data at two points, m and -m, under noise of variance sigma². At z, the score is
+-z/sigma² plus the step a tanh(a z), where a = m/sigma². The score is analytic at every level of noise. As sigma falls,
+all its Sobolev seminorms grow without bound. The theory assumes this distribution of the data. It does not explain
+which norm a trained model minimises.
 """
 
 import equinox as eqx
@@ -66,7 +66,9 @@ class TwoPoints(eqx.Module):
 
 
 class TwoPointLaws(Population[TwoPoints]):
-    """Pairs of points at random distances. The noise is such that the steepness is near the setting."""
+    """Pairs of points at random distances. The noise is such that the steepness m/sigma² is near the setting
+    `steepness`.
+    """
 
     settings = Space(
         steepness=Real(6.0, 2.0, 20.0, "half of the distance divided by the noise variance"),
@@ -101,7 +103,10 @@ _FREQUENCIES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def _seminorm(problem: TwoPoints, variance: Float[Array, ""] | float, order: int) -> Float[Array, ""]:
-    """Return the integral of the squared derivative of this order, by differences on a grid of spacing 0.02/a."""
+    """Return the integral of the squared derivative of this order of the score plus z/sigma².
+
+    Derivatives are differences on a grid of spacing 0.02/a, where a = m/sigma².
+    """
     grid = jnp.linspace(-20.0, 20.0, 2001) * variance / problem.m
     width = grid[1] - grid[0]
     return width * jnp.sum((jnp.diff(problem.excess(grid, variance), n=order) / width**order) ** 2)
@@ -195,7 +200,9 @@ class ScoreStrip(Claim[TwoPoints]):
         return _log_ellipse(jnp.pi / (2 * problem.steepness))
 
     def measure(self, problem: TwoPoints, key: Key[Array, ""]) -> Array:
-        """Return the slope of the logarithms of odd coefficients between 1e-3 and 1e-12 of the largest coefficient."""
+        """Fit a line to the logarithms of the Chebyshev coefficients of odd degree, and return minus its slope. Only
+        coefficients between 1e-3 and 1e-12 of the largest coefficient are used.
+        """
         angles = (np.arange(_DEGREE) + 0.5) * np.pi / _DEGREE
         degrees = np.arange(1, _DEGREE, 2)
         cosines = 2 / _DEGREE * np.cos(degrees[:, None] * angles)
@@ -242,7 +249,7 @@ class ScoreTransform(Claim[TwoPoints]):
         return (grid[1] - grid[0]) * waves @ slope
 
     def condition(self, problem: TwoPoints) -> Array:
-        """Terms that add up to 2a in size cancel down to the value.
+        """Allow for terms that add up to 2a in size and cancel down to the value of the transform.
 
         The terms contain the rounding errors of the exponents (z + m)²/sigma² at the ends of the grid.
         """

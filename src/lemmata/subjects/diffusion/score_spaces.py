@@ -35,7 +35,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "obje
 
 
 class NormalScore(eqx.Module):
-    """The score -(z - mean)/variance of a normal distribution on an interval of half width `radius` about its mean."""
+    """The score -(z - mean)/variance of a normal distribution, on the interval from mean - radius to mean + radius."""
 
     mean: Float[Array, ""]
     variance: Float[Array, ""]
@@ -140,7 +140,9 @@ _POINTS = 300
 
 
 def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Float[Array, ""]:
-    """Return y' K^-1 y for the kernel exp(-|x - y|), the squared norm of the least interpolant."""
+    """Return y' K^-1 y for the values y and the matrix K of the kernel exp(-|x - x'|) at the points. This is the
+    squared norm of the interpolant of least norm.
+    """
     factor = jax.scipy.linalg.cho_factor(gram(Laplace(1.0), points[:, None]), lower=True)
     return values @ jax.scipy.linalg.cho_solve(factor, values)
 
@@ -151,8 +153,9 @@ class LinearScoreNorm(Claim[NormalScore]):
 
         (R³/3 + R² + R) / v².
 
-    This squared norm is half of the integral of f² + f'² plus half of the squares of f at the ends. The norm is finite
-    on every interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
+    For a function f on the interval, the squared norm is half of the integral of f² + f'² plus half of the squares of f
+    at both ends. The norm of the score is finite on every interval and infinite on the whole line. The same holds in
+    all smoother Sobolev spaces without a weight.
     """
 
     title = "A formula for the Sobolev norm of the linear score of a normal distribution on an interval"
@@ -218,7 +221,10 @@ def interpolation_norm(problem: EqualWidths, n: int) -> float:
 
 
 def _seen_coefficients(problem: EqualWidths, n: int) -> float:
-    """Return the sum over j < n/2 of l² (2j + 1)!/(4^j j!²), squared coefficients of z in the kernel space's basis."""
+    """Return the sum over j < n/2 of l² (2j + 1)!/(4^j j!²), the squared coefficients of z.
+
+    The basis of the kernel's space is z^k exp(-z²/(2 l²)) / (l^k sqrt(k!)).
+    """
     terms = [math.factorial(2 * j + 1) / (4**j * math.factorial(j) ** 2) for j in range(n // 2)]
     return float(problem.lengthscale) ** 2 * math.fsum(terms)
 
@@ -258,8 +264,8 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
 class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     """Take a mixture of at least two normal distributions with one common variance. On an interval, its score is not in
     the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, and the score has
-    poles where the density vanishes. Let N(n) be the squared norm of the interpolant of the score at n evenly spaced
-    points. N(n) grows without bound, and the exponent of its growth also rises:
+    poles where the density vanishes. Let N(n) be the squared norm of the interpolant of least norm for the score at n
+    evenly spaced points. N(n) grows without bound, and the exponent of its growth also rises:
 
         log2 N(2n) / N(n)   rises with n,
 

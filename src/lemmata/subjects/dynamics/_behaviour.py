@@ -27,7 +27,7 @@ class KernelBehaviour:
             parameter or no output moved.
         change: ||K_t - K_0|| / ||K_0||, Frobenius norms of the kernel of gradient descent.
         direction: 1 - <K_t, K_0> / (||K_t|| ||K_0||), which does not depend on the scale of the kernel.
-        tolerance: the largest linearisation error and change that still count as kernel behaviour.
+        tolerance: the largest value of `linearisation` and of `change` that still counts as kernel behaviour.
     """
 
     linearisation: tuple[float, ...]
@@ -37,7 +37,7 @@ class KernelBehaviour:
 
     @property
     def broke(self) -> tuple[str, ...]:
-        """The conditions that failed: "linearisation", "fixed features" or both."""
+        """The conditions that failed at some step: "linearisation", "fixed features" or both."""
         rows = (("linearisation", self.linearisation), ("fixed features", self.change))
         return tuple(name for name, values in rows if not max(values) <= self.tolerance)
 
@@ -63,8 +63,9 @@ def kernel_behaviour(
     """Compare training with training by the fixed initial kernel, at each later step of the path.
 
     Training is equivalent to training with a fixed kernel under two conditions. The function moves as its linearisation
-    does, and the kernel does not change. Both conditions hold in the limit of infinite width. At a finite width, both
-    conditions hold only up to errors, and the `tolerance` for these errors is a convention.
+    in the parameters does, and the kernel of gradient descent does not change. Both conditions hold in the limit of
+    infinite width. At a finite width, both conditions hold only up to errors, and the `tolerance` for these errors is a
+    convention.
 
     Args:
         f: a function f(params, x) of one point, which returns a number or a vector of outputs.
@@ -113,7 +114,7 @@ def kernel_behaviour(
 
 @eqx.filter_jit
 def _linearisation(f: Function, first: Any, later: Any, x: Array) -> Array:
-    """Return the relative error of the first-order change, which is 0 if parameters or outputs did not move."""
+    """Return the relative error of the outputs' first-order change, or 0 if parameters or outputs did not move."""
     (free, fixed), (there, _) = (eqx.partition(own, eqx.is_inexact_array) for own in (first, later))
     outputs = lambda own: jax.vmap(lambda point: f(eqx.combine(own, fixed), point))(x)
     step = jax.tree.map(jnp.subtract, there, free)

@@ -15,8 +15,8 @@ class Clouds(eqx.Module):
 
     Args:
         real, fake, other: points, one in each row.
-        time: the training time of the discriminator.
-        loss: the loss of the discriminator.
+        time: the training time of the discriminator, in gradient flow with rate 1.
+        loss: the loss of the discriminator: "ipm", "lsgan" or "vanilla" (see `discriminator_loss`).
     """
 
     real: Float[Array, "n d"]
@@ -29,7 +29,8 @@ class Clouds(eqx.Module):
 class ShiftedClouds(Population[Clouds]):
     """Standard normal real points, and generated points around another centre at a given distance.
 
-    `time` is the default training time, and `losses` are the losses that the statement is about.
+    `points` is the default number of real and of generated points, `loss` the default loss, and `time` the default
+    training time. A claim is about the losses in `losses`.
     """
 
     points: int = 8
@@ -66,7 +67,9 @@ class ShiftedClouds(Population[Clouds]):
 
 
 class EightGaussians(Population[Clouds]):
-    """Eight normal clouds of standard deviation 0.5 on a circle of radius 5; generated points are standard normal."""
+    """Real points in eight normal clouds of standard deviation 0.5, with centres on a circle of radius 5. Generated
+    points are standard normal.
+    """
 
     points: int = 64
 
@@ -87,6 +90,9 @@ class EightGaussians(Population[Clouds]):
         return Clouds(real, fake, other, jnp.asarray(1.0), "ipm")
 
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
-        """Return the hypothesis that both clouds have equally many points: an assignment is then a transport plan."""
+        """Return the hypothesis that there are as many real as generated points.
+
+        An assignment is then a transport plan.
+        """
         n, m = len(problem.real), len(problem.fake)
         return [Hypothesis("as many real points as generated ones", n, "==", m, "an assignment computes the distance")]

@@ -1,4 +1,4 @@
-"""The common part of two views of every point: the contrastive matrix, its kernel form, and the leading modes."""
+"""The common part of two views of every point: contrastive matrix, kernel form, and leading eigenvectors."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -49,7 +49,9 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
 
 
 class _Root(eqx.Module):
-    """The Gram matrix K = Q diag(a) Q' of all 2n views: Q, a^(1/2) and a^(-1/2). For tiny entries of a, both are 0."""
+    """The Gram matrix K = Q diag(a) Q' of all 2n views, as Q, a^(1/2) and a^(-1/2). For entries of a that are rounding
+    errors, both powers are 0.
+    """
 
     vectors: Float[Array, "N N"]
     root: Float[Array, " N"]
@@ -83,7 +85,8 @@ def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Floa
     """Return K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is the Gram matrix of all 2n views. P swaps the two views of
     every point.
 
-    The eigenvalues of K_Gamma are the eigenvalues of Gamma in the kernel's feature space, and zeros.
+    The eigenvalues of K_Gamma are the eigenvalues of the contrastive matrix Gamma in the kernel's feature space (see
+    `contrastive_matrix`), and zeros.
 
     Args:
         kernel: the kernel K.

@@ -1,4 +1,4 @@
-"""Discriminators that are trained for a given time by gradient flow in the space of a kernel, as wide networks are."""
+"""Discriminators that gradient flow in the space of a kernel trains for a given time, as for very wide networks."""
 
 from typing import Literal
 
@@ -77,7 +77,8 @@ def critic(
 
     The flow is the gradient flow of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i)
     dL/df(z_i). A network of infinite width with tangent kernel K also follows this flow. Let w_i be 1/n at real and 1/m
-    at generated points, and r_i be 1 and -1. Then f = sum_i c_i K(., z_i), with
+    at generated points, and let the label r_i be 1 at real and -1 at generated points. Then f = sum_i c_i K(., z_i),
+    with
 
     * ipm: c = time * w r, so f is time times the witness of the maximum mean discrepancy;
     * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This formula needs no inverse of

@@ -13,13 +13,18 @@ _BEYOND = 1.5  # paths end at this multiple of the last step time
 
 
 def foreseen(problem: SmallStart, scale: float) -> StepwisePrediction:
-    """Return the predicted steps of training from `scale * start`. The start is treated as aligned."""
+    """Return the predicted steps of training from the weights `scale * problem.start`. The prediction treats the start
+    as aligned with Gamma (see `StepwisePrediction`).
+    """
     sizes = aligned_start(scale * problem.start, problem.vectors[:, : problem.dimension])
     return StepwisePrediction(problem.leading, sizes)
 
 
 def learned(problem: SmallStart, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return times (t,) of the flow from `scale * start`, and the descending eigenvalues (t, d) of W Gamma W'."""
+    """Return times (t,) of the flow of W from `scale * problem.start`, and eigenvalues (t, d) of W Gamma W'.
+
+    The eigenvalues at each time are in descending order.
+    """
     times = jnp.linspace(0.0, _BEYOND * float(foreseen(problem, scale).times[-1]), _TIMES + 1)[1:]
     path = np.asarray(embedding_flow(problem.matrix, scale * problem.start, times, tolerance=_TOLERANCE))
     found = np.linalg.eigvalsh(path @ np.asarray(problem.matrix) @ path.transpose(0, 2, 1))
@@ -46,7 +51,7 @@ def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -
 
 
 def company(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> float:
-    """For each j but the last, take eigenvalue j + 1 at the time when eigenvalue j reaches 1/2. Return the largest."""
+    """Return the largest eigenvalue j + 1 at the time when eigenvalue j reaches 1/2, over all j but the last."""
     at = crossings(times, sizes)
     values = [np.exp(np.interp(at[j], times, np.log(np.maximum(sizes[:, j + 1], 1e-300)))) for j in range(len(at) - 1)]
     return float(np.max(values))

@@ -15,8 +15,8 @@ def correlation_loss(matrix: Float[Array, "m m"], weights: Float[Array, "d m"]) 
     and without normalisation.
 
     Args:
-        matrix: Gamma.
-        weights: W.
+        matrix: the contrastive matrix Gamma of the data.
+        weights: the weights W of the linear model.
     """
     return jnp.sum((weights @ matrix @ weights.T - jnp.eye(len(weights))) ** 2)
 
@@ -35,8 +35,8 @@ def embedding_flow(
     tolerance times the sum of |W_ij| and the root mean square of the start.
 
     Args:
-        matrix: Gamma, symmetric.
-        start: W(0).
+        matrix: the contrastive matrix Gamma of the data, which is symmetric.
+        start: the weights W(0) at the start.
         times: the times at which W is returned, ascending and above 0.
         tolerance: the relative local error that a step may have.
 

@@ -32,7 +32,9 @@ PROMPT, UNRELATED, HEAD = WordPrompt(MODEL), WordPrompt(MODEL, REVIEWS.unrelated
 
 @functools.cache
 def pre_trained(number: int) -> dict:
-    """Return the parameters of one pre-trained model. The same number always gives the same parameters."""
+    """Return the parameters of the pre-trained model with this number. The same number always gives the same
+    parameters.
+    """
     return _pre_train(MODEL, jax.random.key(number))[0]
 
 
@@ -50,7 +52,11 @@ def _downhill(rate: Array, slopes: Any, state: tuple, params: Any = None) -> tup
 
 
 class Way(eqx.Module):
-    """A classifier made from a language model: a function, its initial parameters, and texts in its format."""
+    """A classifier made from a language model: a function f of parameters and texts, and its data.
+
+    The data are the parameters before fine-tuning, training texts with classes y, and unseen texts, all in the format
+    of the classifier.
+    """
 
     f: Any
     params: dict
@@ -91,10 +97,10 @@ class FewShotTask(eqx.Module):
     of the opinion about the other topic.
 
     Args:
-        params: parameters of the model.
+        params: the pre-trained parameters of the model.
         texts, y: training texts and their classes, equally many of each class.
         unseen, unseen_y: texts and classes that are not used in training.
-        start: the pre-trained parameters with a fresh head, before fine-tuning.
+        start: the pre-trained parameters together with a random head that was not pre-trained.
     """
 
     params: dict
@@ -113,7 +119,7 @@ class FewShotTask(eqx.Module):
         return Way(HEAD, self.start, self.texts, self.unseen, self.y)
 
     def accuracy(self, outputs: Float[Array, " m"]) -> Array:
-        """Return the share of unseen texts whose class has the sign of the output."""
+        """Return the share of unseen texts for which the output has the sign of the class."""
         return jnp.mean(outputs * self.unseen_y > 0)
 
 

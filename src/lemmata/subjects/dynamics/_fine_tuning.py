@@ -19,7 +19,7 @@ WORKING_SET = 2**28
 
 
 class FineTuningKernels(eqx.Module):
-    """Three kernels of one function at its parameters, between rows (x, output) and rows (x', output).
+    """Three kernels of one function at given parameters. A row of a kernel is one output at one point.
 
     Let g be the gradient of one output at one point x with respect to the parameters. Let g' be the gradient at x'.
 
@@ -43,12 +43,12 @@ def fine_tuning_kernels(
     *,
     working_set: int = WORKING_SET,
 ) -> FineTuningKernels:
-    """Return the kernels of `FineTuningKernels` for any function of parameters.
+    """Return the three kernels of `FineTuningKernels` for any function of parameters.
 
     Gradients are computed in reverse mode for one block of rows at a time. So memory holds the kernels and two blocks
     of gradients, but never all gradients. With C outputs, a point has C consecutive rows, and kernels have the shape (n
     C, m C). An entry of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x;
-    `asymmetric` is not symmetric, and its diagonal entries are the sums of |g| over parameters.
+    `asymmetric` is not symmetric, and its diagonal entries are the sums of |g| over parameters, where g is a gradient.
 
     Args:
         f: f(params, x) of one point, a number or a vector of C outputs.

@@ -83,7 +83,7 @@ class GradientRows(eqx.Module):
 
 
 class UnevenGradients(Population[GradientRows]):
-    """Gradients of norm 1 with equal numbers of large and small coordinates.
+    """Random gradients of norm 1, each with equal numbers of large and small coordinates.
 
     Only the large coordinates are correlated between rows.
 

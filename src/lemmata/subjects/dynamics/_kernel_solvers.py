@@ -23,7 +23,8 @@ def offset_regression(
 ) -> Float[Array, " m"]:
     r"""Return f_0(x) + k(x)^T (K + r |K| I)^{-1} (y - f_0) at new rows x, where |K| is the largest eigenvalue of K.
 
-    The first term is the output before fine-tuning, and the second term is what the kernel learns from the residuals.
+    The first term is the output before fine-tuning. The second term is kernel ridge regression on the residuals y - f_0
+    of the training rows.
 
     Args:
         kernel: K, the symmetric kernel between training rows.
@@ -66,8 +67,8 @@ def logistic_descent(
     """Return the outputs at new rows that `fine_tune` by gradient descent would reach if the function were linear in
     its parameters.
 
-    Let u = start + K c be the outputs at the n training rows. Each step is c <- c + (rate/n) y / (1 + exp(y u)), from c
-    = 0. Descent stops when the mean of log(1 + exp(-y u)) is at most `until`.
+    Let u = start + K c be the outputs at the n training rows with the classes y. Each step is c <- c + (rate/n) y / (1
+    + exp(y u)), from c = 0. Descent stops when the mean of log(1 + exp(-y u)) is at most `until`.
 
     Args:
         kernel: K, the kernel between training rows.
@@ -97,7 +98,7 @@ def logistic_descent(
 def _descended(
     kernel: Array, y: Array, start: ArrayLike, rate: ArrayLike, steps: ArrayLike, until: ArrayLike
 ) -> Float[Array, " n"]:
-    """Return the weights c at which logistic descent ends."""
+    """Return the coefficients c at which logistic descent ends (see `logistic_descent`)."""
     loss = lambda weights: jnp.mean(jax.nn.softplus(-y * (start + kernel @ weights)))
 
     def step(carry: tuple) -> tuple:

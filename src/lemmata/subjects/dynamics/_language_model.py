@@ -30,7 +30,7 @@ class MaskedTransformer(eqx.Module):
         length: the largest number of tokens in a text.
         width: the dimension of the embedding.
         heads: the number of attention heads, a divisor of the width.
-        layers: the number of blocks. Each has attention and a hidden layer four times as wide as the embedding.
+        layers: the number of blocks. Each block has attention and a hidden layer four times as wide as the embedding.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -54,8 +54,8 @@ class MaskedTransformer(eqx.Module):
             raise SettingError("heads", found=self.heads, rule=f"a divisor of {self.width}, the width")
 
     def init(self, key: Key[Array, ""]) -> dict:
-        """Draw normal weights. In layers, their variance is 1/fan-in, or a quarter of this for the matrices "mix" and
-        "outer".
+        """Draw normal weights. In layers, their variance is 1/fan-in, or a quarter of 1/fan-in for the matrices "mix"
+        (after attention) and "outer" (after the hidden layer).
         """
         d, keys = self.width, jax.random.split(key, 2 + self.layers)
         shapes = {"queries": (d, 3 * d), "mix": (d, d), "inner": (d, 4 * d), "outer": (4 * d, d)}
@@ -81,7 +81,7 @@ class MaskedTransformer(eqx.Module):
         return _normed(jax.lax.scan(self._layer, h, stacked)[0])
 
     def apply(self, params: dict, tokens: Int[Array, " T"]) -> Float[Array, "T V"]:
-        """Return the logits at every position."""
+        """Return the logits of all tokens at every position."""
         return self.hidden(params, tokens) @ params["embedding"].T + params["bias"]
 
     def _layer(self, h: Array, layer: dict[str, Array]) -> tuple[Array, None]:
@@ -127,7 +127,10 @@ class FreshHead(eqx.Module):
     model: MaskedTransformer
 
     def init(self, key: Key[Array, ""], body: dict, scale: float = 1.0) -> dict:
-        """Return the pre-trained parameters and a head of dimension d with independent entries N(0, scale²/d)."""
+        """Return the pre-trained parameters `body`, and a head with independent entries N(0, scale²/d).
+
+        Here d is the model's width.
+        """
         d = self.model.width
         return {"body": body, "head": scale * jax.random.normal(key, (d,)) / d**0.5}
 
@@ -138,7 +141,7 @@ class FreshHead(eqx.Module):
 def pre_train(
     model: MaskedTransformer, key: Key[Array, ""], *, language: Reviews = REVIEWS, steps: int = 300, batch: int = 32
 ) -> tuple[dict, Float[Array, " steps"]]:
-    """Train a transformer to predict masked tokens of documents, with and without their last words.
+    """Train a transformer to predict masked tokens of documents, with and without the documents' closing words.
 
     15 % of the tokens and 60 % of the closing judgements are masked. Training uses Adam in single precision on 8192
     documents. Two layers of width 16 take a few seconds.

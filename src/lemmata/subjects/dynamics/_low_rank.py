@@ -19,8 +19,8 @@ from ._fine_tuning import Function
 def in_subspace(
     f: Function, params: Any, key: Key[Array, ""], dimension: int
 ) -> tuple[Callable[[Array, Any], Array], Float[Array, " k"]]:
-    """Return the function z -> f(params + A z), and its start z = 0. The entries of A are independent N(0,
-    1/dimension).
+    """Return the function z -> f(params + A z) of a vector z, and its start z = 0. The entries of the random matrix A
+    are independent N(0, 1/dimension).
 
     For gradients g and g' of f, <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased estimate
     of the kernel of descent in all parameters. To compute the kernel in z, apply `fine_tuning_kernels` to the returned

@@ -17,12 +17,12 @@ from ._critics import Critic, Loss, critic
 
 
 class ParticlePath(eqx.Module):
-    """The generated points during the training of a generator without parameters.
+    """The generated points during training, if the points move freely instead of being outputs of a network.
 
     Args:
         points: the generated points at the start and after every `every` steps.
         discrepancies: the squared maximum mean discrepancy between generated and real points at the same steps.
-        steps: the numbers of these steps.
+        steps: the numbers of steps after which `points` and `discrepancies` are given.
     """
 
     points: Float[Array, "s m d"]

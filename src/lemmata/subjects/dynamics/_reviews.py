@@ -23,9 +23,11 @@ class Reviews:
         words: the number of words in a review.
         spoken: the probability that a word praises or blames. The topic of such a word is dish or film with equal
             probability.
-        honest: the probability that such a word agrees with the review's judgement of its topic.
+        honest: the probability that a word of praise or blame agrees with the review's judgement of its topic.
         closing: the probability that the last words of a document, `it was great` or `it was terrible`, agree with the
             document's judgement.
+        synonyms: the number of words of praise, and of words of blame, for each topic.
+        silent: the number of neutral words in the vocabulary.
     """
 
     words: int = 8
@@ -47,7 +49,7 @@ class Reviews:
 
     @property
     def length(self) -> int:
-        """The number of tokens in a document, including its closing words."""
+        """The number of tokens in a document, including the first token and the closing words."""
         return self.words + 4
 
     def texts(self, key: Key[Array, ""], judgements: Int[Array, "n 2"]) -> Int[Array, "n T"]:
@@ -64,7 +66,7 @@ class Reviews:
         return jnp.concatenate([jnp.full((len(words), 1), CLS), words], axis=1)
 
     def documents(self, key: Key[Array, ""], n: int) -> Int[Array, "n T"]:
-        """Draw reviews that like both dish and film or neither, and end in `it was great` or `it was terrible`."""
+        """Draw n reviews with the same judgement of dish and film. Each ends in `it was great` or `it was terrible`."""
         keys = jax.random.split(key, 3)
         liked = jax.random.bernoulli(keys[0], shape=(n,)).astype(int)
         said = jnp.where(jax.random.bernoulli(keys[1], self.closing, (n,)), liked, 1 - liked)
@@ -72,11 +74,11 @@ class Reviews:
         return jnp.concatenate([texts, closing(n), jnp.where(said == 1, GREAT, TERRIBLE)[:, None]], axis=1)
 
     def task(self, key: Key[Array, ""], n: int, topic: str = "dish") -> tuple[Int[Array, "n T"], Float[Array, " n"]]:
-        """Draw reviews with any opinion of the other topic. Half of the reviews are of class 1 (the topic was liked),
-        and half are of class -1.
+        """Draw reviews and their classes. Half of the reviews are of class 1 (the topic was liked), and half are of
+        class -1. The judgement of the other topic is random.
 
-        In the documents, the two judgements agree. In these reviews, the judgements may differ, so a model has to learn
-        which words to ignore.
+        In the documents of `documents`, the two judgements agree. In the reviews of `task`, the judgements may differ,
+        so a model has to learn which words to ignore.
 
         Args:
             key: the random key.

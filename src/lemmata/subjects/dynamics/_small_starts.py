@@ -1,5 +1,5 @@
-"""Linear self-supervised models before training. Each has a contrastive matrix with known modes and a start of unit
-size.
+"""Linear self-supervised models before training. Each has a contrastive matrix with known eigenvectors and a start with
+entries of size about 1.
 """
 
 import equinox as eqx
@@ -18,8 +18,8 @@ class SmallStart(eqx.Module):
 
     Args:
         eigenvalues: gamma, descending, of any sign.
-        vectors: V.
-        start: W.
+        vectors: the eigenvectors V, one in each column.
+        start: the weights W, which a claim multiplies by a small scale.
     """
 
     eigenvalues: Float[Array, " m"]
@@ -33,7 +33,7 @@ class SmallStart(eqx.Module):
 
     @property
     def leading(self) -> Float[Array, " d"]:
-        """The eigenvalues of the modes that are learned."""
+        """The d largest eigenvalues, which belong to the modes that the model learns."""
         return self.eigenvalues[: self.dimension]
 
     @property
@@ -52,8 +52,8 @@ def rotation(key: Key[Array, ""], m: int) -> Float[Array, "m m"]:
 
 
 class SmallStarts(Population[SmallStart]):
-    """Starts whose Gamma has d + 1 positive eigenvalues, then one that is 0 and a negative one. Each positive
-    eigenvalue is 0.35 to 0.6 times the eigenvalue before it.
+    """Starts whose contrastive matrix Gamma has d + 1 positive eigenvalues, the eigenvalue 0 and a negative eigenvalue.
+    Each positive eigenvalue is 0.35 to 0.6 times the eigenvalue before it.
 
     If the spectrum is "paired", the first two eigenvalues are equal. Such pairs occur for the cosine and the sine of a
     frequency if shifts do not change the distribution of data and views.

@@ -18,9 +18,9 @@ from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
 class StepwisePrediction(eqx.Module):
     """The course of training of f = W x on the loss |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
-    Gamma is the contrastive matrix of the data. A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors
-    V of Gamma. Gradient flow then keeps U and V, and each mode follows its own logistic curve. The eigenvalue of the
-    embeddings' cross-correlation W Gamma W' along the mode is
+    Gamma is the contrastive matrix of the data. A start is aligned if W(0) = U diag(s) V', where the columns of V are
+    the leading eigenvectors of Gamma and U is orthogonal. Gradient flow then keeps U and V, and each mode (eigenvector)
+    follows its own logistic curve. The eigenvalue of the embeddings' cross-correlation W Gamma W' along mode j is
 
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
 
@@ -28,7 +28,7 @@ class StepwisePrediction(eqx.Module):
     If the steps are well separated, the loss is d - j between steps j and j + 1.
 
     Args:
-        eigenvalues: gamma_1 >= ... >= gamma_d > 0, of Gamma.
+        eigenvalues: the leading eigenvalues gamma_1 >= ... >= gamma_d > 0 of Gamma.
         start: s_1, ..., s_d, the sizes of the modes at time 0.
     """
 
@@ -58,12 +58,13 @@ class StepwisePrediction(eqx.Module):
 def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) -> Float[Array, " k"]:
     """Return the sizes s_1, ..., s_k of the modes v_1, ..., v_k in a small start W, the fastest mode first.
 
-    While W is small, mode j grows along W v_j. The part of W v_j along the outputs of faster modes is corrected once
-    these modes are learned. So s_j is the length of the part of W v_j that is orthogonal to W v_1, ..., W v_{j-1}.
-    This length is the j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
+    Modes are eigenvectors of the contrastive matrix Gamma, and modes of larger eigenvalues are faster. While W is
+    small, mode j grows along W v_j. Once faster modes are learned, training removes the part of W v_j along their
+    outputs. So s_j is the length of the part of W v_j that is orthogonal to W v_1, ..., W v_{j-1}. This length is the
+    j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
 
     Args:
-        weights: W.
+        weights: the weights W, with one row for each of d outputs.
         vectors: at most d eigenvectors of Gamma as columns, in descending order of their eigenvalues.
 
     Raises:
@@ -86,8 +87,8 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
 @jax.jit
 def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
-    """Orthogonalise by Gram-Schmidt, and return the length of each column without its projections on the previous
-    columns.
+    """Orthogonalise columns by Gram-Schmidt, and return the length of the part of each column that is orthogonal to the
+    previous columns.
     """
     lengths = []
     for _ in range(columns.shape[1]):

@@ -47,9 +47,9 @@ class TerminalEmbedding(eqx.Module):
     """The embedding f(z) = A' [K(z, x_1), ..., K(z, x_n), K(z, x_1'), ..., K(z, x_n')] at which training ends.
 
     Args:
-        kernel: K.
+        kernel: the kernel K.
         points: all 2n views, first x_1, ..., x_n, then x_1', ..., x_n'.
-        coefficients: A.
+        coefficients: the matrix A, with one column for each output.
         eigenvalues: gamma_1 >= ... >= gamma_d, the eigenvalues of the learned modes.
     """
 

@@ -9,7 +9,9 @@ from lemmata.architectures import Serial
 
 
 def small_network(network: Serial, key: Key[Array, ""], inputs: int, scale: float) -> tuple[tuple, Float[Array, "d N"]]:
-    """Draw parameters, multiply the readout by the scale, and return the parameters and the readout's weights."""
+    """Draw parameters of a network, and multiply the parameters of its last layer (the readout) by the scale. Return
+    all parameters, and the weights of the readout.
+    """
     params, _ = network.init(key, inputs)
     readout = jax.tree.map(lambda part: scale * part, params[-1])
     return (*params[:-1], readout), readout["weight"]
@@ -29,7 +31,7 @@ def correlations(
         params: its parameters at the start.
         x: n points.
         views: another view of each point.
-        step: the length of a step.
+        step: the length of a Runge-Kutta step, in the time of the flow.
         steps: the number of steps.
     """
 

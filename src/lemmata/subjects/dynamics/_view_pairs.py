@@ -13,7 +13,7 @@ class ViewPairs(eqx.Module):
     """Clean points z_1, ..., z_n, the size of the noise in the two views of a point, and new points.
 
     Args:
-        clean: z_i, one in each row.
+        clean: the clean points z_i, one in each row.
         deviation: a square root of the covariance of each view's noise.
         new: other points.
         dimension: the number of outputs of a model.
@@ -33,10 +33,10 @@ class ViewPairs(eqx.Module):
 class NoisyViews(Population[ViewPairs]):
     """Clean points whose standard deviations fall from coordinate to coordinate, in rotated axes, and their noise.
 
-    The noise is largest where the points vary least. In the last coordinate, the variance of the noise is `noise`
-    times the largest variance of the points. In the first coordinate, the noise has a tenth of this variance. In
-    between, the variance grows geometrically. If `near`, the number of rows in extra settings is within a quarter of
-    the default number.
+    The noise is largest in the coordinate in which the points vary least. In the last coordinate, the variance of the
+    noise is `noise` times the largest variance of the points. In the first coordinate, the variance of the noise is a
+    tenth of its variance in the last coordinate. In between, it grows geometrically. If `near` is true, the number of
+    rows in extra settings is within a quarter of the default number.
     """
 
     rows: int = 60

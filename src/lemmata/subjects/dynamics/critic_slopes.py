@@ -1,10 +1,11 @@
 """The points where a wide discriminator has a gradient. With ReLU units, it has no gradient at its training points.
 
-A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
-arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
-generator needs the gradient. With smooth activations f has a gradient there. Without biases, there is another kink at
-the origin, because K is homogeneous. This theory gives the jump of the slopes. It does not explain networks of finite
-width, which have many kinks at other places.
+A discriminator of infinite width that was trained on points z_i is f(z) = sum_i c_i K(z, z_i), where K is its tangent
+kernel. Tangent kernels of ReLU networks contain the angle between z and z_i, which has a cone at z = z_i. So f has a
+gradient almost everywhere, but not at the generated points, where a generator needs the gradient. With smooth
+activations f has a gradient there. Without biases, there is another kink at the origin, because K is homogeneous. This
+theory gives the jump of the slopes at a kink. It does not explain networks of finite width, which have many kinks at
+other places.
 """
 
 import math
@@ -36,11 +37,11 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object
 
 
 class LineOfCritic(eqx.Module):
-    """Real and generated points, a unit direction, and the kind of network.
+    """Real and generated points, a unit direction along which slopes are taken, and the kind of network.
 
     Args:
         real, fake: points, one in each row.
-        direction: a unit vector.
+        direction: the unit vector along which slopes are taken.
         bias: standard deviation of the network's biases.
         network: "relu" or "erf".
     """
@@ -93,22 +94,26 @@ _NEAR = 1e-3
 
 
 def _critic(problem: LineOfCritic) -> Critic:
-    """Return the critic with one hidden layer after training for unit time with the IPM loss."""
+    """Return the critic of infinite width with one hidden layer, after training for unit time with the IPM loss."""
     network = (relu_network if problem.network == "relu" else erf_network)(1, bias_std=problem.bias)
     return critic(TangentKernel(network), problem.real, problem.fake, 1.0)
 
 
 def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
-    """Return (f(x + h v) + f(x - h v) - 2 f(x))/h, which tends to the jump of the slope along v as h -> 0."""
+    """Return (f(x + h v) + f(x - h v) - 2 f(x))/h for the critic f at the point x = at, the step h and the direction v.
+
+    As h -> 0, this number tends to the jump of the slope along v.
+    """
     line = at + step * jnp.asarray([[1.0], [0.0], [-1.0]]) * problem.direction
     before, here, after = _critic(problem)(line)
     return (before + after - 2 * here) / step
 
 
 class KinkAtSamples(Claim[LineOfCritic]):
-    """Consider a discriminator of infinite width with one hidden layer of ReLUs, weights of variance 2/d and biases of
-    variance b². Train it with the IPM loss for unit time on real points and m generated points. At each generated point
-    x, the discriminator has a kink along a unit vector v. Its slopes on the two sides of x differ by
+    """Consider a discriminator f of infinite width with one hidden layer of ReLUs, weights of variance 2/d and biases
+    of variance b². Train it with the IPM loss, the mean of f over generated points minus its mean over real points, for
+    unit time on real points and m generated points. At each generated point x, the discriminator has a kink along a
+    unit vector v. Its slopes on the two sides of x differ by
 
         |x~| |v~_perp| / (pi m),    x~ = (sqrt(2/d) x, b),    v~ = (sqrt(2/d) v, 0),
 
@@ -202,6 +207,6 @@ class NoBiasesAtOrigin(Claim[LineOfCritic]):
         return _jump(problem, jnp.zeros_like(problem.direction), _NEAR)
 
     def condition(self, problem: LineOfCritic) -> Array:
-        """The values of f are of the size of the points' norms and may cancel in the difference."""
+        """Allow for cancellation in the difference of values of f, which are of the size of the points' norms."""
         size = jnp.linalg.norm(jnp.concatenate([problem.real, problem.fake]), axis=1).max()
         return 1e2 * (1 + size / jnp.abs(self.predict(problem)))

@@ -32,8 +32,8 @@ _NETWORKS = 16
 
 @eqx.filter_jit
 def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
-    """Integrate the flow of all values together by classical Runge-Kutta steps, and return the values at given
-    points.
+    """Integrate the flow of the discriminator's values at all points together by classical Runge-Kutta steps. Return
+    its values at the points `at` when training ends.
     """
     clouds = jnp.concatenate([problem.real, problem.fake])
     cross = gram(_KERNEL, jnp.concatenate([clouds, at]), clouds)
@@ -84,8 +84,8 @@ class TrainedCritic(Claim[Clouds]):
     def condition(self, problem: Clouds) -> Array:
         """Allow for the rounding error of every step, and for the Runge-Kutta error: h^5/120 in each step of exp(-h).
 
-        For LSGAN, the mode of eigenvalue S has h = 2 tau S/steps. Later steps shrink its error, and the error enters f
-        divided by S.
+        For LSGAN, the eigenvector of S with the eigenvalue a has h = 2 tau a/steps. Later steps shrink its error, and
+        the error enters f divided by a.
         """
         clouds = jnp.concatenate([problem.real, problem.fake])
         pulls, largest = gram(_KERNEL, problem.other, clouds) / len(problem.real), jnp.abs(_values(problem, 1.0)).max()
@@ -104,8 +104,8 @@ def _values(problem: Clouds, stretch: float) -> Array:
 
 
 class CriticNorm(Claim[Clouds]):
-    """Let L be any differentiable loss, and train a discriminator f by gradient flow for a time tau from f = 0. Then f
-    lies in the space of its kernel, and its norm satisfies
+    """Let L be any differentiable loss, and train a discriminator f in the space of a kernel by gradient flow for a
+    time tau from f = 0. Then the norm of f in this space satisfies
 
         |f|² <= tau (L(0) - L(f)).
 
@@ -131,19 +131,19 @@ class CriticNorm(Claim[Clouds]):
         return critic(_KERNEL, problem.real, problem.fake, problem.time, problem.loss).squared_norm
 
     def condition(self, problem: Clouds) -> Array:
-        """The integrator's local error is 1e-9."""
+        """Allow for the integrator of the vanilla flow, whose local error is 1e-9."""
         return jnp.asarray(1e-7 / (32 * jnp.finfo(float).eps))
 
     def trivial(self, problem: Clouds) -> Array:
-        """Neither loss is below 0."""
+        """Return tau L(0), which bounds |f|² because neither loss is below 0."""
         n = len(problem.real)
         return problem.time * discriminator_loss(jnp.zeros(2 * n), n, problem.loss)
 
 
 class OptimumLeavesSlopesOpen(Claim[Clouds]):
     """For any vectors g_i some discriminator has the least LSGAN loss, 0, and the gradient g_i at each generated point
-    x_i. So the loss of a discriminator does not determine its gradients at generated points. An analysis that replaces
-    the discriminator by an optimal one therefore determines no gradient for the generator.
+    x_i. So the loss of a discriminator does not determine its gradients at generated points. Therefore an analysis that
+    replaces the discriminator by an optimal discriminator does not determine the gradient that the generator follows.
 
     In the trials, the vectors g_i are a fast sine of the points. The trials use an interpolant in the space of an RBF
     kernel. They check the gradients and the loss of this interpolant.
@@ -167,7 +167,10 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
         return _reached(problem, _wanted(problem))
 
     def condition(self, problem: Clouds) -> Array:
-        """Allow for neighbours at distance r, whose kernel derivatives nearly agree: the error grows like r^-6."""
+        """Allow for neighbouring points at a small distance r, whose kernel derivatives nearly agree.
+
+        The error of the interpolant grows like r^-6.
+        """
         clouds = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((clouds[:, None] - clouds) ** 2, axis=2) + 1e9 * jnp.eye(len(clouds))
         return 1e5 / jnp.minimum(apart.min() / _NARROW.lengthscale**2, 1.0) ** 3
@@ -175,7 +178,10 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
 
 @eqx.filter_jit
 def _reached(problem: Clouds, wanted: Float[Array, "m d"]) -> Array:
-    """Return gradients and loss of the Hermite interpolant f(z) = sum a_i K(z, z_i) + sum <b_i, grad_2 K(z, x_i)>."""
+    """Return gradients and loss of the interpolant f(z) = sum a_i K(z, z_i) + sum <b_i, grad_2 K(z, x_i)>. It has the
+    labels at all points z_i, and the wanted gradients at the generated points x_i. Here grad_2 is the gradient in the
+    second argument.
+    """
     clouds, fake = jnp.concatenate([problem.real, problem.fake]), problem.fake
     count, n = len(clouds), len(problem.real)
     labels = jnp.where(jnp.arange(count) < n, 1.0, -1.0)
@@ -247,7 +253,9 @@ def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Fl
 
 
 def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
-    """Return the values at `problem.other` after 20 gradient steps on a difference of two halves that is 0 at first."""
+    """Return the values at `problem.other` after 20 gradient steps on a network that is the difference of two halves.
+    Both halves start with the same weights, so the difference is 0 at the start.
+    """
     first, _ = network.init(key, problem.real.shape[1])
 
     def outputs(halves: tuple, z: Array) -> Array:

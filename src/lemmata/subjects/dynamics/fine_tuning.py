@@ -54,7 +54,7 @@ def _moved(way: Way) -> tuple[float, float]:
 
 
 def _curved(way: Way) -> tuple[Array, Array]:
-    """Divide both numbers of `_moved` by the root mean square movement of the outputs, and return their logarithms."""
+    """Return the logarithms of both numbers of `_moved` per root mean square movement of the outputs."""
     start, end = (way.outputs(params, way.texts) for params in (way.path[0], way.path[-1]))
     error, change = _moved(way)
     moved = jnp.sqrt(jnp.mean((end - start) ** 2))
@@ -67,7 +67,7 @@ class PromptsLinearise(Claim[FewShotTask]):
     prompt whose label words have occurred at the label position during pre-training, and a random head without a
     prompt. Let f_0 and f_t be the outputs before and after training, and let theta_0 and theta_t be the parameters. Let
     |f_t - f_0| be a root mean square over the texts. Divide the error of the linearisation at the start by the squared
-    movement of the outputs. With the prompt, the geometric mean of this ratio is smaller:
+    movement of the outputs. With the prompt, the geometric mean of this ratio is smaller than with the random head:
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
@@ -96,12 +96,12 @@ class PromptsLinearise(Claim[FewShotTask]):
 
 class PromptsKeepTheKernel(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
-    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two
-    cases: a prompt whose label words have occurred at the label position during pre-training, and a random head
-    without a prompt. Let K_0 and K_t be the kernel of gradient descent, evaluated on the texts, before and after
-    training. Let f_0 and f_t be the outputs before and after training, and let |f_t - f_0| be a root mean square
-    over the texts. Divide the relative change of the kernel by the movement of the outputs. With the prompt, the
-    geometric mean of this ratio is smaller:
+    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
+    prompt whose label words have occurred at the label position during pre-training, and a random head without a
+    prompt. Let K_0 and K_t be the kernel of gradient descent, evaluated on the texts, before and after training. Let
+    f_0 and f_t be the outputs before and after training, and let |f_t - f_0| be a root mean square over the texts.
+    Divide the relative change of the kernel by the movement of the outputs. With the prompt, the geometric mean of this
+    ratio is smaller than with the random head:
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
@@ -130,9 +130,9 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     """Fine-tune a small masked transformer with the same prompt and two kinds of label words. The first kind are words
     that have occurred at the label position during pre-training. The second kind are two words that are unrelated to
     the task. The mean loss with the first kind is above 0.4 before training. Train with both kinds to the mean loss
-    0.4. On average, the relative error of the linearisation is larger with the unrelated words. So the form of a prompt
-    alone does not make training behave like the training of a kernel model. The distance that the outputs have to move
-    is decisive.
+    0.4. On average, the relative error of the linearisation at the start is larger with the unrelated words than with
+    the first kind. So the form of a prompt alone does not make training behave like the training of a kernel model. The
+    distance that the outputs have to move is decisive.
     """
 
     title = "With unrelated label words in a prompt, fine-tuning is less linear than with words seen in pre-training"
@@ -165,9 +165,9 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
 
 class KernelMovesWithTheLoss(Claim[TunedNetwork]):
     """Let s chi_i be the derivative of the loss with respect to the output f(x_i) of a network, where s is a common
-    scale. Take one step of gradient descent with a fixed learning rate. The relative change of the kernel of gradient
-    descent, ||K_1 - K_0||/||K_0||, is of order s. So if a task is nearly solved at the start, the features hardly
-    change.
+    scale. Take one step of gradient descent with a fixed learning rate. Let K_0 and K_1 be the kernel of gradient
+    descent before and after the step. Its relative change, ||K_1 - K_0||/||K_0||, is of order s. So if a task is nearly
+    solved at the start, the features hardly change.
     """
 
     title = "The kernel of gradient descent changes in proportion to the derivative of the loss"
@@ -233,7 +233,8 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
     only tasks whose mean loss before training is above 0.4. Compare fine-tuning with logistic descent in the function
     space of the kernel at the start, by the same steps to the same loss 0.4. On unseen texts, the accuracies of the two
-    methods agree within one percentage point, on average over tasks. The outputs before training are less accurate.
+    methods agree within one percentage point, on average over tasks. The outputs before training are less accurate than
+    the outputs of both methods.
     """
 
     title = "With a prompt, descent with the initial tangent kernel is as accurate as fine-tuning on unseen texts"
@@ -268,9 +269,9 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
 class FewRowsDoNotOverfit(Claim[FewShotTask]):
     """Take a model with more than 6000 parameters and 32 training texts. Start from its outputs before fine-tuning and
     fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of the largest
-    eigenvalue. On unseen texts, the accuracy with the tangent kernel is on average higher than with a kernel of word
-    counts, although word counts have far fewer parameters. The accuracy with word counts is in turn higher than the
-    accuracy of the outputs before fine-tuning.
+    eigenvalue. On unseen texts, the accuracy with the model's tangent kernel is on average higher than with a kernel of
+    word counts, although word counts have far fewer parameters. The accuracy with word counts is in turn higher than
+    the accuracy of the outputs before fine-tuning.
     """
 
     title = "Fitted on few rows, the tangent kernel of a prompt need not overfit and is better than word counts"

@@ -1,10 +1,11 @@
 """Fine-tuning in a random subspace. The subspace preserves the kernel of descent if its dimension is large enough.
 
-Parameters move as theta = theta_0 + A z. The entries of A are independent N(0, 1/k), and z has dimension k. The
-gradient in z is A'g, and <A'g, A'g'> has the mean <g, g'>. So a subspace far smaller than the number of parameters has
-nearly the kernel of descent (Johnson and Lindenstrauss). Its dimension need not be much larger than the logarithm of
-the number of rows. This theory is about the kernel at the start. It does not say how training continues if the kernel
-moves. It is about gradient descent only: signs, and so the kernel of Adam, are not preserved under a rotation.
+Parameters move as theta = theta_0 + A z. The entries of A are independent N(0, 1/k), and z has dimension k. Let g and
+g' be the gradients of an output in theta at two rows. The gradients in z are A'g and A'g', and <A'g, A'g'> has the mean
+<g, g'>, the kernel of descent in theta. So a subspace whose dimension is far smaller than the number of parameters has
+nearly the same kernel of descent (Johnson and Lindenstrauss). Its dimension need not be much larger than the logarithm
+of the number of rows. This theory is about the kernel at the start. It does not say how training continues if the
+kernel moves. It is about gradient descent only: a rotation does not preserve signs, and so not the kernel of Adam.
 """
 
 import math
@@ -48,5 +49,5 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
         return jnp.abs(seen @ seen.T - problem.kernel()).max()
 
     def trivial(self, problem: GradientRows) -> Array:
-        """If the kernel is replaced by 0, the error is at most c²."""
+        """Return c², which bounds the error if the kernel is replaced by 0."""
         return jnp.sum(problem.gradients**2, axis=1).max()

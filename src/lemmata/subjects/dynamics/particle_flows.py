@@ -1,10 +1,11 @@
 """Generated points against a critic of infinite width. With the IPM loss, the points descend on the kernel's maximum
 mean discrepancy.
 
-At every step of the generator, the critic is trained again for a time tau on the present points, and the points climb
-this critic. This theory gives the direction in which the points move, the step sizes at which the discrepancy falls,
-and the kernels under which the points reach the data. It assumes points that are free to move. It does not explain
-generators with parameters, whose own tangent kernel mixes the steps of the points.
+The IPM loss is the mean of the critic over generated points minus its mean over real points. At every step of the
+generator, the critic is trained again for a time tau on the present points, and the points climb this critic. This
+theory gives the direction in which the points move, the step sizes at which the discrepancy falls, and the kernels
+under which the points reach the data. It assumes points that are free to move. It does not explain generators with
+parameters, whose own tangent kernel mixes the steps of the points.
 """
 
 import jax
@@ -25,8 +26,8 @@ _RATES = (0.1, 1 / 3, 0.5)  # rate times time, in squared lengthscales
 
 class IpmIsDiscrepancyFlow(Claim[Clouds]):
     """Let MMD² = |mean_fake K(., x) - mean_real K(., y)|² be the squared maximum mean discrepancy between m generated
-    points x and real points y. Train an IPM critic for a time tau and hold it fixed. The gradient of the critic at the
-    generated point x_i is
+    points x and real points y, for a kernel K. Train a critic in the space of K by gradient flow on the IPM loss for a
+    time tau, and hold it fixed. The gradient of the critic at the generated point x_i is
 
         -(m tau/2) d MMD²/dx_i.
 
@@ -56,8 +57,9 @@ class IpmIsDiscrepancyFlow(Claim[Clouds]):
 
 
 class SmallStepsDescend(Claim[Clouds]):
-    """Let K be the RBF kernel of lengthscale l. Train an IPM critic f for a time tau, and move all m generated points
-    by a step x <- x + eta grad f. This lowers MMD², the squared maximum mean discrepancy, by at least
+    """Let K be the RBF kernel of lengthscale l. Train a critic f in the space of K by gradient flow on the IPM loss for
+    a time tau. Then move all m generated points by a step x <- x + eta grad f(x). This lowers MMD², the squared maximum
+    mean discrepancy between generated and real points, by at least
 
         (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau.
 
@@ -85,7 +87,7 @@ class SmallStepsDescend(Claim[Clouds]):
         return jnp.stack([found[0] - found[1] for found in map(path, _RATES)])
 
     def trivial(self, problem: Clouds) -> Array:
-        """Without the theory, MMD² need not fall, so the trivial bound on its decrease is 0."""
+        """Return 0: without the theory, MMD² need not fall."""
         return jnp.zeros(len(_RATES))
 
     def condition(self, problem: Clouds) -> Array:
@@ -93,6 +95,6 @@ class SmallStepsDescend(Claim[Clouds]):
 
 
 def _linear(problem: Clouds) -> Array:
-    """Return the decrease of MMD² by a gradient step, to first order in the step."""
+    """Return the decrease of MMD² by a gradient step, to first order in the step, for each of the three step sizes."""
     slopes = jax.grad(lambda fake: squared_discrepancy(_KERNEL, fake, problem.real))(problem.fake)
     return jnp.asarray(_RATES) * len(problem.fake) / 2 * jnp.sum(slopes**2)

@@ -1,11 +1,12 @@
 """The kernel of Adam. Adam's first step is the sign of the gradient, so its kernel pairs gradients with signs and is
 asymmetric.
 
-Let g be the gradient of the output with respect to the parameters, and let chi be the derivative of the loss. A step of
-gradient descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. With bias-corrected
-moments, Adam's first step is -eta m/sqrt(v) = -eta sign(chi g(x')). So this step moves the output by -eta sign(chi)
-<g(x), sign g(x')>, and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single
-examples and the first step. It does not say how Adam continues once its moments mix several gradients.
+Let g be the gradient of the output with respect to the parameters, and let chi be the derivative of the loss with
+respect to the output. A step of gradient descent with learning rate eta on the loss of one example x' moves an output
+at x by -eta chi <g(x), g(x')>. With the bias-corrected moments m and v, Adam's first step is -eta m/sqrt(v) = -eta
+sign(chi g(x')). So this step moves the output by -eta sign(chi) <g(x), sign g(x')>, and the kernel K_A(x, x') = <g(x),
+sign g(x')> is not symmetric. This theory is about single examples and the first step. It does not say how Adam
+continues once its moments mix several gradients.
 """
 
 import jax
@@ -31,7 +32,10 @@ def _adam(params: dict[str, Array], slopes: dict[str, Array], rate: float) -> di
 
 
 def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
-    """Return the norm of the difference between the outputs' movement and -rate sum_i sign(chi_i) K_A(., x_i)."""
+    """Return the norm of the difference between the movement of the outputs and -rate sum_i sign(chi_i) K_A(., x_i).
+
+    Here K_A is the asymmetric kernel of Adam, and chi_i is the derivative of the loss at example i.
+    """
     kernel = fine_tuning_kernels(output, problem.params, problem.x).asymmetric
     change = problem.outputs(moved) - problem.outputs(problem.params)
     return jnp.linalg.norm(change + rate * kernel @ jnp.sign(problem.slopes))
@@ -71,7 +75,7 @@ class AdamOnABatch(Claim[TunedNetwork]):
 
         -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²).
 
-    The derivatives chi_i do not factor out, so the movement is not a kernel times the chi_i.
+    The derivatives chi_i do not factor out, so the movement is not a kernel matrix times the vector of the chi_i.
     """
 
     title = "Adam's first step on a batch does not move outputs by a kernel"
@@ -85,8 +89,8 @@ class AdamOnABatch(Claim[TunedNetwork]):
     predict = 2.0
 
     def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """Compare the formula with the step. The gradients of the formula are in closed form, and the gradients of the
-        step come from automatic differentiation.
+        """Return the distance between the formula and the movement of the outputs. The gradients of the formula are in
+        closed form, and the gradients of the step come from automatic differentiation.
         """
         first, second = problem.gradients()
         rows = jnp.concatenate([first.reshape(len(first), -1), second], axis=1)

@@ -3,9 +3,10 @@ another.
 
 Two views x, x' of every point define Gamma, the symmetrised mean of x x'^T. Let a linear embedding f = W x descend on
 |W Gamma W' - I|², a Barlow Twins loss without normalisation. Then dW/dt = -4 (W Gamma W' - I) W Gamma. While W is
-small, each mode v of Gamma grows like exp(4 gamma t) W(0) v, negative modes decay, and learned modes do not move. This
-theory gives the time at which each mode is learned, the loss between these times, and the end of training. It assumes a
-small start and plain gradient flow. It does not explain batches, momentum or normalised losses.
+small, W v grows like exp(4 gamma t) W(0) v for each mode v, an eigenvector of Gamma with eigenvalue gamma. Modes with
+gamma < 0 decay, and learned modes do not move. This theory gives the time at which each mode is learned, the loss
+between these times, and the end of training. It assumes a small start and plain gradient flow. It does not explain
+batches, momentum or normalised losses.
 """
 
 import jax
@@ -73,8 +74,8 @@ class StepwiseModes(Claim[SmallStart]):
         return jnp.stack([jnp.diagonal(outputs.T @ w @ problem.matrix @ w.T @ outputs) for w in path])
 
     def condition(self, problem: SmallStart) -> Array:
-        """Allow the integrator's tolerance for each e-fold of the fastest mode's odds. There are 8 gamma_1 t such
-        e-folds.
+        """Allow for the integrator: its tolerance enters once while the odds of the fastest mode grow by a factor e.
+        Over the time t, there are 8 gamma_1 t such factors.
         """
         folds = 8 * problem.leading[0] * _visited(_aligned(problem))[:, None]
         return jnp.broadcast_to(1 + folds * _TOLERANCE / (32 * jnp.finfo(float).eps), (6, problem.dimension))
@@ -86,8 +87,9 @@ def _slow(problem: SmallStart) -> Array:
 
 
 class AnySmallStart(Claim[SmallStart]):
-    """Let gamma_j be the eigenvalues of a symmetric matrix Gamma, and let v_j be its eigenvectors. Let W follow dW/dt =
-    -4 (W Gamma W' - I) W Gamma from a random start of scale s. The j-th eigenvalue of W Gamma W' reaches 1/2 at
+    """Let gamma_j be the eigenvalues of a symmetric matrix Gamma in descending order, and let v_j be its eigenvectors.
+    Let W follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. The j-th largest eigenvalue of W
+    Gamma W' reaches 1/2 at the time
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0,
 
@@ -114,14 +116,14 @@ class AnySmallStart(Claim[SmallStart]):
 
 class StepsApart(Claim[SmallStart]):
     """Let Gamma be a symmetric matrix with the leading eigenvalues gamma_1 >= ... >= gamma_d > 0. Let a matrix W of d
-    rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. When the j-th eigenvalue of W Gamma
-    W' is 1/2, the next eigenvalue is of the order
+    rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. When the j-th largest eigenvalue of
+    W Gamma W' is 1/2, the next eigenvalue is of the order
 
         s^(2 (1 - gamma_{j+1}/gamma_j))
 
-    in the scale s. The largest of these next eigenvalues over j < d therefore has the exponent that belongs to the
-    closest pair of modes. So steps separate like a power of the scale if the modes are distinct. The steps do not
-    separate if two modes are equal.
+    in the scale s. The largest of these next eigenvalues over j < d therefore has the exponent that belongs to the pair
+    of eigenvalues with the largest ratio. So the times at which modes are learned separate, with a power of the scale,
+    if the gamma_j are distinct. They do not separate if two of the gamma_j are equal.
     """
 
     title = "The learning steps of a linear embedding separate as a power of the scale of the random start"
@@ -143,10 +145,11 @@ class StepsApart(Claim[SmallStart]):
 
 
 class TerminalSolution(Claim[SmallStart]):
-    """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. Let a matrix W
-    of d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. Training ends at W'W = V
-    diag(1/gamma_1, ..., 1/gamma_d) V'. The error of this formula is of the order s^(1 - gamma_{d+1}/gamma_d). The
-    reason is that mode d + 1 grows until mode d is learned, and then keeps its size.
+    """Let Gamma be a symmetric matrix with eigenvalues gamma_j in descending order, and let the columns of V be its d
+    leading eigenvectors. Let a matrix W of d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of
+    scale s. Training ends at W'W = V diag(1/gamma_1, ..., 1/gamma_d) V'. The error of this formula is of the order s^(1
+    - gamma_{d+1}/gamma_d). The reason is that the weights along eigenvector d + 1 grow until eigenvector d is learned,
+    and then keep their size.
     """
 
     title = "The trained linear self-supervised embedding in closed form, up to a power of the scale of the start"

@@ -2,9 +2,10 @@
 PCA.
 
 Let Phi be the features of all 2n views in the feature space of a kernel, and let P swap the two views of every point.
-The contrastive matrix is Gamma = Phi' P Phi/(2n). Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding at
-the end of training is a combination of 2n kernel functions. This theory gives that embedding on new points. It assumes
-that each mode is learned completely. It does not explain which views are useful for a later task.
+The contrastive matrix is Gamma = Phi' P Phi/(2n). Its eigenvalues other than 0 are those of K^(1/2) P K^(1/2)/(2n),
+where K is the kernel matrix of the views. The embedding at the end of training is a combination of 2n kernel functions.
+This theory gives that embedding on new points. It assumes that each mode is learned completely. It does not explain
+which views are useful for a later task.
 """
 
 import jax
@@ -39,8 +40,9 @@ def features(x: Float[Array, "n m"]) -> Float[Array, "n D"]:
 
 
 class KernelEmbedding(Claim[ViewPairs]):
-    """Let K be the kernel matrix of two views x_i and x_i' of n points, and let P swap the two views. Let gamma be the
-    d leading eigenvalues of K^(1/2) P K^(1/2)/(2n), and let B be their eigenvectors. At every point z, training ends at
+    """Let K be the kernel matrix of two views x_i and x_i' of n points, and let P swap the two views of every point.
+    Let gamma be the d leading eigenvalues of K^(1/2) P K^(1/2)/(2n), and let B be their eigenvectors. At every point z,
+    the embedding f at the end of training is
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
@@ -72,10 +74,11 @@ class KernelEmbedding(Claim[ViewPairs]):
     def condition(self, problem: ViewPairs) -> Array:
         """Return the error to first order in F = K^(-1/2) E K^(-1/2), where E is a rounding error of K of size |K|.
 
-        An entry of F between modes j and k has |F_jk| <= |E| |u_j| |u_k|. Here |u_j|² = v_j' (Phi' Phi)^(-1) v_j,
-        where Phi are the features of all views. In sum_j v_j v_j'/gamma_j, the entry has the weight (gamma_j +
-        gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d, and at most 1/gamma_d for k <= d. New points are expressed
-        in the basis, which adds the weight 1/gamma_j.
+        An entry of F between modes j and k has |F_jk| <= |E| |u_j| |u_k|. Here |u_j|² = v_j' (Phi' Phi)^(-1) v_j, where
+        Phi are the features of all views, and v_j and gamma_j are the eigenvectors and eigenvalues of the contrastive
+        matrix of the features. In sum_j v_j v_j'/gamma_j, the entry has the weight (gamma_j + gamma_k)/(2 gamma_j
+        (gamma_j - gamma_k)) for k > d, and at most 1/gamma_d for k <= d. New points are expressed in the basis, which
+        adds the weight 1/gamma_j.
         """
         (x, views), d = _seen(problem), problem.dimension
         both = features(jnp.concatenate([x, views]))
@@ -100,8 +103,8 @@ def _half_whitened(problem: ViewPairs) -> Array:
 
 
 def _lost(vectors: np.ndarray, modes: np.ndarray) -> Array:
-    """Return 1 - |V'U|²/d for two orthonormal families V, U of d vectors: the share of one family that the other
-    misses.
+    """Return 1 - |V'U|²/d for two sets V, U of d orthonormal vectors: the share of one set that lies outside the span
+    of the other set.
     """
     return jnp.asarray(1 - np.sum((vectors.T @ modes) ** 2) / vectors.shape[1])
 
@@ -111,9 +114,10 @@ def _leading(matrix: Array, d: int) -> np.ndarray:
 
 
 class ModesArePcaOfClean(Claim[ViewPairs]):
-    """Let the two views of each of n points be the point plus independent noises. The d modes at the end of
-    self-supervised learning tend to the modes of PCA of the clean points, which the learner never sees. The share of
-    the PCA modes that the learned modes miss vanishes as n grows.
+    """Let the two views of each of n points be the point plus independent noises. As n grows, the d directions that
+    self-supervised learning has learned at its end tend to the d leading directions of PCA of the clean points, without
+    centring. The learner never sees the clean points. The share of the PCA directions that lies outside the span of the
+    learned directions vanishes.
     """
 
     title = "Self-supervised learning tends to PCA of the part that the views share"

@@ -1,10 +1,11 @@
 """Networks that learn in steps. Wide networks learn at the times that their kernel predicts, and small networks also
 show steps.
 
-With a small readout a wide network hardly moves its features while its embedding is learned. So the modes of its kernel
-determine when each dimension is learned. This theory is about that limit. It assumes gradient flow on |C - I|², where C
-is the cross-correlation of embeddings. It does not explain deep networks with normalisation, other losses or batches,
-for which steps are observed but not derived.
+With small weights in the last layer (the readout), a wide network hardly moves its features while its embedding is
+learned. So the eigenvalues and eigenvectors (modes) of its contrastive kernel determine when each dimension is learned.
+This theory is about that limit. It assumes gradient flow on |C - I|², where C is the cross-correlation of the
+embeddings of two views. It does not explain deep networks with normalisation, other losses or batches, for which steps
+are observed but not derived.
 """
 
 import jax
@@ -36,8 +37,10 @@ def _foreseen(
 ) -> StepwisePrediction:
     """Predict the learning steps of a kernel model from its outputs at all views at the start.
 
-    The terminal embedding has coefficients a_j = K^(-1/2) b_j/sqrt(gamma_j) for mode j. An embedding W phi with
-    outputs F on the views has W v_j = F' K^(-1/2) b_j.
+    Let K be the kernel matrix of the views, and let b_j and gamma_j be the eigenvectors and eigenvalues of the
+    contrastive kernel. The embedding at the end of training has the coefficients a_j = K^(-1/2) b_j/sqrt(gamma_j) for
+    mode j. An embedding W phi with outputs F on the views has W v_j = F' K^(-1/2) b_j, where v_j is mode j in the
+    feature space.
     """
     final = terminal_embedding(kernel, x, views, outputs.shape[1])
     along = outputs.T @ final.coefficients * jnp.sqrt(final.eigenvalues)
@@ -64,8 +67,9 @@ def _course(
 
 class WideNetworkSteps(Claim[ViewPairs]):
     """Train all layers of a network with a small readout by gradient flow on |C - I|², where C is the cross-correlation
-    of its embeddings between two views. Let gamma_j be the modes of the contrastive kernel at infinite width, and s_j
-    the sizes with which they start. The network learns its dimensions at the times
+    of its embeddings between two views. Let gamma_j be the eigenvalues of the contrastive kernel at infinite width, and
+    let s_j be the sizes of their modes at the start. The network learns its dimensions, so that eigenvalues of C reach
+    1/2, at the times
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j).
 
@@ -114,8 +118,8 @@ class SmallNetworksStep(Claim[ViewPairs]):
     trivial = 0.0  # the others are unknown
 
     def measure(self, problem: ViewPairs, key: Key[Array, ""]) -> Array:
-        """Return the smallest margin at any step: 1/2 minus an eigenvalue of a later mode, or the eigenvalue of an
-        earlier mode minus 1/2.
+        """Return the smallest margin over all times at which an eigenvalue of C is 1/2. A margin is 1/2 minus an
+        eigenvalue of a later mode, or the eigenvalue of an earlier mode minus 1/2.
         """
         _, times, sizes = _course(erf_network(2, 48, outputs=problem.dimension), key, problem)
         margins = []

@@ -1,4 +1,4 @@
-"""Embeddings: conditional distributions as operators, and regression under shift."""
+"""Kernel embeddings: conditional distributions as operators, and regression under a shift of the distribution."""
 
 from lemmata.core import read_arguments as _read_arguments
 

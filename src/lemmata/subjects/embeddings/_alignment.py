@@ -1,5 +1,5 @@
-"""Regression that is trained on a source and used on a target. The regression uses a linear map of the inputs for which
-source and target have a small discrepancy.
+"""Regression that is trained on labelled rows of a source distribution and used on rows of a target distribution. The
+regression uses a linear map of the inputs for which source and target have a small discrepancy.
 """
 
 from typing import Literal, get_args
@@ -63,16 +63,16 @@ def aligned_regression(
     ridge. If `term` is `"none"`, D is zero. If it is `"marginal"`, D is the distance between the mean embeddings of z.
     If it is `"conditional"`, D is the conditional operator discrepancy of z given the label. For `"conditional"`, the
     current predictions replace the target's labels, and gradients ignore that predictions depend on W. z is divided by
-    its standard deviations over source and target together. So D does not become smaller if W is multiplied by a small
-    number. The kernel of z is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of the
+    its standard deviations over source and target together. So multiplying W by a small number does not reduce D. The
+    kernel of z is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of the
     standardised labels is `RBF(1)`.
 
     Args:
-        x: inputs of the source.
+        x: inputs of the source, one row each.
         y: labels of the source.
         target: inputs of the target.
         term: the kind of the discrepancy D: `"none"`, `"marginal"` or `"conditional"`.
-        weight: the weight of D².
+        weight: the factor of D² in the minimised sum.
         columns: the number of columns of z.
         steps: the number of steps of Adam.
         rate: the learning rate of Adam.

@@ -56,7 +56,7 @@ def conditional_mean_distance(
         source: K_s and L_s, the Gram matrices of z and y in the source.
         target: K_t and L_t of the target.
         between: K_st and L_st, the Gram matrices between source and target.
-        ridge: e, above 0.
+        ridge: the ridge e, above 0.
 
     Raises:
         ShapeError: if matrices are not symmetric, or do not fit each other.
@@ -102,7 +102,7 @@ def conditional_covariance_distance(
         source: K_s and L_s, the Gram matrices of z and y in the source.
         target: K_t and L_t of the target.
         between: K_st, the Gram matrix of z between source and target.
-        ridge: e, above 0.
+        ridge: the ridge e, above 0.
 
     Raises:
         ShapeError: if matrices are not symmetric, or do not fit each other.
@@ -179,8 +179,8 @@ def conditional_discrepancy(
         target: representations and labels of the target.
         kernel: the kernel of z.
         label_kernel: the kernel of y.
-        ridge: e, above 0. A smaller ridge makes the distance sensitive to more of the conditional distribution, but
-            also to more noise of the sample.
+        ridge: the ridge e, above 0. A smaller ridge makes the distance sensitive to more of the conditional
+            distribution, but also to more noise of the sample.
 
     Returns:
         The two squared distances; `value` is the root of their sum.
@@ -193,7 +193,7 @@ def conditional_discrepancy(
     References:
         yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional
         distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator, by an amount that
-            depends on the labels of its sample.
+        depends on the labels of its sample.
 
     Example:
         >>> import jax

@@ -126,7 +126,7 @@ class NormalConditionals(eqx.Module):
     Args:
         slopes: b of source and target.
         noises: s of source and target.
-        ridge: e.
+        ridge: the ridge e.
     """
 
     slopes: Float[np.ndarray, " 2"]

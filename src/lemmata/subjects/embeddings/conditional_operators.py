@@ -26,7 +26,7 @@ _KEY = "yang2024cod"
 
 
 def _means_apart(problem: ConditionalSamples) -> float:
-    """Return |U_s - U_t|² in coordinates."""
+    """Return |U_s - U_t|², computed from the matrices of both operators."""
     return float(np.sum((problem.operator(False)[0] - problem.operator(True)[0]) ** 2))
 
 
@@ -70,7 +70,7 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
         return problem.mean_distance
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """Measure the distance in coordinates."""
+        """Return the distance, computed from the matrices of both operators and not from Gram matrices."""
         return jnp.asarray(_means_apart(problem))
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -102,7 +102,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
         return problem.covariance_distance
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """Measure the distance in coordinates, by roots of matrices."""
+        """Return the squared distance, by roots of the operators' matrices and not from Gram matrices."""
         return jnp.asarray(_residuals_apart(problem))
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -141,11 +141,11 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
         return distances[0] + distances[1]
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """Measure the discrepancy in coordinates."""
+        """Return the discrepancy, computed from the matrices of the operators."""
         return jnp.asarray(np.sqrt(_means_apart(problem) + _residuals_apart(problem)))
 
     def trivial(self, problem: ConditionalSamples) -> Array:
-        """Use the triangle inequality via a sample whose operators are 0."""
+        """Return the bound that the triangle inequality gives with a third sample whose operators are 0."""
         own = [problem.operator(target) for target in (False, True)]
         return jnp.asarray(sum(np.sqrt(np.sum(u**2) + np.trace(r)) for u, r in own))
 
@@ -176,7 +176,7 @@ class SpreadIsSeen(Claim[NormalConditionals]):
         return _apart(problem.residuals)
 
     def measure_at(self, problem: NormalConditionals, key: Key[Array, ""], n: float) -> Array:
-        """Measure the distance from Gram matrices."""
+        """Return the squared Bures distance at n rows, from Gram matrices."""
         return problem.draw(key, int(n)).covariance_distance
 
 
@@ -217,7 +217,7 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
         return _by_labels(problem, problem.ridge)
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """Measure the distance from Gram matrices."""
+        """Return the squared distance of the mean operators, from Gram matrices."""
         return problem.mean_distance
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -243,5 +243,5 @@ class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
     predict = -2.0
 
     def measure_at(self, problem: ConditionalSamples, key: Key[Array, ""], n: float) -> Array:
-        """Measure the distance from Gram matrices."""
+        """Return the squared distance of the mean operators for this ridge, from Gram matrices."""
         return ConditionalSamples(problem.z_s, problem.y_s, problem.z_t, problem.y_t, 1 / n).mean_distance

@@ -52,7 +52,7 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
         return jnp.asarray(abs(problem.target @ problem.errors(1) - problem.source @ problem.errors(0)))
 
     def trivial(self, problem: LabelledDomains) -> Array:
-        """The risks differ by at most the larger risk."""
+        """Return the larger of the two risks, because they differ by at most this risk."""
         return jnp.asarray(max(problem.target @ problem.errors(1), problem.source @ problem.errors(0)))
 
     def condition(self, problem: LabelledDomains) -> Array:
@@ -81,5 +81,5 @@ class RiskByRatios(Claim[LabelledDomains]):
         return jnp.asarray(np.max(problem.target / problem.source) * (problem.source @ problem.errors(0)))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """Average the errors given each label over the target's labels."""
+        """Return the risk on the target: the mean of the errors given each label over the target's labels."""
         return jnp.asarray(problem.target @ problem.errors(1))

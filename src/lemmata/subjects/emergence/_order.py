@@ -39,9 +39,9 @@ class TransitionOrder:
         places: the control parameter at which half of the rise is reached, for each size.
         exponent: the slope of log width against log size.
         interval: a confidence interval of the exponent, of level `level`.
-        level: the confidence level.
+        level: the confidence level of `interval`.
         kinds: explanations whose exponent lies in the interval, or at most 0.02 outside.
-        conditions: the conditions for the exponent.
+        conditions: the conditions under which the exponent can be interpreted, and whether they hold.
         claims: names of the claims that state the exponents.
     """
 
@@ -91,11 +91,12 @@ def transition_order(
 
     A curve passes the shares `low` and `high` of its rise at two places, which linear interpolation finds. The width is
     the distance between these places. The exponent is the least-squares slope of log width against log size, with an
-    interval from Student's t distribution. The exponent is 0 for a metric, -1/2 for a continuous transition, and -1 for
-    a switch between two states.
+    interval from Student's t distribution. The exponent is 0 for a jump that comes from the metric, -1/2 for a
+    continuous transition, and -1 for a switch between two states.
 
     Args:
-        curves: for each size (a positive number), a pair of columns: control parameter and measured value.
+        curves: for each size (a positive number), a pair of columns: the control parameter, which is varied, and the
+            measured value.
         low: the first share of the rise.
         high: the second share of the rise.
         level: the confidence level of the interval.
@@ -168,8 +169,8 @@ def _size(size: Any) -> float:
 
 
 def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, float, float, float, int]:
-    """Return the places at which a curve passes the shares low, 1/2 and high of its rise. Also return the smaller
-    margin to the ends of the curve's range, and the number of points inside the rise.
+    """Return the places at which a curve passes the shares low, 1/2 and high of its rise. Also return how far the first
+    and the last place are from the ends of the curve (the smaller distance), and the number of points between them.
     """
     if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
         raise DataError(

@@ -25,7 +25,7 @@ class Plateaus:
             the symbols.
         bigram: the mean entropy of the rows of the transition matrix, the least loss of any predictor.
         stationary: the stationary distribution.
-        conditions: the conditions for the losses.
+        conditions: the conditions under which plateaus at these losses are expected, and whether they hold.
         claims: names of the claims that state these losses.
     """
 
@@ -66,7 +66,7 @@ class Plateaus:
 
 
 def plateaus(transition_matrix: Any) -> Plateaus:
-    """Return the losses at which in-context learning of a Markov chain stays for a while.
+    """Return the losses at which the loss of in-context learning on a Markov chain may stay for a while.
 
     Args:
         transition_matrix: S rows of probabilities, row i for the symbol after symbol i.

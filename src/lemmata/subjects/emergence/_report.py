@@ -32,14 +32,15 @@ class EmergenceReport:
     N^-alpha is the loss of a token above its floor.
 
     Args:
-        scale: the sizes N, ascending.
+        scale: the sizes N of the models, ascending.
         accuracy: the accuracy at each size.
         items: number of items at each size.
         alpha: the exponent with which the loss of a token falls.
         alpha_interval: the interval of `alpha`, of level `level`.
         half: the scale at which half of the rise from `chance` to `top` is reached.
         half_interval: the interval of `half`, of level `level`.
-        onset: the scale from which a benchmark with the largest given number of items shows more than chance.
+        onset: the scale from which a benchmark with the largest given number of items is expected to show more than
+            chance: one solved item if `chance` is 0, or else an accuracy beyond the one-sided 5 % level of guessing.
         width: the factor by which the scale grows between 10 % and 90 % of the rise.
         p_value: the probability that accuracies from the smooth law would favour a law with one jump at least as
             strongly as these accuracies do.
@@ -54,7 +55,7 @@ class EmergenceReport:
         level: the confidence level of the intervals.
         steepest: if no floor was fitted, the largest exponent of the laws with a floor that are compatible with the
             accuracies. The intervals need not contain this exponent. If a floor was fitted, `steepest` equals `alpha`.
-        conditions: the conditions for the results.
+        conditions: the conditions for the results, and whether they hold.
         claims: names of the claims that state the results.
     """
 
@@ -266,7 +267,7 @@ def emergence_report(
 
 
 def _columns(scale: Any, accuracy: Any, items: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the three columns in ascending order of size, and pool rows of the same size."""
+    """Return sizes in ascending order, accuracies and numbers of items; rows of the same size are pooled."""
     n, share = (numbers_of(*own).astype(float) for own in (("scale", scale), ("accuracy", accuracy)))
     if n.ndim != 1 or share.shape != n.shape:
         raise ShapeError("accuracy", found=f"shape {share.shape}", rule=f"one number for each scale, shape {n.shape}")
@@ -334,8 +335,8 @@ def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None
 def _jumps(
     design: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float, losses: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return three numbers for each table: the decrease of the deviance by the best jump, the index of the size before
-    this jump, and the log factor of the jump.
+    """Return three numbers for each table of counts: the decrease of the deviance by the best jump, the index of the
+    size before this jump, and the logarithm of the factor by which the loss falls.
     """
     m = len(items)
     gains, steps = [], []

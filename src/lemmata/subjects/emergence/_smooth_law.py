@@ -11,7 +11,7 @@ _LARGEST = 30.0  # limit of |log of the loss of an answer|; beyond it, the accur
 
 
 def accuracy_of(eta: Float[np.ndarray, "..."], chance: float, top: Any = 1.0) -> Float[np.ndarray, "..."]:
-    """Return chance + (top - chance) exp(-exp(eta))."""
+    """Return the accuracy chance + (top - chance) exp(-exp(eta)), where exp(eta) is the loss of an answer."""
     return chance + (top - chance) * np.exp(-np.exp(np.clip(eta, -_LARGEST, np.log(700.0))))
 
 
@@ -20,7 +20,7 @@ def deviance(
     items: Float[np.ndarray, " sizes"],
     share: Float[np.ndarray, "... sizes"],
 ) -> Float[np.ndarray, "..."]:
-    """Return twice the difference between the log likelihoods of the observed and of the given shares."""
+    """Return twice the difference between the log likelihoods of the observed shares and of the shares `share`."""
     failures = items - successes
     share = np.clip(share, 1e-300, 1 - 1e-16)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -36,7 +36,7 @@ def fits(
     chance: float,
     top: Any,
 ) -> tuple[Float[np.ndarray, "... terms"], Float[np.ndarray, "..."]]:
-    """Return the maximum-likelihood coefficients of eta and the deviance, for each table of success counts.
+    """Return the maximum-likelihood coefficients of `design` and the deviance, for each table of success counts.
 
     Each step of Fisher scoring solves weighted least squares, and is halved until the deviance does not rise. A small
     ridge keeps steps finite if the counts do not determine a coefficient. A table that has converged takes no further
@@ -70,7 +70,7 @@ def fits(
 
 def _scored(design: np.ndarray, theta: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float,
             tops: np.ndarray) -> Float[np.ndarray, "tables terms"]:  # fmt: skip
-    """Return a step of Fisher scoring, scaled so that no coefficient moves by more than 3."""
+    """Return a step of Fisher scoring for each table, scaled so that no coefficient moves by more than 3."""
     eta = np.clip(theta @ design.T, -_LARGEST, 6.0)
     share = np.clip(accuracy_of(eta, chance, tops), 1e-12, 1 - 1e-12)
     slope = -(tops - chance) * np.exp(eta - np.exp(eta))
@@ -105,17 +105,17 @@ def fits_with_top(
     chance: float,
     gain: float = 0.0,
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
-    """Fit each table with the best accuracy of an infinite model. Return coefficients, deviance and that accuracy.
+    """Fit each table, also the accuracy of an infinite model. Return coefficients, deviance and this accuracy.
 
     The fit tries several accuracies for the infinite model: 1, and accuracies whose error is a share of the error at
-    the best size. An accuracy below 1 means that the loss has a floor.
+    the best size. An accuracy of the infinite model below 1 means that the loss has a floor.
 
     Args:
         designs: as in `fits`.
         successes: solved items at each size, for each table.
         items: number of items at each size.
         chance: accuracy of guessing.
-        gain: the decrease of the deviance that is required for a floor.
+        gain: a floor is used only if it lowers the deviance by more than this number.
     """
     theta, loss, tops = _by_top(designs, successes, items, chance)
     own = np.argmin(loss + gain * (np.arange(len(_FLOORS)) > 0), axis=1)
@@ -126,7 +126,7 @@ def fits_with_top(
 def _by_top(
     designs: Float[np.ndarray, "sizes terms"], successes: Float[np.ndarray, "tables sizes"], items: Any, chance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return coefficients, deviance and top for each table and each floor that is tried."""
+    """Return coefficients, deviance and `top`, for each table and each accuracy of an infinite model that is tried."""
     least = np.clip(np.max(successes / items, axis=1), chance + 0.05 * (1 - chance), 1.0)
     tops = np.maximum(1 - _FLOORS * (1 - least)[:, None], chance + 0.02 * (1 - chance))
     tables = np.broadcast_to(successes[:, None], (*tops.shape, successes.shape[1]))
@@ -154,8 +154,8 @@ def error_of_slope(
     chance: float,
     top: float,
 ) -> float:
-    """Return the standard error of the second coefficient by the Fisher information, or infinity if this information is
-    singular.
+    """Return the standard error of the second coefficient, which is proportional to alpha, from the Fisher information,
+    or infinity if this information is singular.
     """
     eta = np.clip(design @ theta, -_LARGEST, 6.0)
     share = np.clip(accuracy_of(eta, chance, top), 1e-12, 1 - 1e-12)

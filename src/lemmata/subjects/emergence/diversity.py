@@ -1,8 +1,8 @@
-"""Task diversity in pretraining. Linear attention generalises with enough tasks, and a Bayes predictor memorises the
-tasks.
+"""Task diversity in pretraining. Linear attention generalises to new tasks if it is trained on enough tasks; a Bayes
+predictor memorises the tasks.
 
-This theory assumes linear regression tasks with Gaussian inputs. It computes the error on new tasks after pretraining
-on k tasks. It does not explain transformers with many layers.
+This theory assumes linear regression tasks with Gaussian inputs: a task is a weight vector w, and its labels are <w,
+x>. It computes the error on new tasks after pretraining on k tasks. It does not explain transformers with many layers.
 """
 
 import equinox as eqx
@@ -19,7 +19,7 @@ _CONTEXTS = (1e2, 1e3, 1e4)  # examples per dimension
 
 
 class PretrainingTasks(eqx.Module):
-    """k Gaussian tasks in d dimensions. The trained layer sees only their second moment."""
+    """k linear regression tasks, given by weight vectors. The trained layer depends only on their second moment."""
 
     tasks: Float[Array, "k d"]
 
@@ -37,7 +37,7 @@ class PretrainingTasks(eqx.Module):
 
 
 class DrawnTasks(Population[PretrainingTasks]):
-    """Gaussian tasks in d dimensions; their number is kappa times d."""
+    """Tasks with Gaussian weight vectors in d dimensions; their number is kappa times d."""
 
     kappa: float = 1.0
     settings = Space(d=Integer(400, 320, 480, "dimension", step=2, corners=(360, 440)))
@@ -65,9 +65,9 @@ class AbstractDiversity(Claim[PretrainingTasks]):
 
 
 class FewTasksLeaveAFloor(AbstractDiversity):
-    """A linear attention layer is trained on infinitely many prompts of k = kappa d Gaussian tasks in d dimensions,
-    kappa < 1. Each prompt has l = alpha d examples without noise. As alpha grows, the layer's squared error on new
-    tasks tends to the share
+    """A linear attention layer is trained on infinitely many prompts from k = kappa d linear regression tasks, kappa <
+    1, with Gaussian weight vectors in d dimensions. Each prompt has l = alpha d examples without noise. As alpha grows,
+    the layer's squared error on new tasks tends to the share
 
         1 - kappa
 
@@ -89,14 +89,14 @@ class Dimension(eqx.Module):
 
 
 class CriticalDiversity(Claim[Dimension]):
-    """A linear attention layer is trained on infinitely many prompts of k = d Gaussian tasks in d dimensions. Each
-    prompt has l = alpha d examples without noise. The layer's expected squared error on new tasks, as a share of the
-    error of predicting 0, is
+    """A linear attention layer is trained on infinitely many prompts from k = d linear regression tasks with Gaussian
+    weight vectors in d dimensions. Each prompt has l = alpha d examples without noise. The layer's expected squared
+    error on new tasks, as a share of the error of predicting 0, is
 
         alpha^(-1/2)/2
 
-    in the limit of a large d and then of a large alpha. Above about alpha = d², this rate ends, because the smallest
-    eigenvalue is of the order 1/d².
+    in the limit of a large d and then of a large alpha. For alpha above about d², the error falls at another rate,
+    because the smallest eigenvalue of the tasks' covariance is of the order 1/d².
 
     Derivation: on an eigenvalue x of the tasks' covariance, the best layer leaves the share 1/(1 + alpha x) of a new
     task, up to terms of order 1/alpha. The eigenvalues have the density 1/(pi sqrt(x)) near 0 (Marchenko and Pastur),
@@ -121,8 +121,9 @@ class CriticalDiversity(Claim[Dimension]):
 
 
 class ManyTasksGeneralise(AbstractDiversity):
-    """A linear attention layer is trained on infinitely many prompts of k = 2 d Gaussian tasks in d dimensions. Each
-    prompt has l = alpha d examples without noise. The layer's squared error on new tasks falls like
+    """A linear attention layer is trained on infinitely many prompts from k = 2 d linear regression tasks with Gaussian
+    weight vectors in d dimensions. Each prompt has l = alpha d examples without noise. The layer's squared error on new
+    tasks falls like
 
         1/alpha.
 
@@ -141,7 +142,7 @@ class ManyTasksGeneralise(AbstractDiversity):
 
 
 class KnownTasks(eqx.Module):
-    """M known tasks and a new task. The labels have noise of standard deviation sigma."""
+    """The weight vectors of M known tasks and of a new task. The labels have noise of standard deviation sigma."""
 
     known: Float[Array, "M d"]
     new: Float[Array, " d"]
@@ -153,9 +154,9 @@ class KnownTasks(eqx.Module):
 
 
 class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
-    """A predictor knows M tasks in d dimensions, each as likely as the others, and is the Bayes predictor for them. It
-    is shown n examples of a new task w with Gaussian inputs and noise. As n grows, the predictor's squared error on new
-    inputs tends to
+    """A predictor knows M linear regression tasks with weight vectors w_1, ..., w_M in d dimensions, each equally
+    likely, and is the Bayes predictor for them. It is shown n examples of a new task w with Gaussian inputs and noise.
+    As n grows, the predictor's squared error on new inputs tends to
 
         min_j |w - w_j|²,
 

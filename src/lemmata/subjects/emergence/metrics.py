@@ -58,7 +58,7 @@ class ExactMatchWidth(Claim[LongTask]):
 
         log(log 10/log(10/9))/alpha = 3.08/alpha,
 
-    for every L and c. So the accuracy on longer tasks jumps later, but not more sharply.
+    for every L and c. So the accuracy on longer tasks jumps at a larger scale, but not more sharply in log N.
     """
 
     title = "With model scale, exact match of longer answers jumps later, but not more sharply"
@@ -101,7 +101,7 @@ class Benchmark(eqx.Module):
 
 
 class Benchmarks(Population[Benchmark]):
-    """Power laws of the loss of one token. The second benchmark has 2 to 8 times as many items."""
+    """Power laws of the loss of one token. The second benchmark has 2 to 8 times as many items as the first."""
 
     settings = Space(
         tokens=Integer(12, 1, 64, "tokens", corners=(1, 40)), items=Real(50.0, 20.0, 2000.0, "fewest items")
@@ -122,8 +122,8 @@ class Benchmarks(Population[Benchmark]):
 class ResolutionOfBenchmark(Claim[Benchmark]):
     """A model of scale N solves a task of L tokens with the probability a = exp(-L c N^-alpha). On a benchmark with n
     items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. At the scale N = (L
-    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows this onset earlier: at
-    the onset, log N is smaller by (1/alpha) log(log n_2/log n_1).
+    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows this onset at a smaller
+    scale than a benchmark with n_1 items: log N is smaller by (1/alpha) log(log n_2/log n_1).
 
     Derivation: n a = 1 if L c N^(-alpha) = log n, which is solved for N.
     """
@@ -166,7 +166,7 @@ class Slices(eqx.Module):
 
     Args:
         rise: how much the accuracy of each slice rises in total.
-        place: where each slice rises.
+        place: the log N at which each slice has half of its rise.
         width: how wide each rise is.
         share: the share of each slice in the benchmark.
         logistic: whether F is the logistic function; otherwise it is the normal distribution function.
@@ -186,8 +186,8 @@ class Slices(eqx.Module):
 
 
 class SlicesDrawn(Population[Slices]):
-    """Slices of different rises, widths and places. In half of the problems, all slices have the same place and the
-    same width.
+    """Slices of different rises, widths and places (the log N of half the rise). In half of the problems, all slices
+    have the same place and the same width.
     """
 
     settings = Space(K=Integer(5, 2, 30, "slices"))
@@ -213,7 +213,7 @@ class AveragesDoNotSharpen(Claim[Slices]):
     its largest slope, divided by its total rise. Then the average accuracy, with any shares w_k of the slices, is at
     most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
     mean of the normalised slopes of the slices. For equal slices, the average and each slice are equally sharp. The
-    accuracy on a slice may fall in between, as long as r_k is positive.
+    accuracy on a slice may also fall for some log N, as long as its total rise r_k is positive.
     """
 
     title = "The rise of the average over benchmark slices that all improve is at most as sharp as the sharpest slice's"
@@ -246,7 +246,7 @@ class AveragesDoNotSharpen(Claim[Slices]):
 
 
 class OppositeSlices(eqx.Module):
-    """Two slices at the same place. One rises by 1 with width w, and the other falls by rho with width W >= w."""
+    """Two slices that change around the same log N: one rises by 1 with width w, one falls by rho with width W >= w."""
 
     rho: Float[Array, ""]
     narrow: Float[Array, ""]
@@ -260,8 +260,8 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
 
         (1 - rho w/W)/(1 - rho),
 
-    where sharpness is the slope at log N = 0, divided by the total rise. So an average can jump more sharply than each
-    slice that improves, if another slice becomes worse.
+    where sharpness is the slope at log N = 0, divided by the total rise of the curve. So an average can jump more
+    sharply than each slice that improves, if another slice becomes worse.
 
     Derivation: the logistic function has the slope 1/4 at 0. So the sum has the slope (1/w - rho/W)/4 and rises by 1 -
     rho.
@@ -297,7 +297,7 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
 
 
 class SpreadSlices(eqx.Module):
-    """Slices of width 1 whose places are normal with standard deviation s."""
+    """Slices of width 1. The log N at which each has accuracy 1/2 is normal with standard deviation s."""
 
     spread: Float[Array, ""]
 

@@ -19,7 +19,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 class MixedTask(eqx.Module):
     """Answers whose lengths have a gamma distribution with mean 1 and variance 1/k. The loss of a token is c N^-alpha.
 
-    The unit of length is the mean length, which moves the jump but does not change its width.
+    Lengths are measured in units of their mean. This choice moves the jump, but does not change its width.
     """
 
     k: Float[Array, ""]
@@ -37,9 +37,9 @@ class MixedLengthsWiden(Claim[MixedTask]):
 
         log((10^(1/k) - 1)/((10/9)^(1/k) - 1))/alpha.
 
-    The reason is that E exp(-L u) = (1 + u m/k)^-k. As k grows, all lengths agree, and the width of the rise tends to
-    3.08/alpha, the width for a single length. For exponential lengths, k = 1, the width is log(81)/alpha = 4.39/alpha,
-    which is 1.42 times as wide.
+    The reason is that E exp(-L u) = (1 + u m/k)^-k. As k grows, the lengths concentrate at their mean, and the width of
+    the rise tends to 3.08/alpha, the width for answers of equal length. For exponential lengths, k = 1, the width is
+    log(81)/alpha = 4.39/alpha, which is 1.42 times the width for answers of equal length.
     """
 
     title = "Answers of mixed length widen the jump of exact match with model scale"

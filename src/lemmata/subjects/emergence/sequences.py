@@ -167,7 +167,8 @@ class MeanRowEntropy(Claim[Alphabet]):
 
 def code_length(counts: Float[Array, "*many S"]) -> Array:
     """Return the loss of the rule (count + 1/2)/(n + S/2) minus the loss of the best fixed distribution, in nats, for
-    given counts of the S symbols.
+    given counts of the S symbols. In the rule, n is the number of earlier symbols, and count is how many of them equal
+    the next symbol.
 
     The order of the symbols does not matter, so the product of the probabilities is a ratio of gamma functions.
     """
@@ -179,8 +180,10 @@ def code_length(counts: Float[Array, "*many S"]) -> Array:
 
 
 class BigramRegret(Claim[Chain]):
-    """A predictor estimates the rows of a Markov chain over S symbols from the symbols so far, each row by (count +
-    1/2)/(n + S/2). In the first T symbols, the predictor's loss exceeds the loss of the best fixed rows in hindsight by
+    """A predictor estimates the rows of a Markov chain's transition matrix over S symbols from the symbols so far. It
+    estimates each transition probability by (count + 1/2)/(n + S/2), if the transition occurred count times among n
+    transitions from the same symbol. In the first T symbols, the predictor's loss exceeds the loss of the best fixed
+    rows in hindsight by
 
         S (S - 1)/2 log T
 

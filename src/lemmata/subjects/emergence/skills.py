@@ -67,7 +67,7 @@ class LossInSkills(Claim[Skills]):
         return -problem.a
 
     def measure_at(self, problem: Skills, key: Key[Array, ""], n: float) -> Array:
-        """Return the sum of the frequencies of all skills but the n most frequent."""
+        """Return the sum of the frequencies of all skills except the n most frequent ones."""
         listed, rest = problem.frequencies()
         return jnp.sum(listed[int(n) :]) + rest
 
@@ -118,7 +118,7 @@ class RandomGraph(eqx.Module):
     m: int = eqx.field(static=True)
 
     def limit(self, threshold: float = 1.0) -> Array:
-        """Return the shares of the vertices in the giant component, by iterating the equations for large graphs."""
+        """Return the shares of the vertices of each kind in the giant component of large graphs, by iteration."""
         degree = float(self.degree) / threshold
         ratio = np.sqrt(self.m / self.n) if self.m else 1.0
         entities = properties = 1.0
@@ -141,8 +141,8 @@ class RandomGraph(eqx.Module):
 
 
 class RandomGraphs(Population[RandomGraph]):
-    """Random graphs. In a third of the problems, the mean degree c is below the threshold, between 0.3 and 0.6. In the
-    others, it is between 1.3 and 3.
+    """Random graphs. In a third of the problems, the mean degree c is between 0.3 and 0.6, below the threshold 1 of a
+    giant component. In the others, c is between 1.3 and 3.
     """
 
     properties: int = 0
@@ -185,7 +185,7 @@ class GiantComponent(AbstractGiantComponent):
 
         S = 1 - exp(-c S),
 
-    up to a difference that vanishes with n. For c <= 1, S = 0: there is no giant component.
+    up to a difference that tends to 0 as n grows. For c <= 1, S = 0: there is no giant component.
     """
 
     title = "A giant component appears in a random graph at mean degree 1"
@@ -203,7 +203,8 @@ class ConceptPercolation(AbstractGiantComponent):
 
         S_E = 1 - exp(-q m S_P),    S_P = 1 - exp(-q n S_E),
 
-    up to differences that vanish with n. A giant component exists exactly for q sqrt(n m) > 1.
+    up to differences that tend to 0 as n and m grow. A giant component, with a positive share of the vertices, exists
+    exactly for q sqrt(n m) > 1.
     """
 
     title = "A giant component of n entities and m properties appears at an edge probability of 1/sqrt(n m)"

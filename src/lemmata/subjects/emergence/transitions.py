@@ -24,11 +24,11 @@ _SPACE = "signs that interact only with neighbours in space, whose exponents dep
 
 
 class Magnet(eqx.Module):
-    """The Curie-Weiss model: N signs that all interact with the strength J/N, at temperatures near J.
+    """The Curie-Weiss model: N signs (+1 or -1) that all interact with the strength J/N, at temperatures near J.
 
     Args:
         coupling: the strength J, which is also the critical temperature.
-        low: the lower of two levels of the Binder cumulant.
+        low: the lower of the two levels of the Binder cumulant (see `binder`) between which the width is measured.
         cold: a temperature below the critical temperature, in units of J.
     """
 
@@ -59,7 +59,7 @@ MAGNETS = Drawn(
 
 
 class CriticalMagnetisation(Claim[Magnet]):
-    """N signs that all interact with the strength J/N have a mean m. At the critical temperature J,
+    """N signs (+1 or -1) that all interact with the strength J/N have a mean m. At the critical temperature J,
 
         E |m| ~ N^(-1/4).
 
@@ -84,9 +84,9 @@ class CriticalMagnetisation(Claim[Magnet]):
 
 
 class CriticalWidth(Claim[Magnet]):
-    """N signs that all interact with the strength J/N have a continuous transition at the temperature J. Take the two
-    temperatures at which the Binder cumulant 1 - E m^4/(3 (E m²)²) of the mean m has two given levels. Let the width of
-    the transition be the distance between the logarithms of these temperatures. This width falls like
+    """N signs (+1 or -1) that all interact with the strength J/N have a continuous transition at the temperature J.
+    Take the two temperatures at which the Binder cumulant 1 - E m^4/(3 (E m²)²) of the mean m has two given levels. Let
+    the width of the transition be the distance between the logarithms of these temperatures. This width falls like
 
         N^(-1/2).
 
@@ -112,9 +112,9 @@ class CriticalWidth(Claim[Magnet]):
 
 
 class FieldJump(Claim[Magnet]):
-    """N signs that all interact with the strength J/N have a temperature below J and a field h. Then their mean m jumps
-    as h passes 0. Take the two fields at which E m has two given levels. Let the width of the jump be the distance
-    between these fields. This width falls like
+    """N signs (+1 or -1) that all interact with the strength J/N are at a temperature below J in a field h. Then their
+    mean m jumps as h passes 0. Take the two fields at which E m has two given levels. Let the width of the jump be the
+    distance between these fields. This width falls like
 
         1/N.
     """
@@ -177,7 +177,7 @@ class TwoStatesWidth(Claim[TwoStates]):
 
 
 class Mode(eqx.Module):
-    """A mode of strength s in a linear network of two layers, which starts at the product u_0."""
+    """A mode of strength s in a linear network of two layers, whose two weights have the product u_0 at the start."""
 
     strength: Float[Array, ""]
     start: Float[Array, ""]

@@ -21,7 +21,9 @@ _FLAT = 1e-11
 
 
 class Universality(enum.StrEnum):
-    """The classes of critically initialised networks, by the change of the kernel with depth."""
+    """The classes of critically initialised networks, by the change of the kernel with depth. The kernel is the
+    variance of preactivations.
+    """
 
     SCALE_INVARIANT = "scale invariant"
     ZERO = "K* = 0"
@@ -35,8 +37,9 @@ class Criticality(NamedTuple):
     Attributes:
         bias_variance: C_b, the variance of biases; NaN if there is no critical point.
         weight_variance: C_W, where weights have the variance C_W / fan-in; NaN if there is no critical point.
-        kernel: K*, the fixed point; NaN if there is no critical point, or if every kernel is fixed.
-        universality: the universality class.
+        kernel: K*, the fixed point of the kernel (the variance of a preactivation at infinite width); NaN if there is
+            no critical point, or if every kernel is fixed.
+        universality: the class of the network, one of `Universality`.
     """
 
     bias_variance: float

@@ -1,4 +1,6 @@
-"""Representation flow: how kernel, four-point vertex and tangent kernel of one input change from layer to layer."""
+"""Representation flow: how kernel, four-point vertex (the fluctuation of the kernel at finite width) and tangent kernel
+of one input change from layer to layer.
+"""
 
 from typing import NamedTuple
 
@@ -59,10 +61,10 @@ def representation_flow(
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
         kernel: K of the first layer, C_b + C_W |x|²/d for an input x of d coordinates.
         depth: the number of layers.
-        weight_variance: C_W.
+        weight_variance: C_W, the variance of weights times the fan-in.
         bias_variance: C_b, at least 0 and at most the kernel.
-        weight_rate: l_W.
-        bias_rate: l_b.
+        weight_rate: l_W, the training rate of weights times the fan-in.
+        bias_rate: l_b, the training rate of biases.
 
     Returns:
         Five arrays of shape (depth,). They are NaN from the first layer whose moments the quadrature does not resolve.

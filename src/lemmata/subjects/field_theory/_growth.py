@@ -1,4 +1,5 @@
-"""The growth of the four-point vertex with depth, and an estimate of the best aspect ratio from it."""
+"""The growth of the four-point vertex with depth, and an estimate of the best ratio of depth to width from this growth.
+"""
 
 import math
 

@@ -142,8 +142,8 @@ def susceptibilities(
 
     Args:
         activation: as for `gaussian_moments`, whose errors this function also raises.
-        kernel: K.
-        weight_variance: C_W.
+        kernel: K, the variance of the preactivation.
+        weight_variance: C_W, the variance of weights times the fan-in.
 
     Raises:
         SettingError: if a known variance of weights is not finite and positive.

@@ -41,8 +41,8 @@ class OddLayer(AbstractLayer):
 
     Args:
         share: the share of the sine.
-        sine: a.
-        tangent: b.
+        sine: the frequency a of the sine.
+        tangent: the scale b inside tanh.
     """
 
     share: Float[Array, ""] = eqx.field(converter=jnp.asarray)
@@ -64,8 +64,8 @@ class OddUnit(eqx.Module):
 
     Args:
         share: the share of the sine.
-        sine: a.
-        tangent: b.
+        sine: the frequency a of the sine.
+        tangent: the scale b inside tanh.
         kernel: the variance of the first preactivations.
     """
 
@@ -131,7 +131,7 @@ def critical_point_of(name: str) -> Criticality:
 
 
 class GatedUnit(eqx.Module):
-    """The activation s(u) = u gate(beta u)."""
+    """The activation s(u) = u gate(beta u), such as GELU and SWISH."""
 
     beta: float = eqx.field(converter=float)
     gate: str = eqx.field(static=True)
@@ -168,8 +168,8 @@ class SmoothNetwork(eqx.Module):
         kernel: the kernel of the first layer.
         weights: C_W, the variance of weights times the fan-in.
         biases: C_b, the variance of biases.
-        unit: a name of `UNITS`.
-        width: n.
+        unit: the name of the activation, a key of `UNITS`.
+        width: n, the number of units in each layer.
         depth: the number of layers of preactivations.
     """
 
@@ -186,12 +186,13 @@ class SmoothNetwork(eqx.Module):
         return LAYERS[self.unit]()
 
     def drawn(self, networks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw networks. For each network, return the variance of the last preactivations given the layer before, and
-        the squared gradient.
+        """Draw networks. For each network, return the variance of the last preactivations given the layer before. Also
+        return the expected squared derivative, given the layer before, of a last preactivation along a random direction
+        of the first preactivations.
 
         Given a layer, consider each next preactivation and its derivative along a direction of the first
         preactivations. These pairs of normal variables are independent between units. So drawing these pairs is exact
-        and needs no weights. The gradient is computed only for tanh. It is NaN for other units.
+        and needs no weights. The derivative is computed only for tanh. It is NaN for other units.
         """
         fn = UNITS[self.unit]
         z = np.sqrt(self.kernel) * rng.standard_normal((networks, self.width))

@@ -1,4 +1,5 @@
-"""Aspect ratios: the information that outputs for one input share, and the maximum of an estimate of this information.
+"""Aspect ratios (depth over width): the information that outputs for one input share, and the maximum of an estimate of
+this information.
 
 Outputs of a deep and wide critical network share a random scale, so one output has information about another.
 Take k1 and k2 outputs, with k = k1 + k2, and let v be the relative variance of the scale. Expanded in v, the
@@ -28,7 +29,7 @@ class AspectRatio(eqx.Module):
 
     Args:
         slope: the slope of the activation below 0.
-        factor: a larger ratio of depth to width, divided by the estimated optimal ratio.
+        factor: the number above 1 by which a second ratio of depth to width exceeds the estimated optimal ratio.
         first: the number of outputs in one group.
         second: the number of outputs in the other group.
     """

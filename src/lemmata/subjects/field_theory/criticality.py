@@ -81,7 +81,7 @@ def critical_points_seen(problem: GatedUnit) -> int:
 
 
 def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
-    """Return C_b, C_W and K, where K is a share of K* and is preserved, and chi_perpendicular is 1."""
+    """Return C_b, C_W and K, where K is `share` times K* and is preserved, and chi_perpendicular is 1."""
     kernel = share * critical_point_of(problem.gate).kernel
     found = gaussian_moments(problem.layer, kernel)
     second, slope = float(found.second), float(found.slope)

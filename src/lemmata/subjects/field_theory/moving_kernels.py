@@ -1,10 +1,10 @@
 """Moving kernels: the change of the tangent kernel in one step of training, by width and depth.
 
-At infinite width the tangent kernel does not move, and a network learns no representation. This theory gives the size
-of the first change at finite width n and depth L. The change goes like 1/n for tanh, and like L for linear networks.
-The theory does not say whether a network whose kernel has moved predicts better. If activations have a kink, the
-expansion fails: units that a step pushes over the kink change the kernel by n^(-1/2). Tanh and ReLU are tested at the
-same rate and the same widths.
+At infinite width the tangent kernel does not move, and a network learns no representation. This theory gives the
+relative change of the tangent kernel in the first step, at finite width n and depth L. The change goes like 1/n for
+tanh, and like L for linear networks. The theory does not say whether a network whose kernel has moved predicts better
+than one with a fixed kernel. If activations have a kink, the expansion fails: units that a step pushes over the kink
+change the kernel by n^(-1/2). Tanh and ReLU are tested at the same rate and the same widths.
 """
 
 import equinox as eqx
@@ -26,12 +26,13 @@ UNITS = {
 
 
 class SteppedNetwork(eqx.Module):
-    """A critical network f(x) = W h_L, h_l = s(W_l h_(l-1)). Each W is sqrt(C_W/fan-in) times its parameters.
+    """A critical network f(x) = W h_L, h_l = s(W_l h_(l-1)). Each matrix W is sqrt(C_W/fan-in) times its trained
+    parameters.
 
     Args:
         x: the input, with d coordinates and length sqrt(d).
         target: the target of f(x), for every network.
-        unit: a name of `UNITS`.
+        unit: the name of the activation s, a key of `UNITS`.
         width: the width of hidden layers, for claims that vary the depth.
     """
 
@@ -86,7 +87,7 @@ class SteppedNetworks(Population[SteppedNetwork]):
     """Critical networks with inputs of a fixed length and targets of random size.
 
     Args:
-        unit: a name of `UNITS`.
+        unit: the name of the activation s, a key of `UNITS`.
     """
 
     unit: str = eqx.field(default="tanh", static=True)

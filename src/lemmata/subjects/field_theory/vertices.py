@@ -31,7 +31,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class TwoLineNetwork(eqx.Module):
-    """Layers z' = skip z + W s(z) of n units, with s(u) = u above 0 and slope u below.
+    """Layers z' = skip z + W s(z) of n units, with the activation s(u) = u for u > 0 and s(u) = slope u for u < 0.
 
     The kernel is 1 in all layers at any width.
 
@@ -39,7 +39,7 @@ class TwoLineNetwork(eqx.Module):
         slope: the slope below 0; 0 gives ReLU and 1 the identity.
         skip: the factor of residual connections, or 0 if there are none.
         ratio: the ratio of depth to width, for claims that choose the width.
-        width: n.
+        width: n, the number of units in each layer.
         depth: the number of layers of preactivations. The first layer is exactly normal.
     """
 
@@ -51,12 +51,12 @@ class TwoLineNetwork(eqx.Module):
 
     @property
     def second(self) -> float:
-        """E[s²] over a standard normal variable."""
+        """The mean square E[s(u)²] of the activation for a standard normal u."""
         return (1.0 + self.slope**2) / 2.0
 
     @property
     def unit_growth(self) -> float:
-        """E[s⁴]/E[s²]² - 1 over a standard normal variable."""
+        """The relative variance E[s⁴]/E[s²]² - 1 of s(u)² for a standard normal u."""
         return 6.0 * (1.0 + self.slope**4) / (1.0 + self.slope**2) ** 2 - 1.0
 
     def scales(self, width: int, layers: int, networks: int, rng: np.random.Generator) -> Float[np.ndarray, " m"]:
@@ -150,7 +150,7 @@ class VertexOfTwoLines(Claim[TwoLineNetwork]):
         return _grown(problem, 0.0)
 
     def measure(self, problem: TwoLineNetwork, key: Key[Array, ""]) -> np.ndarray:
-        """Draw networks through the squared lengths of their layers."""
+        """Return n Var G/(E G)² over networks that are drawn through the squared lengths of their layers."""
         scales = problem.scales(problem.width, problem.depth - 1, 2000, generator(key))
         return np.asarray(problem.width * np.mean((scales - 1.0) ** 2))
 

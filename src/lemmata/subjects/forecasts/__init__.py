@@ -1,4 +1,4 @@
-"""Continue a measured learning curve to more data, with an interval."""
+"""Forecast a measured learning curve at more training rows, with an interval."""
 
 from lemmata.core import read_arguments as _read_arguments
 

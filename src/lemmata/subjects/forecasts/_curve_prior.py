@@ -1,4 +1,4 @@
-"""Features of measured learning curves, and their possible continuations, for batches of curves."""
+"""Features of measured learning curves, and possible continuations beyond the last size, for batches of curves."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -67,13 +67,14 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
 
 
 def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
-    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors.
+    """Fit a (n / last)^-b + c, with a, c >= 0, to the errors at n rows, where `last` is the largest measured n.
 
-    Return the exponent b, the floor c / (a + c) and the logarithm of the misfit.
+    The fit is by weighted least squares of relative errors. Return the exponent b, the floor c / (a + c) and the
+    logarithm of the misfit.
 
     Args:
         smoothed: the curves.
-        padding: the mark of each entry that is not a measurement.
+        padding: True for each entry that is not a measurement but fills up a shorter row.
         recent: the scale, in ln n, on which weights fall with the distance from the last size. With inf, weights do
             not depend on the distance.
     """
@@ -96,10 +97,11 @@ def _at_exponents(
     values: Float[np.ndarray, "b s"],
     weight: Float[np.ndarray, "b s"],
 ) -> list[Float[np.ndarray, " b"]]:
-    """Return the best of the given exponents, with its scale, its floor and the weighted sum of squares.
+    """Return, for each curve, the best of the given exponents b in a exp(-b distance) + c, with a, c and the
+    weighted sum of squares.
 
-    For a fixed exponent, the problem is linear. If the scale or the floor of the solution is negative, this number is
-    set to 0 and the other number is fitted again.
+    For a fixed exponent, the problem is linear in a and c. If a or c of the solution is negative, this number is set to
+    0 and the other number is fitted again.
     """
     basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]
@@ -119,10 +121,10 @@ def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b
     """Return the change of ln(error) from the last size to exp(horizon) times this size, for each of seven
     continuations.
 
-    The continuations are, in order: the last value; a straight line with the slope of the last octave; a straight line
-    with the slope of the last three octaves; the Gaussian process; a curve whose slope decays from the slope of the
-    last octave as exp(-0.7 horizon); a power law with a floor, fitted to all sizes; the power law, fitted to recent
-    sizes.
+    The continuations are, in order: the last value; a straight line in ln n with the slope of the last octave (factor 2
+    in n); a straight line with the slope of the last three octaves; the Gaussian process; a curve whose slope decays
+    from the slope of the last octave as exp(-0.7 horizon); a power law with a floor, fitted to all sizes; the power
+    law, fitted to recent sizes.
     """
     process = smoothed.at(ends["last"][:, None] + horizons)[0] - ends["level"][:, None]
     recent, long = ends["recent"][:, None], ends["long"][:, None]
@@ -147,14 +149,14 @@ def outlook(weights: dict, features, ways, variance, horizons, xp=np):
     Let h be the horizon. A small network maps the features of a curve to shares of the continuations, to numbers c1 and
     c2, and to numbers a0, a1, a2 and a3 for each scale. The median is the mean of the continuations with these shares,
     plus the correction c1 (1 - exp(-h)) + 0.3 c2 h. The square of a scale is 1e-6 plus the sum of four squares: of a0
-    times the standard deviation of the last level, of 0.1 a1 h / (h + 1/2), of 0.1 a2 h, and of a3 times the standard
-    deviation of the continuations.
+    times the standard deviation of the level (the smoothed ln(error)) at the last size, of 0.1 a1 h / (h + 1/2), of 0.1
+    a2 h, and of a3 times the standard deviation of the continuations.
 
     Args:
         weights: the weights of the network.
         features: the features of curves that `look` returns, one row for each curve.
         ways: the continuations of the curves that `continuations` returns.
-        variance: the variance of the level at the last size.
+        variance: the variance of the smoothed ln(error) at the last size.
         horizons: ln of the size divided by the last size.
         xp: the array module: NumPy, or a module with automatic differentiation.
     """

@@ -32,8 +32,8 @@ class Smoothed:
         values: the measured ln(error + offset).
         noise: the relative standard deviation of each measurement, times the chosen noise factor.
         amplitude, length: the chosen amplitude and length scale of the deviation from the line.
-        factor, weights: the Cholesky factor of the covariance of the measurements, and the inverse of the covariance
-            times the measurements minus the last measurement.
+        factor, weights: the Cholesky factor of the covariance of the measurements, and the inverse of this covariance
+            times the vector of the measurements minus the last one.
     """
 
     logs: Float[np.ndarray, "b s"]
@@ -132,7 +132,7 @@ def _posterior(prior: np.ndarray, noise: np.ndarray, values: np.ndarray) -> tupl
 
 
 def _better(best: tuple | None, found: tuple) -> tuple:
-    """Return, for each row, the candidate with the larger evidence. The evidence is the first field of a candidate."""
+    """Return, for each row, the candidate with the larger evidence (marginal likelihood), which is its first field."""
     if best is None:
         return found
     wins = found[0] > best[0]

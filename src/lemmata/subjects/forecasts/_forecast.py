@@ -9,9 +9,9 @@ the distance from the last size.
 The network was trained on real curves and on synthetic curves of known form, and serves as a prior. The real curves
 belong to the data sets with odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022). These curves were
 cut at random sizes, thinned, and averaged over few splits. Then the scales were multiplied by a factor for each
-horizon. With these factors, intervals have the nominal coverage on curves of data sets that were not used in the fit.
-The numbers are in learning_curve_prior.json. `benchmarks/learning_curves.py` writes this file and reports coverage and
-error on the data sets with even numbers.
+distance from the last size (horizon). With these factors, intervals have the nominal coverage on curves of data sets
+that were not used in the fit. The numbers are in learning_curve_prior.json. `benchmarks/learning_curves.py` writes this
+file and reports coverage and error on the data sets with even numbers.
 
 The forecast gives no guarantee for a single curve. An unusual curve (a phase transition beyond the last size, a change
 of the data's distribution) can leave the interval. The calibration is an average over curves and was checked up to 8
@@ -62,8 +62,8 @@ class Prior:
     up: Float[np.ndarray, " k"]
 
     def spread(self, features, ways, variance, horizons) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Return the median of the change of ln(error), its scales below and above the median, times the factors, and
-        the weight of the tails.
+        """Return the median of the change of ln(error), its scales below and above the median (already multiplied by
+        `down` and `up`), and a number that is larger for heavier tails.
         """
         found = [outlook(member, features, ways, variance, horizons) for member in self.members]
         median, down, up = (np.mean(part, axis=0) for part in zip(*found, strict=True))
@@ -184,7 +184,7 @@ class Forecast:
         return logs, self.quantiles(np.exp(logs), _levels(level)), int(np.searchsorted(logs, measured[0]))
 
     def _distribution(self, logs: Float[np.ndarray, " s"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Return the median of ln(error + offset), the scales below and above it, and the weight of the tails."""
+        """Return the median of ln(error + offset), the scales below and above it, and a number for the heavy tails."""
         last = self.ends["last"][0]
         horizons = np.maximum(logs - last, 0.0)[None]
         ways = continuations(self.smoothed, self.ends, horizons)
@@ -210,7 +210,7 @@ def forecast(
     baseline: float | int | None = None,
     shared: float = 0.0,
 ) -> Forecast:
-    """Forecast a measured learning curve at more data.
+    """Forecast a measured learning curve at more training rows.
 
     Args:
         sizes: at least 3 increasing numbers of training rows.

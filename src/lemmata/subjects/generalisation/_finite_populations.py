@@ -24,11 +24,11 @@ class FinitePopulation(eqx.Module):
         features: the features phi at each input of the population.
         values: f at each input of the population.
         chosen: the index of the input of each example.
-        noise: z, the noise of each example.
+        noise: z, the noise in the target of each example.
         sigma: the standard deviation of the noise.
         reference: the coefficients rho* that represent f as a combination of the features.
-        penalty: lambda, the penalty of the Lasso.
-        cost: C_F, the Barron parameter of the class.
+        penalty: lambda, the penalty in the Lasso objective mean (y - phi rho)² + lambda |rho|_1.
+        cost: C_F, the Barron parameter of the class of f.
         estimates: estimates rho of the coefficients, one in each row. The estimates may depend on the examples.
     """
 
@@ -90,13 +90,14 @@ class FinitePopulation(eqx.Module):
 def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, level: float = 0.1) -> FinitePopulation:
     """Draw a population of inputs in the unit ball of 2 dimensions, examples and five estimates.
 
-    The first estimate is the Lasso, by 100 accelerated steps. The second is the Lasso with a thousandth of the penalty.
-    The third is rho* moved by 3 along the feature that correlates most with the noise. The fourth is rho* moved by 100
-    along the feature whose second moments over examples and population differ most. The fifth is rho* moved by 100
-    along the feature of largest mean and by -100 along the constant.
+    The first estimate is the Lasso, by 100 accelerated steps. The second is the Lasso solution with a thousandth of the
+    penalty. The third is rho* moved by 3 along the feature that correlates most with the noise. The fourth is rho*
+    moved by 100 along the feature whose second moments over examples and population differ most. The fifth is rho*
+    moved by 100 along the feature of largest mean and by -100 along the constant.
 
     Args:
-        setting: the settings n, N, family and sigma.
+        setting: the number n of features, the number N of examples, the name `family` of the class, and the noise
+            sigma.
         key: the random key.
         inputs: the number M of inputs.
         level: the penalty, divided by sigma.
@@ -129,7 +130,7 @@ def deviation(number: int, examples: int, delta: float) -> float:
     Args:
         number: n, the number of features without the constant.
         examples: N, the number of examples.
-        delta: the probability that at least one of the empirical means deviates by more.
+        delta: the probability that at least one of the empirical means deviates by more than this bound allows.
     """
     return math.sqrt(math.log(((number + 1) * (number + 6) + 4) / delta) / examples)
 
@@ -137,7 +138,7 @@ def deviation(number: int, examples: int, delta: float) -> float:
 def least_penalty(
     misfit: Float[Array, ""] | float, correlation: Float[Array, ""] | float, cost: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """Return a penalty of the Lasso that is large enough to keep its coefficients short.
+    """Return a penalty of the Lasso that is large enough to keep the l_1 norm of its coefficients small.
 
     Let f be the target function, phi the features, z the noise, and rho* fixed coefficients. Means are over the
     examples. The penalty is 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf. With this penalty or a larger penalty
@@ -179,8 +180,8 @@ class FinitePopulations(Population[FinitePopulation]):
     """Examples of a population of 64 inputs, and five estimates that depend on them.
 
     Attributes:
-        least: a function that returns the least penalty of a problem. Problems are drawn with this penalty. With None,
-            the penalty is sigma/10.
+        least: a function that returns the least penalty that a claim allows for a problem. Problems are drawn with this
+            penalty. With None, the penalty is sigma/10.
     """
 
     free = ("estimates",)

@@ -19,7 +19,7 @@ class GeneralPositions(Population[GeneralPoints]):
     """Normal points around a normal centre. By default, there are `extra` more points than dimensions.
 
     Args:
-        dimension: the default d.
+        dimension: the default number d of dimensions.
         extra: the default of n - d, where n is the number of points.
         most: the largest number of points in an extra setting (a setting besides the default).
         spread: the difference between the dimension of an extra setting and the default. If 0, the dimension is fixed.

@@ -94,11 +94,12 @@ class Lunch(eqx.Module):
 
 
 class Learners(Population[Lunch]):
-    """Learners with random votes. With probability `consistent`, the label of a drawn point decides the vote there.
+    """Learners with random votes. With probability `consistent`, the label of a drawn point decides the vote at this
+    point.
 
     Args:
-        half: the default m.
-        most: the largest m.
+        half: the default m, half of the number of points.
+        most: the largest m in an extra setting.
         consistent: the probability that the label of every drawn point decides the vote at this point.
     """
 

@@ -59,7 +59,7 @@ class Recurrence(eqx.Module):
     Args:
         speeds: (1 - |a|) times the memory, at least 1, for each state.
         angles: the angles of the poles a in the complex plane.
-        inputs: the input weights b.
+        inputs: the input weight b of each state.
         radius: B, the bound on the norm of the readout's weights.
         n: the number of sequences of white inputs.
         memory: 1/(1 - |a|) for speed 1, the slowest possible state. Claims with several sizes use other memories

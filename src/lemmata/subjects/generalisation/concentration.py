@@ -22,7 +22,7 @@ class HeldOutLosses(eqx.Module):
         population: the loss on every member of the population, in [0, bound].
         size: the number of held-out rows.
         bound: the largest possible loss.
-        delta: the failure probability.
+        delta: the probability with which the bound may fail.
         baseline: the mean loss on the population if a constant is predicted; None if it is not known.
     """
 

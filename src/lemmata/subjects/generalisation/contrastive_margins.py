@@ -1,4 +1,5 @@
-"""Margins and their guarantees. Only labelled rows count, and a margin is relative to the length of rows.
+"""Margins and their guarantees. In the bound only labelled rows count, and the margin is relative to the length of
+rows.
 
 This theory bounds the error on new rows of a linear classifier that separates its labelled rows with a margin. It
 assumes independent rows. It does not explain why features learned without labels are often good ones.
@@ -15,16 +16,16 @@ ABOUT = {"tool": "empirical processes", "architecture": "linear model", "object"
 
 
 class LabelledMargins(eqx.Module):
-    """A number n of labelled rows of length r in d dimensions, to be classified with a margin that is fixed
-    beforehand.
+    """A number n of labelled rows of length r in d dimensions, to be classified with a margin that is fixed before the
+    rows are drawn.
 
     Args:
         direction: a unit vector. The label of a row is the sign of its product with this vector, with noise.
         flips: the probability that a label is flipped.
         radius: r, the length of a row.
-        margin: gamma, the margin.
+        margin: gamma, the margin that is fixed beforehand.
         n: the number of rows.
-        delta: the failure probability.
+        delta: the probability with which the bound may fail.
     """
 
     direction: Float[Array, " d"]
@@ -80,7 +81,9 @@ def _chance(problem: LabelledMargins) -> Float[Array, ""]:
 
 
 def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, ""]:
-    """Return the mean of min(1, max(0, 1 - t/gamma)) over the values t. It is at least the share of errors."""
+    """Return the mean of min(1, max(0, 1 - t/gamma)) over the values t. This mean is at least the share of values below
+    0, which are errors.
+    """
     return jnp.clip(1 - values / margin, 0.0, 1.0).mean()
 
 
@@ -114,7 +117,7 @@ class LabelledMarginError(Claim[LabelledMargins]):
         return 2 * problem.radius / (problem.margin * jnp.sqrt(problem.n)) + _chance(problem)
 
     def measure(self, problem: LabelledMargins, key: Key[Array, ""]) -> Array:
-        """Return the loss on 192 new rows minus the loss on the n rows."""
+        """Return the mean margin loss on 192 new rows minus the mean margin loss on the n rows."""
         train_key, test_key = jax.random.split(key)
         x, y = problem.draw(train_key, problem.n)
         weights = y @ x / jnp.linalg.norm(y @ x)

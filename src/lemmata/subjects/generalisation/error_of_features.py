@@ -1,11 +1,13 @@
 """The error of random features in the proof of Theorem 1, and the power of log|N_epsilon|/n with which it falls.
 
-This theory is about epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N_epsilon|/n)). This is the error with which n random
-features represent a class with Barron parameter C_F and a cover of |N_epsilon| pairs at radius epsilon. The theory
-assumes that both parts are below 1. It does not explain the error that the best coefficients leave.
+This theory is about epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N_epsilon|/n)). Theorem 1, Lemma 1 and the equations
+(30) and (100) are those of li2025incontext. The number epsilon_dis is the error with which n random features represent
+a class with Barron parameter C_F and a cover of |N_epsilon| pairs at radius epsilon. The theory assumes that epsilon
+and log|N_epsilon|/n are below 1. It does not explain the error that the best coefficients leave.
 
-The text below (100) has the power 1/3, whereas (30) and Lemma 1 have 1/2. The text uses only that the error is at most
-of the order of C_F, and this holds for both powers. The proof of Theorem 1 uses the square of the error, with (30).
+The text below (100) has the power 1/3 of log|N_epsilon|/n, whereas (30) and Lemma 1 have the power 1/2. The text uses
+only that the error is at most of the order of C_F, and this holds for both powers. The proof of Theorem 1 uses the
+square of the error, with (30).
 """
 
 import equinox as eqx

@@ -1,16 +1,16 @@
 """The Lasso on targets that few random features represent. Its error is of the order 1/N, with explicit constants.
 
 This theory bounds the error of the Lasso over p features at the N examples, if the target uses s of the features. It
-assumes a penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need
-many features, for which the error falls like N^(-1/2) at least.
+assumes a penalty lambda above the noise nu = 2 |Phi^T z|_inf / N and a finite stretch V_k of these s features. It does
+not explain targets that need many features, for which the error falls like N^(-1/2) at least.
 
-Let G = Phi^T Phi/N be the Gram matrix of the features. The stretch of a set S of features is
+Let G = Phi^T Phi/N be the Gram matrix of the features. For a number k >= 1, the stretch of a set S of features is
 
     V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / (delta^T G delta).
 
 Here delta_S and delta_off are the entries of delta in S and outside S. V_k is the largest square of (l_1 norm on S
-minus 1/k times l_1 norm outside S) for a function of mean square 1. V_k is s divided by a squared compatibility
-constant.
+minus 1/k times l_1 norm outside S) for a function of mean square 1 at the examples. V_k is s divided by a squared
+compatibility constant.
 """
 
 import itertools
@@ -38,8 +38,8 @@ def least_quadratic(
     """Minimise rho^T H rho/2 - b^T rho + sum_j level_j |rho_j| over rho by accelerated steps with adaptive restarts.
 
     Args:
-        curvature: H.
-        slope: b.
+        curvature: the matrix H.
+        slope: the vector b.
         level: the penalty of all entries, or one penalty for each entry.
     """
     step = 1 / jnp.linalg.eigvalsh(curvature)[-1]
@@ -58,12 +58,12 @@ def least_quadratic(
 
 
 def stretch(gram: Float[Array, "p p"], size: int, share: Float[Array, ""] | float) -> Float[Array, ""]:
-    """Return the stretch V_k of the first features, as the largest value over all signs of delta on them.
+    """Return the stretch V_k of the first features, as the largest value over all signs of delta on these features.
 
     Args:
-        gram: G.
+        gram: the Gram matrix G of the features.
         size: the number of features in S.
-        share: k.
+        share: the number k by which the l_1 norm outside S is divided.
     """
     level = jnp.where(jnp.arange(len(gram)) < size, 0.0, 2 / share)
 
@@ -85,7 +85,7 @@ def likely_noise(problem: SparseExamples) -> Float[Array, ""]:
     z|_inf / N.
 
     Args:
-        problem: examples.
+        problem: the examples, with p features and the noise level sigma.
     """
     count, columns = problem.features.shape
     return 2 * problem.sigma * math.sqrt(2 * math.log(2 * columns / _DELTA) / count)
@@ -95,7 +95,7 @@ def largest_noise(problem: SparseExamples) -> Float[Array, ""]:
     """Return the noise nu = 2 |Phi^T z|_inf / N.
 
     Args:
-        problem: examples.
+        problem: the examples, with features Phi and noise z.
     """
     return jnp.abs(2 * problem.noise @ problem.features / len(problem.noise)).max()
 
@@ -108,14 +108,14 @@ def lasso(problem: SparseExamples) -> Float[Array, " p"]:
     """Return the minimiser rho^ of mean (y - Phi rho)² + lambda |rho|_1 for lambda = 4 times `likely_noise`.
 
     Args:
-        problem: examples.
+        problem: the examples, with features Phi and targets y.
     """
     slope = 2 * problem.y @ problem.features / len(problem.y)
     return least_quadratic(2 * _gram(problem), slope, _RATIO * likely_noise(problem))
 
 
 def solved(problem: SparseExamples) -> Hypothesis:
-    """Check that a further step does not move rho^."""
+    """Check that a further step of the minimisation does not move rho^, the Lasso solution."""
     rho, gram = lasso(problem), _gram(problem)
     step = 1 / (2 * jnp.linalg.eigvalsh(gram)[-1])
     slope = 2 * problem.y @ problem.features / len(problem.y) - 2 * gram @ rho
@@ -126,7 +126,7 @@ def solved(problem: SparseExamples) -> Hypothesis:
 
 
 def outweighed(problem: SparseExamples) -> Hypothesis:
-    """Check that nu < lambda."""
+    """Check that the noise nu is below the penalty lambda."""
     penalty = _RATIO * likely_noise(problem)
     return Hypothesis(
         "the penalty is above the noise", largest_noise(problem), "<", penalty, "otherwise k is not positive"
@@ -137,7 +137,7 @@ def error_bound(problem: SparseExamples, noise: Array) -> Array:
     """Return (lambda + nu)² V_k / 4 with k = (lambda + nu)/(lambda - nu).
 
     Args:
-        problem: examples.
+        problem: the examples, with the features whose stretch V_k enters.
         noise: the noise nu.
     """
     penalty = _RATIO * likely_noise(problem)
@@ -166,8 +166,8 @@ class ErrorByTheStretch(Claim[SparseExamples]):
 
     Here V_k is the stretch. Proof: let delta = rho^ - rho*. Multiply the condition of stationarity by delta. This gives
     2 mean (Phi delta)² <= nu |delta|_1 - lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k).
-    The last term is at most (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds for one feature
-    without noise.
+    The last term is at most (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds if there is one
+    feature and no noise.
     """
 
     title = "A bound on the error of the Lasso on sparse targets by an inverse compatibility constant (the stretch)"

@@ -1,9 +1,9 @@
 """Finite classes and codes: how the number of classifiers, or the length of their description, enters error bounds.
 
 This theory bounds the gap between empirical and true error for all members of a class at once. It uses Hoeffding's
-inequality for one member and a union bound over all members. The union bound costs the logarithm of their number, or
-the bits that describe the member. The theory assumes independent rows and a class, or a code, that was fixed before the
-rows. It does not explain why the networks that training finds should have short descriptions.
+inequality for one member and a union bound over all members. The union bound costs the logarithm of the number of
+members, or the bits that describe a member. The theory assumes independent rows and a class, or a code, that was fixed
+before the rows. It does not explain why the networks that training finds should have short descriptions.
 """
 
 import equinox as eqx
@@ -21,13 +21,13 @@ DELTA = 0.05
 
 
 class FiniteClass(eqx.Module):
-    """Classifiers. The j-th classifier errs on a row with probability p_j, independently of the others.
+    """Classifiers. The j-th classifier errs on a row with probability p_j, independently of the other classifiers.
 
     Such a class exists. For example, let inputs be strings of independent bits, where the j-th bit is 1 with
     probability p_j. The j-th classifier answers the j-th bit, and the label is always 0.
 
     Args:
-        errors: p_j for each classifier.
+        errors: the error probability p_j of each classifier.
         rows: the number N of rows.
     """
 
@@ -48,8 +48,8 @@ def _probabilities(problem: FiniteClass) -> Hypothesis:
 
 
 class RealisableClasses(Population[FiniteClass]):
-    """Classes with one classifier without error. The others all have the same error, 0.65 to 1.05 times what the
-    theorem allows.
+    """Classes with one classifier without error. The others all have the same error, 0.65 to 1.05 times what the claim
+    `consistent_classifiers` allows.
     """
 
     settings = Space(classifiers=_CLASSIFIERS, rows=rows(200, 100))
@@ -78,8 +78,8 @@ class CodedNetworks(eqx.Module):
     networks have short codes.
 
     Args:
-        hidden: W of each network.
-        readout: v of each network.
+        hidden: the hidden weights W of each network.
+        readout: the readout weights v of each network.
         flips: the probability of a flipped label; 1/2 makes labels pure noise.
         rows: the corner of the cube that is the input of each row.
         labels: the label of each row.
@@ -213,7 +213,7 @@ class ConsistentClassifiers(Claim[FiniteClass]):
 
         err_D(h) <= (log |H| + log(1/delta)) / N,   delta = 1/20.
 
-    The order is 1/N, whereas the theorem for general labels has the order 1/sqrt(N).
+    The order is 1/N, whereas the bound for classes in which every member may err has the order 1/sqrt(N).
     """
 
     title = "Classifiers that fit all N rows of a realisable problem have an error of order 1/N"
@@ -273,8 +273,8 @@ class DescriptionLength(Claim[CodedNetworks]):
         return _gap_allowed(problem.bits[_chosen(problem)], len(problem.rows))
 
     def measure(self, problem: CodedNetworks, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Compute true errors on the whole cube. A network that differs from the first network errs if the label is
-        not flipped.
+        """Compute true errors on the whole cube. At inputs where a network differs from the first network, the network
+        errs if the label is not flipped.
         """
         chosen = _chosen(problem)
         answers = problem.answers
@@ -282,5 +282,5 @@ class DescriptionLength(Claim[CodedNetworks]):
         return problem.flips + (1 - 2 * problem.flips) * differs - problem.empirical_errors[chosen]
 
     def trivial(self, problem: CodedNetworks) -> Float[Array, "2"]:
-        """A true error is at most 1."""
+        """Return 1 minus the error on the rows, because a true error is at most 1."""
         return 1 - problem.empirical_errors[_chosen(problem)]

@@ -64,7 +64,7 @@ class SauerShelah(Claim[SetSystem]):
         return problem.member.sum().astype(float)
 
     def trivial(self, problem: SetSystem) -> Array:
-        """N points have 2^N labellings."""
+        """Return 2^N, the number of labellings of N points."""
         return jnp.asarray(2.0**problem.points)
 
 
@@ -77,7 +77,7 @@ class SauerPolynomial(Claim[BinomialSum]):
 
         sum_{i<=k} binom(N, i) <= (e N / k)^k.
 
-    So a class of dimension k labels N points in only polynomially many ways.
+    So a class of VC dimension k labels N points in only polynomially many ways.
     """
 
     title = "The sum of the binomial coefficients C(N, i) up to i = k is at most (eN/k)^k"
@@ -98,7 +98,7 @@ class SauerPolynomial(Claim[BinomialSum]):
         return 1 + jnp.sum(jnp.cumprod(factors))
 
     def trivial(self, problem: BinomialSum) -> Array:
-        """N points have 2^N labellings. At N = k the bound is larger."""
+        """Return 2^N, the number of labellings of N points. At N = k the bound is larger than this number."""
         return 2.0**problem.points
 
 
@@ -150,7 +150,7 @@ class ProductGrowth(Claim[ClassPair]):
         return jnp.asarray(float(max(seen)))
 
     def trivial(self, problem: ClassPair) -> Array:
-        """There are at most 6^N patterns, and at most as many patterns as pairs of functions."""
+        """Return the smaller of 6^N, a bound on the number of patterns, and the number of pairs of functions."""
         return jnp.asarray(min(6.0**problem.rows, len(problem.first) * len(problem.second)))
 
 
@@ -193,7 +193,7 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
         return jnp.asarray(float(len(majority_labellings(np.asarray(problem.points)))))
 
     def trivial(self, problem: GeneralPoints) -> Array:
-        """N points have 2^N labellings."""
+        """Return 2^N, the number of labellings of N points."""
         return jnp.asarray(2.0 ** len(problem.points))
 
 
@@ -204,8 +204,8 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
         2 (N + binom(N, 3))
 
     ways. On the half circle of directions, the label of the network changes one or three times, because the number of
-    changes is odd. Every choice of places for these changes occurs. Multiply, over all units, the number of patterns of
-    each unit. This product is much larger: it is of the order N^5.
+    changes is odd. Every choice of places for these changes occurs. The product, over all units, of the number of
+    patterns of each unit is much larger than this exact number: it is of the order N^5.
     """
 
     title = "The exact number of labellings of N points in the plane by a small sign network"
@@ -236,7 +236,7 @@ class CountBelowParameters(Claim[SignArchitecture]):
         2^min(N, W),
 
     with equality for one unit. So for N <= W rows, the product does not exclude any labelling. A bound on the error
-    that uses this product is vacuous until there are more rows than weights.
+    that uses this product is vacuous (no better than the trivial bound 1) until there are more rows than weights.
     """
 
     title = "Counting labellings of a sign network gives no error bound unless there are more rows than weights"

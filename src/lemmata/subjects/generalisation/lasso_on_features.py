@@ -1,8 +1,9 @@
 """The Lasso over universal features: the length of its coefficients, their fit, and their risk.
 
-This theory is about all coefficients whose objective is at most epsilon_opt above the objective of the representing
-coefficients rho*. It bounds their l_1 norm and their risk. It assumes a penalty lambda that outweighs misfit and noise.
-It does not explain the smaller risk of sparse coefficients, with rates below N^(-1/2).
+This theory is about all coefficients rho whose Lasso objective is at most epsilon_opt above the objective of rho*. Here
+rho* are coefficients with which the features represent the target. It bounds their l_1 norm and their risk. It assumes
+a penalty lambda that outweighs misfit and noise. It does not explain the smaller risk of sparse coefficients, with
+rates below N^(-1/2).
 """
 
 import math
@@ -31,10 +32,11 @@ def length_bound(
     penalty: Float[Array, ""] | float,
     excess: Float[Array, "*c"] | float,
 ) -> Float[Array, "*c"]:
-    """Return 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda, the bound on |rho|_1 (li2025incontext, inequality 88).
+    """Return 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda (li2025incontext, inequality 88). It bounds the l_1 norm |rho|_1
+    of nearly optimal Lasso coefficients.
 
     Args:
-        reference: |rho*|_1.
+        reference: the l_1 norm |rho*|_1 of the coefficients for comparison.
         cost: C_F, the Barron parameter.
         penalty: lambda, the penalty of the Lasso.
         excess: epsilon_opt, the objective at rho minus the objective at rho*.
@@ -81,7 +83,8 @@ class LengthOfEstimates(AbstractEstimateClaim):
         return jnp.abs(problem.estimates).sum(axis=1)
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """The penalty is a part of the objective, so |rho|_1 is at most (l(rho*) + epsilon_opt)/lambda."""
+        """Return (l(rho*) + epsilon_opt)/lambda, which bounds |rho|_1 because the penalty is a part of the objective.
+        """
         residual = problem.y - problem.prompt @ problem.reference
         return jnp.abs(problem.reference).sum() + (jnp.mean(residual**2) + problem.excess) / problem.penalty
 
@@ -125,8 +128,9 @@ class RiskOfEstimates(AbstractEstimateClaim):
 
         E (phi rho - f)² <= epsilon² + sigma epsilon sqrt(8 u/N) + lambda |rho*|_1 + epsilon_opt + D(|rho - rho*|_1),
 
-    and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda, where D is the bound on the uniform deviation between
-    empirical risk and risk. The bound exceeds the risk of the best constant until N is of the order of C_F^4.
+    and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda, where D(r) is the bound on |empirical risk - risk| at
+    l_1 distance r from rho* (claim `uniform_deviation`). The bound exceeds the risk of the best constant until N is of
+    the order of C_F^4.
     """
 
     title = "A bound on the risk of coefficients with a nearly minimal Lasso objective"
@@ -152,6 +156,6 @@ class RiskOfEstimates(AbstractEstimateClaim):
         return problem.risks()
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """Use the better of the predictions 0 and the best constant."""
+        """Return the smaller of the risks of two predictions: 0, and the best constant."""
         best = jnp.minimum(jnp.mean(problem.values**2), jnp.var(problem.values))
         return jnp.full(len(problem.estimates), best)

@@ -1,9 +1,10 @@
-"""The penalty that the theory sets, and the purpose of its terms in the proof of Theorem 1.
+"""The Lasso penalty that li2025incontext sets, and the purpose of its terms in the proof of Theorem 1.
 
 This theory is about the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
-Here h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. The penalty is large enough to give short
-coefficients, and small enough to cost no more than e. The theory assumes only positive numbers. It does not explain the
-constants.
+Here h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. C_F is the Barron parameter, sigma the
+standard deviation of the noise, epsilon the misfit of the n features, N the number of examples and L the number of
+layers. The penalty is large enough to give short coefficients, and small enough to cost no more than e. The theory
+assumes only positive numbers. It does not explain the constants.
 """
 
 import abc
@@ -63,7 +64,8 @@ class Scales(eqx.Module):
         return product + self.discretisation**2 + self.number * self.cost**2 / self.layers
 
     def penalty(self) -> Float[Array, ""]:
-        """Return lambda with the constant 1."""
+        """Return lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon_dis²/C_F, the penalty.
+        """
         sizes = {"examples": self.examples, "layers": self.layers, "number": self.number}
         return penalty_of_theory(self.cost, self.noise, self.discretisation, **sizes)
 
@@ -123,8 +125,8 @@ class PenaltyIsAffordable(Claim[Scales]):
 
 
 class AbstractSquareClaim(Claim[Scales]):
-    """This class holds the shared parts of the claims of the form bound <= C lambda². The tests of these claims let the
-    unit of all outputs shrink.
+    """This class holds the shared parts of the claims of the form bound <= C lambda². The tests of these claims divide
+    C_F, sigma and epsilon_dis by growing numbers, as if the unit of outputs changed.
     """
 
     population = LognormalScales()
@@ -138,7 +140,7 @@ class AbstractSquareClaim(Claim[Scales]):
     @property
     @abc.abstractmethod
     def power(self) -> float:
-        """The power of e in the bound."""
+        """The power of the accuracy e in the bound."""
 
     def measure_at(self, problem: Scales, key: Key[Array, ""], rung: float) -> Array:
         """Return h^(2/3) C_F^(-2/3) e^power / lambda², with C_F, sigma and epsilon_dis divided by `rung`."""
@@ -155,7 +157,7 @@ class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
     e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
 
     The two sides have different units. So the right side is much larger than the left side if f and the noise are
-    small. The printed line should justify inequality (65), which has the right power, 4/3.
+    small. The printed line should justify inequality (65) of the source, which has the right power, 4/3.
     """
 
     title = "As printed, a lower bound on the squared Lasso penalty has the power 2/3 of the accuracy, a misprint"

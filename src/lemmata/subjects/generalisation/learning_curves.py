@@ -55,17 +55,17 @@ class LearningCurveEstimate(Claim[Regression]):
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 )
 
-    up to O(1/n), where mu solves
+    up to O(1/n), where A + mu stands for A + mu I, and mu solves
 
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
     If you give your own data, lemmata pools its training and held-out rows. If N is much larger than n, the formula is
     the eigenlearning estimate.
 
-    The error term is O(1/n) only with a ridge and noise. The sign of the error term depends on the kernel, the ridge,
-    the noise and the number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with
-    the RBF kernel, the measured mean is 41 % above the estimate at ridge 0.001 and noise 0.5. The measured mean is 25 %
-    above the estimate at ridge 0.1 without noise. The settings exclude both cases.
+    The O(1/n) error term is this small only with a ridge and noise. The sign of the error term depends on the kernel,
+    the ridge, the noise and the number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120
+    rows with the RBF kernel, the measured mean is 41 % above the estimate at ridge 0.001 and noise 0.5. The measured
+    mean is 25 % above the estimate at ridge 0.1 without noise. The settings exclude both cases.
     """
 
     title = "The learning curve of kernel ridge regression from eigenvalues and targets"
@@ -117,7 +117,7 @@ class LearningCurveEstimate(Claim[Regression]):
         return deterministic_equivalent(spectrum(matrix), y, [len(y) // 2], problem.ridge).error[0]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
-        """Average over four random training halves."""
+        """Return the mean held-out error over four random training halves."""
         matrix, y = (np.asarray(array) for array in pooled(problem))
         orders = [jax.random.permutation(part, len(y)) for part in jax.random.split(key, RESAMPLES)]
         halves = [np.sort(np.asarray(order)[: len(y) // 2]) for order in orders]

@@ -21,7 +21,8 @@ REFITS = 20
 
 
 def naive_leave_one_out_residuals(problem: Regression, refits: int) -> np.ndarray:
-    """Return y_i minus the prediction at x_i of a fit to the other rows, with one refit for each of the first rows."""
+    """Return y_i minus the prediction at x_i of a fit to the other rows, for each of the first `refits` rows.
+    """
     matrix, y = np.asarray(problem.gram), np.asarray(problem.y)
     residuals = []
     for row in range(min(refits, len(y))):
@@ -65,7 +66,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
         return [Hypothesis(name, values[0], ">", rounding_floor(values), why)]
 
     def predict(self, problem: Regression) -> Array:
-        """Compute all residuals from one factorisation."""
+        """Return the right side for the first rows, from one factorisation of K + ridge I."""
         return leave_one_out_residuals(problem.gram, problem.y, problem.ridge)[:REFITS]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:

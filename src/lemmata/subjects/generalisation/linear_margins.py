@@ -3,7 +3,7 @@ rows.
 
 This theory bounds the error of linear rules by their length, the length of the rows and a margin, without the
 dimension. It assumes that the margin is fixed before the rows. It does not explain rules without a margin, for which
-the bound is vacuous.
+the bound is vacuous (no better than the trivial bound).
 """
 
 import itertools
@@ -32,8 +32,8 @@ def _chance(problem: MarginRows) -> Array:
 class LinearMarginBound(Claim[MarginRows]):
     """Consider linear rules w with |w| <= L on n independent rows x with labels y, where R bounds the length of a row.
     Let the margin loss be min(1, max(0, 1 - y <w, x> / gamma)), which is at least 1 if the sign of <w, x> is wrong.
-    With probability at least 1 - delta, for every such w, the expected margin loss is at most its mean over the rows
-    plus
+    With probability at least 1 - delta, for every such w, the expected margin loss is at most the mean margin loss over
+    the rows plus
 
         2 L R / (gamma sqrt(n)) + sqrt( ln(1/delta) / (2n) ).
 
@@ -134,10 +134,10 @@ class FatShatteringRadius(Claim[LabelledPoints]):
         return jnp.asarray(margins_of_labellings(np.asarray(problem.x)).min())
 
     def trivial(self, problem: LabelledPoints) -> Array:
-        """A margin is at most the length of the shortest point."""
+        """Return the length of the shortest point, because a margin is at most this length."""
         return jnp.asarray(np.linalg.norm(np.asarray(problem.x), axis=1).min())
 
     def condition(self, problem: LabelledPoints) -> Array:
-        """Multiply the condition for orthonormal points by the condition number of the points."""
+        """Multiply the rounding error for orthonormal points by the condition number of the matrix of points."""
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
         return jnp.asarray(len(problem.x) * values[0] / values[-1])

@@ -1,7 +1,8 @@
-"""Maxima and sums of noise in the proof of Lemma 6, as functions of the numbers of features and examples.
+"""Maxima and sums of noise in Lemma 6 of li2025incontext, as functions of the numbers of features and examples.
 
-This theory is about the correlation of noise with the worst of n features, and with the misfit of the coefficients
-rho*. It assumes independent noise with normal tails. It does not explain where the growth of the maximum stops.
+This theory is about the correlation of noise with the worst of n features, and with the misfit f - phi rho* of fixed
+coefficients rho*. It assumes independent noise with normal tails. It does not explain where the growth of the maximum
+stops.
 
 The source bounds the maximum over n features by sqrt(log N/N). The maximum grows like sqrt(log n/N), until n features
 exhaust the patterns that ramps in d dimensions have on N points. So the hidden constant depends on d, or n is at most a
@@ -51,8 +52,8 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
 
 
 class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
-    """This class holds the shared parts of the claims about the third term of the decomposition at rho = rho*, for
-    several numbers of examples.
+    """This class holds the shared parts of the claims about the noise term E_3, for several numbers of examples. E_3 is
+    the third term in the decomposition of empirical risk minus risk.
     """
 
     population = BoundedMisfits()

@@ -218,7 +218,7 @@ class ChanceOnRandomLabels(Claim[Rows]):
     predict = 0.5
 
     def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
-        """Train on all rows at once, and evaluate on fresh rows."""
+        """Return the test error minus the training error, after training on all rows at once."""
         n, d = problem.x.shape
         label_key, first_key, last_key, fresh_key = jax.random.split(key, 4)
         labels = jax.random.rademacher(label_key, (n + _FRESH,), float)

@@ -108,7 +108,7 @@ class NormBasedDepth(Claim[NormBall]):
         return constant * jnp.prod(problem.norms) * jnp.linalg.norm(problem.x) / n
 
     def measure(self, problem: NormBall, key: Key[Array, ""]) -> Array:
-        """Return the mean over random signs, minus four standard errors of this mean."""
+        """Return the mean, over random signs, of the largest value that was found, minus four standard errors."""
         sign_key, start_key = jax.random.split(key)
         signs = jax.random.rademacher(sign_key, (_SIGNS, len(problem.x)), float)
         found = attained_by_one_path(problem.x, signs, start_key)
@@ -118,5 +118,5 @@ class NormBasedDepth(Claim[NormBall]):
         return jnp.prod(problem.norms) * mean / len(problem.x)
 
     def trivial(self, problem: NormBall) -> Array:
-        """|f(x)| <= prod_l B_l |x|."""
+        """Return prod_l B_l times the mean |x_i|, because |f(x)| <= prod_l B_l |x|."""
         return jnp.prod(problem.norms) * jnp.linalg.norm(problem.x, axis=1).mean()

@@ -1,4 +1,5 @@
-"""PAC-Bayes: the bound grows with the divergence from a prior that does not depend on the rows.
+"""PAC-Bayes: the bound grows with the divergence of a rule's distribution from a prior that does not depend on the
+rows.
 
 This theory bounds the error of a randomised rule by its error on the rows and by one number, the divergence of its
 distribution from a prior. It assumes independent rows and a prior fixed before the rows. It does not explain which
@@ -46,8 +47,8 @@ class BinomialErrors(Population[ErrorCounts]):
 
 
 class BestRule(eqx.Module):
-    """Many rules that err independently with the same probability. The rule with the fewest errors on the rows is
-    chosen.
+    """Many classification rules that err independently with the same probability. The rule with the fewest errors on
+    the rows is chosen.
 
     Args:
         error: the error probability of each rule.
@@ -94,7 +95,7 @@ class NoisyLinearRule(eqx.Module):
 
     Args:
         x, y: rows, and their classes -1 or 1.
-        teacher: a unit vector.
+        teacher: the unit vector whose sign rule gives the classes.
         flips: the probability of a wrong class.
         length: the length of the weights.
         delta: the failure probability of the bound.
@@ -109,7 +110,7 @@ class NoisyLinearRule(eqx.Module):
 
     @property
     def weights(self) -> Float[Array, " d"]:
-        """The mean of the noisy weights."""
+        """The mean of the noisy weights: the learned weights, without noise."""
         total = np.asarray(self.y) @ np.asarray(self.x)
         return jnp.asarray(float(self.length) * total / np.linalg.norm(total))
 
@@ -155,7 +156,7 @@ _MAURER = "maurer2004"
 
 
 def _moments(problem: ErrorCounts) -> np.ndarray:
-    """Return E exp(n kl(k/n || p)) as a sum over all counts k."""
+    """Return E exp(n kl(k/n || p)) as a sum over all counts k, where kl is the divergence of two coins."""
     counts = np.arange(problem.n + 1)
     share, p = counts / problem.n, np.asarray(problem.p)[:, None]
     divergence = rel_entr(share, p) + rel_entr(1 - share, 1 - p)
@@ -196,8 +197,9 @@ class DivergenceMoment(Claim[ErrorCounts]):
 
 
 class DivergenceMomentBound(Claim[ErrorCounts]):
-    """Let k be binomial with n rows and error probability p, and let kl(q || p) be the divergence of two coins with
-    probabilities q and p. Then E exp(n kl(k/n || p)) is at most 2 sqrt(n), with equality at n = 1.
+    """Let k be binomial with n rows and error probability p, and let kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 -
+    p)) be the divergence of two coins with probabilities q and p. Then E exp(n kl(k/n || p)) is at most 2 sqrt(n), with
+    equality at n = 1.
     """
 
     title = "The exponential moment of the divergence of empirical and true error over n rows is at most 2 sqrt(n)"
@@ -219,7 +221,7 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
         return jnp.asarray(_moments(problem))
 
     def trivial(self, problem: ErrorCounts) -> Array:
-        """The sum has n + 1 terms, and each is a probability."""
+        """Return n + 1, because the sum has n + 1 terms, and each is a probability."""
         return jnp.full(problem.p.shape, problem.n + 1.0)
 
     def condition(self, problem: ErrorCounts) -> Array:

@@ -48,12 +48,12 @@ class BallLearning(eqx.Module):
     Args:
         x: the points of the population.
         y: the targets of the points.
-        kernel: the kernel.
-        ridge: the ridge of the fit. A fit outside the ball is scaled back to it.
+        kernel: the kernel whose Hilbert space contains the ball.
+        ridge: the ridge of the fit. A fit outside the ball is scaled back to the boundary of the ball.
         radius: B, fixed before the rows are drawn.
         bound: b, where the loss is min(|f(x) - y|, b).
         size: n, the number of rows.
-        delta: the failure probability.
+        delta: the probability with which the bound may fail.
     """
 
     x: Float[Array, "p d"]
@@ -204,7 +204,7 @@ class KernelBallRademacher(Claim[KernelBall]):
         return suprema.mean() - 4 * suprema.std(ddof=1) / jnp.sqrt(DRAWS)
 
     def trivial(self, problem: KernelBall) -> Array:
-        """|f(x)| <= B sqrt(K(x, x)) at every point."""
+        """Return the mean of B sqrt(K(x, x)) over the points, because |f(x)| is at most this number at x."""
         return problem.radius * jnp.sqrt(jnp.diagonal(problem.matrix)).mean()
 
 
@@ -218,8 +218,8 @@ def _complexity(problem: BallLearning) -> Array:
 
 
 class PrintedGeneralisationInequality(Claim[BallLearning]):
-    """The source prints P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)), where R is the Rademacher complexity.
-    So, with probability at least 1 - delta,
+    """The source prints P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)), where R is the Rademacher complexity
+    of the class of predictors. So, with probability at least 1 - delta,
 
         test loss - train loss <= R sqrt(2 log(1/delta) / n).
 
@@ -268,7 +268,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
         return generalisation_gap(problem, key)
 
     def trivial(self, problem: BallLearning) -> Array:
-        """The gap is at most the largest loss."""
+        """Return the largest loss b, which bounds the gap between the two errors."""
         return problem.bound
 
 
@@ -302,5 +302,5 @@ class RademacherGeneralisation(Claim[BallLearning]):
         return generalisation_gap(problem, key)
 
     def trivial(self, problem: BallLearning) -> Array:
-        """The gap is at most the largest loss."""
+        """Return the largest loss b, which bounds the gap between the two errors."""
         return problem.bound

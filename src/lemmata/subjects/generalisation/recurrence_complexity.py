@@ -71,12 +71,12 @@ class RecurrenceComplexityAbove(Claim[Recurrence]):
         return _from_power(problem)
 
     def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
-        """Return the mean over signs and inputs, minus four standard errors of this mean."""
+        """Return the mean of the supremum over signs and inputs, minus four standard errors of this mean."""
         suprema = problem.suprema(key, (problem.memory,), _DRAWS)[0]
         return suprema.mean() - 4 * suprema.std(ddof=1) / jnp.sqrt(_DRAWS)
 
     def trivial(self, problem: Recurrence) -> Array:
-        """The complexity is at most its bound for n = 1."""
+        """Return the value of the bound for n = 1 sequence, which the complexity does not exceed."""
         return _from_power(problem) * jnp.sqrt(problem.n)
 
 
@@ -108,6 +108,6 @@ class RecurrenceComplexityBelow(Claim[Recurrence]):
         return jnp.sqrt(2 / jnp.pi) * _from_power(problem)
 
     def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
-        """Return the mean over signs and inputs, plus four standard errors of this mean."""
+        """Return the mean of the supremum over signs and inputs, plus four standard errors of this mean."""
         suprema = problem.suprema(key, (problem.memory,), _DRAWS)[0]
         return suprema.mean() + 4 * suprema.std(ddof=1) / jnp.sqrt(_DRAWS)

@@ -22,8 +22,8 @@ _DRAWS = 32
 
 
 def separable(signed: Float[np.ndarray, "n d"]) -> bool:
-    """Return whether some w has <w, y_i x_i> > 0 for all i. This is so if 0 is not a convex combination of the rows
-    y_i x_i.
+    """Return whether some w has <w, y_i x_i> > 0 for all i. Such a w exists if 0 is not a convex combination of the
+    rows y_i x_i.
     """
     rows = signed / np.linalg.norm(signed, axis=1, keepdims=True)
     system = np.concatenate([rows.T, np.ones((1, len(rows)))])

@@ -96,5 +96,5 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
         return jnp.asarray(float(len(np.unique(signs, axis=0))))
 
     def trivial(self, problem: PointsOnLine) -> Array:
-        """N points have 2^N labellings."""
+        """Return 2^N, the number of labellings of N points."""
         return jnp.asarray(2.0 ** len(problem.points))

@@ -1,7 +1,7 @@
 """Stability: a learner that hardly changes when one row is removed cannot have memorised this row.
 
 This theory bounds how much the loss at any point changes when one training row is removed. It assumes a ridge and
-bounded residuals. It does not explain learners without a ridge, and its constant is large if the ridge is small.
+bounded residuals. It does not explain learners without a ridge, and the bound is large if the ridge is small.
 """
 
 import equinox as eqx
@@ -107,9 +107,9 @@ def stability_bound(
 ) -> Float[Array, ""]:
     """Return 2 M² kappa² / ridge, where kappa² = max K(x, x) and residuals are at most M.
 
-    It is sigma² kappa² / (2 lambda m), where sigma = 2M is the Lipschitz constant of squared loss on residuals up to M,
-    and lambda m = ridge. The reason is that (1/m) sum |f(x_i) - y_i|² + lambda |f|² equals (sum |f(x_i) - y_i|² +
-    ridge |f|²) / m.
+    In the notation of Bousquet and Elisseeff, this bound is sigma² kappa² / (2 lambda m), where sigma = 2M is the
+    Lipschitz constant of squared loss on residuals up to M, and lambda m = ridge. The reason is that (1/m) sum |f(x_i)
+    - y_i|² + lambda |f|² equals (sum |f(x_i) - y_i|² + ridge |f|²) / m.
     """
     return 2 * residual**2 * largest / ridge
 
@@ -150,5 +150,5 @@ class UniformStability(Claim[Removal]):
         return jax.lax.map(change, jnp.arange(min(len(problem.y), REMOVED))).max()
 
     def trivial(self, problem: Removal) -> Array:
-        """Losses lie between 0 and M², so the change is at most M²."""
+        """Return M², because losses lie between 0 and M²."""
         return problem.bound**2

@@ -60,7 +60,7 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
         return jnp.asarray(support_vectors(x, y) / len(x))
 
     def measure(self, problem: SeparableSets, key: Key[Array, ""]) -> Array:
-        """Train n times, without one row each time."""
+        """Return the share of wrong answers on left-out rows, by training n times without one row each time."""
         x, y = np.asarray(problem.x[0]), problem.y[0]
         rows = np.arange(len(x))
         wrong = [y[row] * (separator(x[rows != row], y[rows != row]) @ x[row]) <= 0 for row in rows]

@@ -1,7 +1,8 @@
 """Two tail bounds: for sums of bounded variables, and for quadratic forms in bounded variables.
 
-This theory bounds the distance from the expectation. It assumes independent bounded variables and nothing about their
-distributions. It does not explain the constants, because it replaces variances by squared ranges.
+This theory bounds the distance of a sum or a form from its expectation. Lemmas A.9 and A.10 are those of gu2024softmax.
+It assumes independent bounded variables and nothing about their distributions. It does not explain the constants,
+because it replaces variances by squared ranges.
 """
 
 import math
@@ -59,7 +60,8 @@ class SemicircleForms(Population[QuadraticForm]):
         return QuadraticForm((normal + normal.T) / math.sqrt(2), setting["K"])
 
     def hypotheses(self, problem: QuadraticForm) -> list[Hypothesis]:
-        """Check the bound. The variables are independent and have mean 0 by construction."""
+        """Check that the bound K is positive. The variables are independent and have mean 0 by construction.
+        """
         return [Hypothesis("K is positive", problem.bound, ">", 0.0, "the bound of the variables")]
 
 
@@ -73,7 +75,7 @@ def hoeffding_distance(ranges: Float[Array, " n"], delta: float) -> Float[Array,
 
     Args:
         ranges: the lengths beta_i - alpha_i of the ranges.
-        delta: the failure probability.
+        delta: the probability of a larger distance.
     """
     return jnp.sqrt(math.log(2 / delta) / 2 * jnp.sum(ranges**2))
 
@@ -92,7 +94,7 @@ def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: flo
         frobenius: the Frobenius norm of A.
         norm: the operator norm of A.
         bound: K, the bound on the variables.
-        delta: the failure probability.
+        delta: the probability of a larger distance.
     """
     # The constant c, for K = 1. Write x'Ax - E x'Ax = P + Q, where P = sum_i a_ii (x_i² - E x_i²) and Q contains the
     # other terms. P: x_i² is in an interval of length 1, so log E exp(s P) <= s² sum_i a_ii² / 8 (Hoeffding's lemma).
@@ -116,7 +118,7 @@ class HoeffdingSum(Claim[BoundedVariables]):
 
         sqrt( log(2/delta) sum_i (beta_i - alpha_i)² / 2 ).
 
-    Variables with two values are the extreme case.
+    Variables that take only the values alpha_i and beta_i are the extreme case.
     """
 
     title = "Hoeffding's inequality for variables with ranges of different lengths"
@@ -138,7 +140,7 @@ class HoeffdingSum(Claim[BoundedVariables]):
         return jnp.abs(jnp.sum(drawn - problem.low - problem.chance * (problem.high - problem.low)))
 
     def trivial(self, problem: BoundedVariables) -> Array:
-        """The sum and its expectation both lie between the sums of the alpha_i and of the beta_i."""
+        """Return the sum of the ranges, because the sum and its expectation lie between sum alpha_i and sum beta_i."""
         return jnp.sum(problem.high - problem.low)
 
 
@@ -178,5 +180,5 @@ class HansonWright(Claim[QuadraticForm]):
         return jnp.abs(x @ problem.matrix @ x - problem.bound**2 * 13 / 16 * jnp.trace(problem.matrix))
 
     def trivial(self, problem: QuadraticForm) -> Array:
-        """Both |x'Ax| and |E x'Ax| are at most n K² |A|."""
+        """Return 2 n K² |A|, because both |x'Ax| and |E x'Ax| are at most n K² |A|."""
         return jnp.asarray(2 * len(problem.matrix) * problem.bound**2 * operator_norm(problem.matrix))

@@ -1,7 +1,7 @@
 """The number of labels that a threshold needs: of order 1/error for random rows, and log(1/error) for chosen rows.
 
 This theory gives the mean error of the best rule for the simplest class, thresholds on a line without noise. It assumes
-a uniform threshold. It does not explain which structure lets a model learn from fewer rows.
+a uniform threshold. It does not explain which structure lets a model learn from fewer rows than order 1/error.
 """
 
 import equinox as eqx
@@ -38,7 +38,7 @@ class Thresholds(eqx.Module):
     n: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], repeats: int) -> Float[Array, " r"]:
-        """Draw independent thresholds."""
+        """Draw `repeats` independent thresholds."""
         return jax.random.uniform(key, (repeats,), minval=self.low, maxval=self.high)
 
 
@@ -85,8 +85,8 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
     any power of n, in particular faster than n^-2. The trials test the statement without noise, on thresholds on an
     interval. One layer on one token of dimension 1 computes such a threshold. The trials use the rule with the least
-    mean error, the midpoint between the last row below the threshold and the first row above it. No other rule has a
-    smaller mean error, not even a trained transformer.
+    mean error, the midpoint between the last row below the threshold and the first row above it. Every other rule,
+    including a trained transformer, has at least this mean error.
     """
 
     title = "As printed, learning to the error epsilon takes a number of rows in proportion to log(1/epsilon)"
@@ -150,7 +150,7 @@ class ThresholdSamples(Claim[Thresholds]):
         return (problem.high - problem.low) / (2 * (problem.n + 2))
 
     def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
-        """Average over 256 thresholds, with new rows for each."""
+        """Return the mean error over 256 thresholds, with new rows for each threshold."""
         return _midpoint_error(problem, key, problem.n)
 
 
@@ -180,7 +180,7 @@ class ThresholdQuestions(Claim[Thresholds]):
         return (problem.high - problem.low) * 2.0 ** -(problem.n + 2)
 
     def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
-        """Bisect, and average over 256 thresholds."""
+        """Return the mean error of bisection over 256 thresholds."""
         thresholds = problem.draw(key, _REPEATS)
         ends = (jnp.full(_REPEATS, problem.low), jnp.full(_REPEATS, problem.high))
 

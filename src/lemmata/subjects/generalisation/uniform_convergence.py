@@ -84,20 +84,20 @@ class Symmetrisation(Claim[FiniteLaw]):
         return weights @ over_samples
 
     def predict(self, problem: FiniteLaw) -> Array:
-        """Average exactly over all samples and all signs."""
+        """Return 2 E sup_f mean_i s_i f(z_i), exactly, as a mean over all samples and all signs."""
         values = problem.values[:, _samples(3, problem.rows)]
         signs = 2.0 * _samples(2, problem.rows) - 1
         means = jnp.einsum("fsn,rn->fsr", values, signs) / problem.rows
         return 2 * self._expectation(problem, means.max(axis=0).mean(axis=1))
 
     def measure(self, problem: FiniteLaw, key: Key[Array, ""]) -> Array:
-        """Average exactly over all samples."""
+        """Return E sup_f (E f - mean_i f(z_i)), exactly, as a mean over all samples."""
         means = problem.values[:, _samples(3, problem.rows)].mean(axis=2)
         gaps = (problem.values @ problem.probabilities)[:, None] - means
         return self._expectation(problem, gaps.max(axis=0))
 
     def trivial(self, problem: FiniteLaw) -> Array:
-        """The deviation is at most the range of the functions."""
+        """Return the range of the functions, which bounds the deviation."""
         return jnp.max(problem.values.max(axis=1) - problem.values.min(axis=1))
 
     def condition(self, problem: FiniteLaw) -> Array:

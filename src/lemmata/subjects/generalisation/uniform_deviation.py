@@ -1,13 +1,15 @@
-"""Bounds on the difference between the fit to the examples and the risk, for all coefficients at once (Lemma 6, term
-by term).
+"""Bounds on the difference between the fit to the examples and the risk, for all coefficients at once (Lemma 6 of
+li2025incontext, term by term).
 
-This theory bounds the difference of fit and risk at coefficients that may depend on the examples. It uses their l_1
-distance from rho* and deviations of means of bounded variables. It assumes independent examples and noise with normal
-tails. It does not explain why the deviations along the few directions of actual estimates are much smaller.
+The fit is the mean squared error on the examples, and the risk is the expected squared error at the next input. This
+theory bounds their difference at coefficients rho that may depend on the examples. It uses the l_1 distance of rho from
+fixed coefficients rho* and deviations of means of bounded variables. It assumes independent examples and noise with
+normal tails. It does not explain why the deviations along the few directions of actual estimates are much smaller than
+these bounds.
 
 With probability 1 - delta, all deviations satisfy Hoeffding's bound with u = log(K/delta). Here K = (n+1)(n+6) + 4 is
-the number of tails. So log n enters. The bound sqrt(log N/N) of the source assumes that n is at most a power of N, or a
-constant that depends on d.
+the number of tail events, for n features. So the bound contains log n. The bound sqrt(log N/N) of the source assumes
+that n is at most a power of N, or a constant that depends on d.
 """
 
 import math
@@ -37,7 +39,7 @@ def deviation_bound(
     + sigma |rho - rho*|_1)) with u = log(((n+1)(n+6) + 4)/delta), by Hoeffding's inequality for each mean.
 
     Args:
-        distance: |rho - rho*|_1.
+        distance: the l_1 distance |rho - rho*|_1 of the coefficients from rho*.
         discretisation: epsilon_dis, the largest |f - phi rho*|.
         sigma: the standard deviation of the noise.
         number: n, the number of features without the constant.
@@ -119,11 +121,12 @@ class NoiseDeviation(AbstractDeviationClaim):
         return 2 * (known + along * problem.distances) / problem.examples
 
     def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
-        """Return the fit minus the fit without noise, minus the mean square of the noise."""
+        """Return the fit to noisy targets minus the fit to targets without noise, minus the mean square of the noise.
+        """
         return jnp.abs(problem.fits() - _clean(problem) - jnp.mean(problem.noise**2))
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """By Cauchy-Schwarz, the contribution is at most 2 |z| |f - phi rho| / N."""
+        """Return 2 |z| |f - phi rho| / N, which bounds the contribution by Cauchy-Schwarz."""
         return 2 * jnp.sqrt(jnp.mean(problem.noise**2) * _clean(problem))
 
     def condition(self, problem: FinitePopulation) -> Array:
@@ -195,5 +198,5 @@ class NoBargain(AbstractDeviationClaim):
         return jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2) - problem.fits()
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """No fit is below 0, so the difference is at most the fit of rho*."""
+        """Return the fit of rho*, which bounds the difference because no fit is below 0."""
         return jnp.full(5, jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2))

@@ -28,7 +28,7 @@ class Bits:
         value: the number of bits for each entry of a row.
         interval: a confidence interval for the mean of `value` over new rows and new noise.
         per_row: the number of bits for each row.
-        linear: the number of bits for each entry with the best linear denoiser for rows with this covariance.
+        linear: the number of bits for each entry that the best linear denoiser for the covariance of the rows gives.
         sigmas: the levels of noise, from the largest to the smallest.
         errors: the mean squared error of the denoiser for each entry, at each level.
         shares: the bits for each entry that each level adds. Rounding to the grid and the mean row are simpler
@@ -83,7 +83,7 @@ def bits(
     denoiser: Any, x: Any, *, spacing: Any = None, noise: Any = None, nodes: int | float = 64,
     level: float | int = 0.95, seed: int = 0,
 ) -> Bits:  # fmt: skip
-    """Compute the code length of rows with a denoiser, from an integral of its error over the signal-to-noise ratio.
+    """Compute the code length of rows by integrating the error of a denoiser over the signal-to-noise ratio.
 
     The signal-to-noise ratio is 1/sigma². Half the integral of the least mean squared error over this ratio is the
     information, in nats, of a noisy row about the row (Guo, Shamai and Verdú). The error of your denoiser is at least
@@ -92,7 +92,8 @@ def bits(
 
     Args:
         denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise. The function returns an
-            estimate of the rows. Each level of noise takes one call, or several calls with fewer than 600 rows.
+            estimate of the rows. It is called once for each level of noise, or several times if x has fewer than 600
+            rows.
         x: rows on which the denoiser was not trained, in the unit that the denoiser expects.
         spacing: the step of the grid that contains all entries, for example 1 for pixels from 0 to 255.
         noise: the standard deviation of noise that is added to rows without a grid. The result is an upper bound on the
@@ -194,7 +195,7 @@ def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, s
 def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
     """Return the wider of Student's and Hall's confidence limits of the mean over rows, at each end.
 
-    Student's limits are too low for skewed numbers of bits, and Hall's limits miss low values.
+    If the numbers of bits are skewed, Student's limits are too low. Hall's limits miss low values.
 
     At low noise, the error of a row comes mostly from a few draws of noise. Therefore errors have heavy tails unless
     each row has many draws.
@@ -216,8 +217,10 @@ def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
 
 
 def _chosen(errors: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the errors of the denoiser, or the known error of a simpler denoiser, at each level of noise. For each
-    half of the rows, the choice depends on the mean error of the other half.
+    """Return the errors of the denoiser at each level of noise, or the known error of a simpler denoiser.
+
+    The known error is used if the denoiser's mean error is larger. Each half of the rows uses the mean error of the
+    other half for this choice.
     """
     used = errors.copy()
     for own, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):

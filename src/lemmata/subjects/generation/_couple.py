@@ -26,7 +26,8 @@ class Coupling:
     Args:
         order: row i of x0 is paired with row order[i] of x1. Each row is in exactly one pair.
         cost: the mean squared distance of the two rows of a pair.
-        interval: a confidence interval of the mean cost of new batches; NaN with a single full batch.
+        interval: a confidence interval of the mean cost of new batches. Both ends are NaN if there is only one full
+            batch.
         independent: the mean squared distance of a row of x0 and a row of x1 that are drawn independently.
         batches: the sizes of smaller batches for a comparison, and the size `batch`.
         costs: the mean squared distance of a pair for each of these sizes.
@@ -78,8 +79,8 @@ class Coupling:
 def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, seed: int = 0) -> Coupling:
     """Pair noise with nearby data, by optimal transport inside random batches.
 
-    In flow matching, these pairs have the same distributions of noise and data as independent pairs, and give
-    straighter paths. Train on the pairs of x0 and x1[order].
+    The noise of these pairs, and their data, are distributed as in independent pairs. In flow matching, these pairs
+    give straighter paths than independent pairs. Train on the pairs of x0 and x1[order].
 
     Args:
         x0: noise, (n, d).
@@ -140,8 +141,9 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
 def _paired(
     x0: np.ndarray, x1: np.ndarray, left: np.ndarray, right: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pair the rows batch by batch, where `left` and `right` are the orders of x0 and x1. Return the pairing and the
-    squared distance of each pair.
+    """Pair the rows batch by batch, in the orders `left` of x0 and `right` of x1.
+
+    Return the pairing and the squared distance of each pair.
     """
     order, costs = np.empty(len(x0), dtype=int), []
     for start in range(0, len(x0), size):
@@ -154,7 +156,7 @@ def _paired(
 
 
 def _limits(costs: np.ndarray, size: int, level: float, square: float) -> tuple[float, float]:
-    """Return Student's confidence interval for the mean over new batches, computed from the means of the full
+    """Return Student's confidence interval for the mean cost of new batches, computed from the mean costs of the full
     batches.
     """
     count = len(costs) // size

@@ -21,7 +21,7 @@ BY_SOLVER = 1e-9 / (32 * float(np.finfo(float).eps))
 
 
 def carried(slope: Callable[..., Array], start: Array, first: float = 0.0, last: float | Array = 1.0, times=None):
-    """Solve dy/dt = slope(t, y), and return y at `last` or at all `times`."""
+    """Solve dy/dt = slope(t, y) with y = start at t = first, and return y at `last` or at all `times`."""
     path = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: slope(t, y)), diffrax.Dopri8(), first, last, None, start,
         saveat=diffrax.SaveAt(t1=True) if times is None else diffrax.SaveAt(ts=times),

@@ -38,9 +38,10 @@ class Guidance:
             integrable, the numbers of "tilted" are NaN.
         deviations: the square root of the trace of each distribution's covariance.
         covariances: the covariance of each distribution.
-        shares: for each distribution, the mean posterior probability of each component of the conditional mixture.
+        shares: for each distribution, the posterior probability of each component of the conditional mixture, averaged
+            over samples of the distribution.
         closed: whether the numbers come from formulas for normal distributions. Otherwise the numbers are simulated.
-        errors: the standard error of each simulated deviation, or 0 for formulas.
+        errors: the standard error of each of the `deviations` that is simulated, or 0 for formulas.
         draws: the number of simulated paths; 0 for formulas.
         samples: the samples of the flow, the diffusion and the conditional distribution, by name; empty for formulas.
         conditions: the conditions for the results.
@@ -108,8 +109,8 @@ def guided(
     Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
     score, at each level of noise. Let p_c be the conditional and p_u the unconditional distribution. In general, the
     guided score is not the score of a noisy version of the tilted density p_c^(1+w) p_u^(-w). For normal distributions
-    with standard deviations s_c and s_0, the probability flow ends with the standard deviation s_c^(1+w) s_0^(-w). The
-    reverse diffusion ends with a third distribution.
+    with standard deviations s_c (conditional) and s_0 (unconditional), the probability flow ends with the standard
+    deviation s_c^(1+w) s_0^(-w). The reverse diffusion ends with a third distribution.
 
     For two normal distributions with commuting covariances, the results come from formulas. Other mixtures are
     simulated.
@@ -179,9 +180,10 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
     """Compute the guided distributions along common eigenvectors.
 
-    Let a = e^-t. For a variance s², let V = a² s² + 1 - a², with V_c for the conditional and V_0 for the unconditional
-    distribution. The flow is linear with the factor e^H, where H = ((1 + w) log V_c - w log V_0)/2. The reverse
-    diffusion has the factor e^(2H) a^(-1).
+    Let a = e^-t at the noise time t. A variance s² becomes V = a² s² + 1 - a², which is V_c for the conditional and V_0
+    for the unconditional distribution. Let H = ((1 + w) log V_c - w log V_0)/2. For means of 0, a path of the
+    probability flow is proportional to e^H. A path of the reverse diffusion without its noise is proportional to e^(2H)
+    a^(-1).
     """
     spread = lambda own: np.diag(basis.T @ own.covariances[0] @ basis)
     s_c, s_0 = spread(conditional), spread(unconditional)
@@ -283,8 +285,8 @@ def _integrable(conditional: Mixture, unconditional: Mixture, w: float) -> bool 
 
 
 def _times(conditional: Mixture, unconditional: Mixture, steps: int) -> np.ndarray:
-    """Return decreasing times that end with 0. The noise variances e^(2t) - 1 of the other times are equally spaced in
-    the logarithm. The smallest of these variances is 1e-4 times the smallest variance of the components.
+    """Return decreasing times that end with 0. For the other times, the logarithms of the noise variances e^(2t) - 1
+    are equally spaced. The smallest of these variances is 1e-4 times the smallest variance of the components.
     """
     both = conditional, unconditional
     least = min(own.values.min() for own in both)
@@ -336,6 +338,6 @@ def _weighted_shares(mixture: Mixture, x: np.ndarray, weights: np.ndarray) -> np
 
 
 def _error(x: np.ndarray) -> float:
-    """Return the standard error of the root of the trace of the covariance."""
+    """Return the standard error of the square root of the trace of the covariance of samples x."""
     squares = np.sum((x - x.mean(axis=0)) ** 2, axis=1)
     return float(squares.std(ddof=1) / np.sqrt(len(x)) / (2 * np.sqrt(squares.mean())))

@@ -24,11 +24,11 @@ _FAR = 4.0  # an extrapolation of the noise by more than this factor fails a con
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Memorisation:
-    """The noise level below which the exact score of a sample points to single rows, with its dependence on the size.
+    """The noise level below which the exact score of a sample points to single rows, and its change with more rows.
 
     Args:
         sigma: the standard deviation of the noise at which the mean posterior weight of the true row is 1/2, in the
-            unit of the rows.
+            unit of the rows. The true row is the row to which the noise was added.
         sigma_interval: a confidence interval of `sigma`, for the error from the choice of probes and from the noise.
         time: the time at which x_t = e^-t x + sqrt(1 - e^-2t) z has this noise, for rows scaled to mean variance 1.
         time_interval: a confidence interval of the time.
@@ -39,8 +39,9 @@ class Memorisation:
             None without a requested time.
         rows_interval: the interval of `rows_needed` that follows from `dimension_interval`. None without a requested
             time.
-        rows_normal: the value of `rows_needed` for normal rows of this covariance. Among rows of this covariance,
-            noisy versions of normal rows have the most information about the rows. None without a requested time.
+        rows_normal: the value of `rows_needed` for normally distributed rows with this covariance, or None without a
+            requested time. Among all distributions with this covariance, noisy normal rows carry the most information
+            about the rows.
         sigmas: several levels of noise, in the unit of the rows.
         weights: the mean posterior weight of the true row at each of these levels.
         scale: the standard deviation by which the rows are divided for the times.
@@ -112,8 +113,8 @@ def memorisation(
 
     The best denoiser of a finite sample is a mean of the sample's rows, weighted by Bayes' rule. The function adds
     noise to a row, and computes the posterior weight of this row among all rows. If the mean of this weight is above
-    1/2, the denoiser points to single rows. A sampler with this denoiser ends at rows of the sample. At this noise
-    level, a model that generalises differs from this denoiser.
+    1/2, the denoiser points to single rows. A sampler with this denoiser ends at rows of the sample. A model that
+    generalises must therefore differ from this denoiser at such noise levels.
 
     Args:
         x: rows, (n, d), for example the model's input images, one flattened image per row.
@@ -176,8 +177,10 @@ def _copied(found: Probes, n: int) -> None:
 
 
 def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
-    """Return a function of log sigma that returns the posterior weights of the true row. Their shape is (3, p, k) for p
-    probes and k noises. The first axis stands for a quarter, half and all of the rows.
+    """Return a function of log sigma that returns the posterior weights of the true row.
+
+    The true row is the row to which the noise was added. The weights have the shape (3, p, k) for p probes and k
+    noises. The first axis stands for a quarter, half and all of the rows.
     """
     n, counts = len(found.rows), found.counts
     part = np.random.default_rng(seed).permutation(n) % _PARTS
@@ -205,7 +208,10 @@ def _root(mean: Callable[[float], float], start: float) -> float:
 
 
 def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np.ndarray:
-    """Return the influence of each pair of a probe and a noise on the root. The root's error is the mean influence."""
+    """Return the influence of each pair of a probe and a noise on the root.
+
+    The root is the log sigma at which the mean weight is 1/2. The root's error is the mean influence.
+    """
     slope = (own(root + _STEP)[part].mean() - own(root - _STEP)[part].mean()) / (2 * _STEP)
     weights = own(root)[part]
     half = weights.shape[1] // 2
@@ -214,7 +220,10 @@ def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np
 
 
 def _error(influence: np.ndarray, share: float) -> float:
-    """Return the standard error of a root from the noise and from the choice of probes among the rows."""
+    """Return the standard error of a root from the noise and from the choice of probes.
+
+    Here `share` is the share of the rows that are probes.
+    """
     noises = influence.shape[1]
     noise = float(influence.var(axis=1, ddof=1).mean()) / noises
     rows = max(float(influence.mean(axis=1).var(ddof=1)) - noise, 0.0)

@@ -62,7 +62,10 @@ class MixedTarget(eqx.Module):
 
 
 def sampled_mixed_target(key: Key[Array, ""], components: int, d: int) -> MixedTarget:
-    """Draw means of standard deviation 2, spreads from 0.2 to 1, and weights proportional to numbers from 1 to 4."""
+    """Draw a target with normal means of standard deviation 2 and spreads from 0.2 to 1.
+
+    The weights are proportional to numbers from 1 to 4.
+    """
     mean_key, weight_key, spread_key = jax.random.split(key, 3)
     weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
     spreads = jax.random.uniform(spread_key, (components,), minval=0.2, maxval=1.0)

@@ -90,7 +90,7 @@ def principal(rows: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " k"], 
     """Return the eigenvalues of the covariance of centred rows, and the eigenvector of the largest eigenvalue.
 
     Args:
-        rows: the centred rows.
+        rows: the rows, whose mean is 0.
     """
     n, d = rows.shape
     if d <= n:

@@ -28,12 +28,13 @@ class Speciation:
             rows. The process is x_t = e^-t x + sqrt(1 - e^-2t) z, for rows that are scaled to mean variance 1.
         interval: a confidence interval of `time`, for the sampling error of the rows.
         sigma: the standard deviation of the noise at `time`, in the unit of the rows.
-        measured: the last time at which `agreement` falls through `at_time`, or NaN without such a time.
+        measured: the last time at which the curve `agreement` falls from `at_time` or more to less, or NaN without such
+            a time.
         measured_interval: a confidence interval of `measured`, for the error from the choice of probes and from the
             noise.
         at_time: the predicted probability that two paths from one noisy row at `time` end in the same class. This
             probability is equal for all distant pairs of normal classes.
-        times: the times of `agreement`, `limits` and `predicted`.
+        times: the times at which `agreement`, `limits` and `predicted` are given.
         agreement: at each time, the probability that two paths from the same noisy row end in the same class. The
             paths follow the exact score of the rows.
         limits: the confidence limits of the agreement.
@@ -103,9 +104,9 @@ def speciation(
 
     For two distant normal classes, consider the signal along the line between the classes. The class is decided at
     about the time at which this signal has the same variance as the noise. This time is half of the logarithm of the
-    largest eigenvalue of the covariance. The function also measures how often two paths from one noisy row end in the
-    same class. Bayes' rule gives the probability of each class for a noisy row. The probability that two paths from
-    this row end in the same class is the sum of the squares of the class probabilities.
+    largest eigenvalue of the covariance of rows with mean variance 1. The function also measures how often two paths
+    from one noisy row end in the same class. Bayes' rule gives the probability of each class for a noisy row. The
+    probability that two paths from this row end in the same class is the sum of the squares of the class probabilities.
 
     Args:
         x: rows, (n, d).
@@ -171,7 +172,7 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
 
 
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
-    """Return the largest eigenvalue of the covariance, its eigenvector, and confidence limits.
+    """Return the largest eigenvalue of the covariance, its eigenvector, and the confidence limits of the eigenvalue.
 
     The largest eigenvalue of a sample is too large on average. Therefore the upper limit is this eigenvalue plus its
     sampling error. For the lower limit, the rows are divided into two parts, and the eigenvector is computed from one
@@ -192,7 +193,7 @@ def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tup
 
 
 def _divided(scores: np.ndarray) -> np.ndarray:
-    """Divide points on a line into two classes so that the variance inside the classes is smallest."""
+    """Divide numbers at a threshold into two classes so that the variance within the classes is least."""
     order = np.sort(scores)
     n = len(order)
     sums, counts = np.cumsum(order)[:-1], np.arange(1, n)
@@ -216,7 +217,11 @@ def _agreement(found: Probes, kinds: np.ndarray, times: np.ndarray) -> tuple[np.
 
 
 def _normal_agreement(u: np.ndarray) -> np.ndarray:
-    """Return the mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and standard normal z."""
+    """Return the probability that two paths end in the same of two normal classes.
+
+    This is the mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and standard normal z. At time t, u is e^-t times
+    the root of the largest eigenvalue.
+    """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     p = 0.5 * (1 + np.tanh(u[:, None] * (u[:, None] + nodes)))
     return ((p**2 + (1 - p) ** 2) @ weights) / weights.sum()

@@ -43,14 +43,15 @@ class Straightness:
             the optimal transport of the rows, it equals `moved`.
         bent: the share of the energy that straight paths between the same pairs of ends would save.
         detour: the share of the energy that the optimal transport to the same set of ends would save in addition.
-        steps: a number of solver steps for which the error is at most the requested error, or None if no number up to
-            4,096 was found.
+        steps: a number of solver steps for which the error of the ends is at most the requested error, or None if no
+            number up to 4,096 was found.
         reached: the measured error if the solver takes `steps` steps, or NaN if `steps` is None.
         error: the requested error, a root mean square distance from the exact ends.
         method: the method of the solver.
         ladder: the numbers of steps of `errors`: 4, 8, 16, 32 and 64.
         errors: the measured error with each of these numbers of steps.
-        order: the exponent with which the error falls from 32 to 64 steps, or NaN if one of these errors is 0.
+        order: the exponent p of the fall from 32 to 64 steps, where the error is proportional to 1/steps^p, or NaN if
+            one of these errors is 0.
         ends: the rows at time 1.
         rows: the number of rows.
         level: the confidence level of the interval.
@@ -222,7 +223,7 @@ def _steps(
     field: Field, start: np.ndarray, ends: np.ndarray, method: str, asked: float, errors: np.ndarray
 ) -> tuple[int | None, float]:
     """Return a number of steps with at most the requested error, and the error with this number. The search starts from
-    the errors of the ladder and extrapolates with the order of the method.
+    the known errors with 4 to 64 steps and extrapolates with the order of the method.
     """
     for steps in (1, 2):
         own = _distance(_solved(field, start, steps, method), ends)

@@ -142,7 +142,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
 
 
 def _independent(theta: float, triple: float, s: int) -> float:
-    """Return the number of independent pairs with the sampling error of all pairs of s samples.
+    """Return the number of independent pairs that give the same sampling error as all pairs of s samples.
 
     The sampling error is the variance of the share of pairs whose two samples are the same.
 

@@ -59,7 +59,7 @@ def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Trans
 
 
 def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
-    """Return the transport of least mean cost. The package POT computes the transport if it is installed, else SciPy.
+    """Return the transport of least mean cost, computed by the package POT if it is installed, and else by SciPy.
 
     Args:
         costs: the cost of each pair of rows.
@@ -153,8 +153,8 @@ def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
 
 
 def _potentials(costs: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return dual potentials of the rows for an optimal assignment. The potentials are lengths of shortest paths in a
-    graph of the rows.
+    """Return dual potentials of the rows for an optimal assignment, in which row i has the column order[i]. The
+    potentials are lengths of shortest paths in a graph of the rows.
     """
     # The condition is left[i] - left[k] <= costs[i, order[k]] - costs[k, order[k]], the length of a step from k to i.
     lengths = costs.T[order]

@@ -161,8 +161,8 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
 
 
 def _variance(plan: Transport) -> float:
-    """Return an estimate of the variance of the cost over new samples. To first order, the cost is a mean of the dual
-    potentials of the rows.
+    """Return an estimate of the variance of the cost over new samples. To first order, the cost is the mean of the left
+    dual potentials plus the mean of the right dual potentials.
     """
     return float(plan.left.var(ddof=1) / len(plan.left) + plan.right.var(ddof=1) / len(plan.right))
 
@@ -191,7 +191,7 @@ def _held_out(x: np.ndarray, y: np.ndarray, tail: float) -> tuple[int, tuple[Tra
 
 
 def _gain(f: np.ndarray, g: np.ndarray, tail: float) -> float:
-    """Return the lower confidence limit of the difference of the means of f and g."""
+    """Return the lower confidence limit of the mean of f minus the mean of g."""
     error = np.sqrt(f.var(ddof=1) / len(f) + g.var(ddof=1) / len(g))
     return float(f.mean() - g.mean() - stats.t.isf(tail, min(len(f), len(g)) - 1) * error)
 
@@ -230,8 +230,8 @@ def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
     """Return features of the rows. The squared difference of the two samples' mean features approximates the energy
     distance.
 
-    The features belong to the kernel minus the distance, centred on the landmarks, and are a Nyström approximation. If
-    all rows are landmarks, the energy distance is exact.
+    The features are a Nyström approximation of the kernel k(x, y) = -|x - y|, centred on the landmarks, which are a
+    random choice of the rows. If all rows are landmarks, the energy distance is exact.
     """
     inner, outer = cdist(landmarks, landmarks), cdist(pooled, landmarks)
     level = inner.mean(axis=0)
@@ -242,7 +242,8 @@ def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
 
 
 def _shares(column: np.ndarray) -> np.ndarray:
-    """Return features for one column, whose mean difference has the squared length of half the energy distance.
+    """Return features of the rows of one column. The squared difference of the two samples' mean features is half the
+    energy distance.
 
     In one dimension, consider the difference between the two samples' shares of rows below a place. The energy distance
     is twice the integral of the square of this difference over all places. The integral is approximated by a sum over

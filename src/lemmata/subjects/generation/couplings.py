@@ -62,21 +62,24 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
         return jnp.linalg.eigvalsh(back @ moved @ problem.base @ moved.T @ back)[-1]
 
     def condition(self, problem: GaussianPair) -> Array:
-        """Allow for the solver's error, which is relative to the map and is divided by the least variance of X_1 -
-        X_0.
+        """Allow for the solver's error, which is relative to the matrix of the flow and is divided by the least
+        variance of X_1 - X_0.
         """
         spectrum = jnp.linalg.eigvalsh(problem.step)
         return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """Return the bound for any coupling, because the covariance of X_1 - X_0 is always at most 2 (S_0 + S_1)."""
+        """Return a bound on the eigenvalue that holds for any new coupling of the two distributions. For every
+        coupling, the covariance of X_1 - X_0 is at most 2 (S_0 + S_1).
+        """
         back = root(problem.step, -0.5)
         return 2 * jnp.linalg.eigvalsh(back @ (problem.base + problem.target) @ back)[-1]
 
 
 class RectificationGain(Claim[GaussianPair]):
-    """Let (X_0, X_1) be a coupling, let X_t = (1 - t) X_0 + t X_1, and let Z be the flow of the velocity v_t(x) =
-    E[X_1 - X_0 | X_t = x] with Z_0 = X_0. For t uniform on [0, 1], rectification lowers the squared cost by exactly
+    """Let (X_0, X_1) be a coupling, let X_t = (1 - t) X_0 + t X_1, and let Z be the flow of the velocity v_t(x) = E[X_1
+    - X_0 | X_t = x] with Z_0 = X_0. Rectification replaces (X_0, X_1) by the coupling (Z_0, Z_1). For t uniform on [0,
+    1], it lowers the mean squared distance of a pair by exactly
 
         E |X_1 - X_0|² - E |Z_1 - Z_0|² = E tr Cov(X_1 - X_0 | X_t) + E |v_t(Z_t) - (Z_1 - Z_0)|².
 
@@ -127,8 +130,8 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
 
         one Euler step of the second flow = the second flow = M.
 
-    So rectification of normal distributions changes nothing after one round. The coupling that it reaches is optimal
-    only if S_0 and S_1 commute.
+    So from independent normal pairs, rectification (training a flow on the pairs of the previous flow) changes nothing
+    after one round. The coupling that it reaches is optimal only if S_0 and S_1 commute.
 
     Derivation: the new path X_t = ((1 - t) I + t M) X_0 is an invertible function of X_0, because M has positive
     eigenvalues. So X_t determines X_0, and the velocity on a path is the constant (M - I) X_0.
@@ -159,7 +162,10 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
 
 
 class Batches(eqx.Module):
-    """Batches of draws of normal distributions in d dimensions, with standard deviation `stretch` and mean `shift`."""
+    """Batches of draws of a normal distribution in d dimensions.
+
+    The entries of a draw have the standard deviation `stretch` and the mean `shift`.
+    """
 
     stretch: Float[Array, ""]
     shift: Float[Array, ""]

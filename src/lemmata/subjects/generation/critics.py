@@ -24,8 +24,8 @@ _TAIL = 12.0  # standard deviations beyond the two means
 
 
 class FacedLaws(eqx.Module):
-    """Weights of data and of a generator on finitely many points, and the logits of a discriminator. The data have no
-    mass at every fifth point.
+    """Unnormalised weights of data and of a generator on finitely many points, and the logits of a discriminator. At
+    every fifth point, the data have probability 0.
     """
 
     data: Float[Array, " points"]
@@ -44,11 +44,14 @@ class FacedLaws(eqx.Module):
         return self.made / self.made.sum()
 
     def value(self) -> Float[Array, ""]:
-        """Return E_p log D + E_q log(1 - D)."""
+        """Return E_p log D + E_q log(1 - D) for the discriminator D."""
         return self.p @ jax.nn.log_sigmoid(self.logits) + self.q @ jax.nn.log_sigmoid(-self.logits)
 
     def distance(self) -> Float[Array, ""]:
-        """Return sum_x (p + q) KL(p/(p + q) || D)."""
+        """Return sum_x (p + q) KL(p/(p + q) || D).
+
+        Here KL(a || b) is the divergence of coins with heads probabilities a and b.
+        """
         both, own = self.p + self.q, jax.nn.sigmoid(self.logits)
         best = self.p / both
         return both @ (rel_entr(best, own) + rel_entr(1 - best, 1 - own))
@@ -107,7 +110,10 @@ class NormalLaw(eqx.Module):
         return x, step * self.scale, p, q
 
     def transport(self, t: float) -> Float[Array, ""]:
-        """Return W1, the area between the two distribution functions, in standard deviations."""
+        """Return W1 between N(mean, scale²) and N(mean + t scale, scale²) in standard deviations.
+
+        W1 is the area between the two distribution functions.
+        """
         x, step, *_ = self.beside(t)
         lower, upper = (norm.cdf(x, self.mean + shift * self.scale, self.scale) for shift in (t, 0.0))
         return step * jnp.sum(jnp.abs(upper - lower)) / self.scale

@@ -39,7 +39,10 @@ ABOUT = {
 
 
 def _cheapest(costs: np.ndarray) -> float:
-    """Return the mean cost of the best assignment, which is W1 between two samples of equal size."""
+    """Return the mean cost of the best assignment.
+
+    If costs are distances, this is W1 between two samples of equal size.
+    """
     return float(costs[linear_sum_assignment(costs)].mean())
 
 
@@ -52,8 +55,8 @@ class TwoSamples(eqx.Module):
 
 
 class FiniteMetrics(Population[TwoSamples]):
-    """Finite metrics: shortest paths of a graph with random weights in half of the problems, else points of the
-    plane.
+    """Random finite metrics. In half of the problems, distances are lengths of shortest paths in a graph with random
+    weights; in the others, they are distances of points in the plane.
     """
 
     settings = Space(points=Integer(24, 4, 60, "points"), n=rows(30, 5, 80))
@@ -121,7 +124,7 @@ class TransportDuality(Claim[TwoSamples]):
 
 
 class Translate(eqx.Module):
-    """A sample and a shift."""
+    """A sample, and the direction and length of a shift."""
 
     sample: Float[Array, "n d"]
     direction: Float[Array, " d"]
@@ -262,7 +265,7 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
 
     and for d -> infinity the first term tends to sqrt(2) s. So a sample of polynomial size is as far from its own
     distribution as two independent points are from each other. In one dimension, the first term tends to 0. The trials
-    use m = c d.
+    use m = c d with whole numbers c.
 
     Derivation: a coupling moves X to some x_i, which gives the first inequality, and the independent coupling gives the
     second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the least squared

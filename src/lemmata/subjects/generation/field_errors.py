@@ -41,8 +41,8 @@ class WrongField(eqx.Module):
 
     @property
     def growth(self) -> Float[Array, ""]:
-        """The constant L: the largest eigenvalue of (A + A')/2 plus b, the largest eigenvalue of the wave's derivative
-        b cos(<k, x>) k k'/|k|².
+        """The constant L, which is the largest eigenvalue of (A + A')/2, plus b. The derivative of the sine term, b
+        cos(<k, x>) k k'/|k|², has no eigenvalue above b.
         """
         return jnp.linalg.eigvalsh((self.matrix + self.matrix.T) / 2)[-1] + self.height
 
@@ -55,8 +55,8 @@ class WrongField(eqx.Module):
 
 
 class WrongFields(Population[WrongField]):
-    """Wrong velocities. In half of the problems, A = L I and the error is constant. In the others, A is random, and
-    there are a wave and a varying error.
+    """Wrong velocities. In half of the problems, the velocity is v(x) = L x and its error is constant. In the others, A
+    is random, v has the sine term, and the error varies with x.
     """
 
     settings = Space(d=dimension(3, 1, 8), most=Real(2.0, 0.5, 3.0, "largest |L| in the problems with A = L I"))
@@ -132,7 +132,10 @@ class FlowStability(Claim[WrongField]):
 
 
 class Wall(eqx.Module):
-    """Uniform starts on [0, 1/2], the velocity 1, and a model that is 0 on a wall that begins at `place`."""
+    """Uniform starts on [0, 1/2], the velocity 1, and a model that is 0 on a wall.
+
+    The wall is an interval that begins at `place`.
+    """
 
     place: Float[Array, ""]
 
@@ -167,7 +170,7 @@ class WallStopsSamples(Claim[Wall]):
     predict = 0.5
 
     def measure_at(self, problem: Wall, key: Key[Array, ""], rung: float) -> Array:
-        """Follow 64 starts by Euler steps whose length at velocity 1 is a sixteenth of the width of the wall."""
+        """Follow 64 starts by Euler steps whose length at velocity 1 is a sixteenth of the width 1/n of the wall."""
         steps = 16 * int(rung)
         start = (jnp.arange(64) + 0.5) / 128
         inside = lambda x: ((x >= problem.place) & (x <= problem.place + 1 / rung)).astype(float)
@@ -186,11 +189,11 @@ class NormalTarget(eqx.Module):
     spread: Float[Array, ""]
 
     def slopes(self, t: Array) -> Array:
-        """Return r(t), where the velocity for independent pairs is r(t) x."""
+        """Return r(t), where the velocity at x and time t for independent pairs is r(t) x."""
         return (t * self.spread**2 - (1 - t)) / ((1 - t) ** 2 + t**2 * self.spread**2)
 
     def straight(self, t: Array) -> Array:
-        """Return r(t) for the optimal path, which has the standard deviation 1 - t + t s."""
+        """Return r(t) for the path of optimal transport, which has the standard deviation 1 - t + t s."""
         return (self.spread - 1) / (1 - t + t * self.spread)
 
 
@@ -201,8 +204,8 @@ class EulerErrorConstant(Claim[NormalTarget]):
         N e_N -> 1/2 + (pi/8)(s + 1/s)   as N grows.
 
     So a target that is ten times narrower or wider than the starting distribution needs 3.5 times as many steps as a
-    target of equal width. On the optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for
-    every N. The trials subtract the error on this path.
+    target of equal width. On the path of optimal transport, with the standard deviation 1 - t + t s, Euler's method is
+    exact for every N. The trials subtract the error on this path.
 
     Derivation: Let sd(t) be the standard deviation and r = sd'/sd. With steps h, log prod(1 + h r) - log s =
     -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of

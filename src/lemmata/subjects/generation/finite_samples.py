@@ -32,10 +32,10 @@ _TRIES = 8
 
 
 class SampledLaws(eqx.Module):
-    """Two distributions, P and Q, of the vector mean + mixing e.
+    """Two distributions, P and Q, of a random vector m + B e, and a sample size n.
 
-    The vector e has independent entries of variance 1, and n is a sample size. If `equal` is 1, P is Q. Otherwise, the
-    means of P and Q differ by a few standard errors.
+    The vector e has independent entries of mean 0 and variance 1. The mean m and the mixing matrix B differ between P
+    and Q. If `equal` is 1, P is Q. Otherwise, the means of P and Q differ by a few standard errors.
     """
 
     shift: Float[Array, " d"]
@@ -51,7 +51,7 @@ class SampledLaws(eqx.Module):
 
     @property
     def q_mixing(self) -> Float[Array, "d d"]:
-        """The mixing of Q."""
+        """The mixing matrix B of Q."""
         return jnp.where(self.equal > 0, self.p_mixing, self.other)
 
 
@@ -110,8 +110,8 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
 
 
 class Critics(eqx.Module):
-    """The values of critics at many points, on which P is uniform. If `kind` is 1, the values are coin tosses.
-    Otherwise, the critics are ReLU networks of Gaussian points x, cut off at 0 and 1.
+    """The values of critics at many points, on which a distribution P is uniform. If `kind` is 1, the values are coin
+    tosses. Otherwise, the critics are ReLU networks at Gaussian points x, with values clipped to [0, 1].
     """
 
     coins: Float[Array, "critics points"]
@@ -160,7 +160,7 @@ class FewAtomsSuffice(Claim[Critics]):
     trivial = 1.0  # all values are in [0, 1]
 
     def measure(self, problem: Critics, key: Key[Array, ""]) -> Array:
-        """Return the largest error of a critic."""
+        """Return the largest difference between a critic's means under P and under the generator."""
         count, points = problem.values.shape
         atoms = int(np.ceil(np.log(2 * count / _DELTA) / (2 * _WITHIN**2)))
         chosen = problem.values[:, jax.random.randint(key, (atoms,), 0, points)]
@@ -168,7 +168,9 @@ class FewAtomsSuffice(Claim[Critics]):
 
 
 class Game(eqx.Module):
-    """A zero-sum game with payoffs 0 and 1. The row player chooses the first index and maximises the payoff."""
+    """A zero-sum game with payoffs 0 and 1. One player chooses the row and maximises the payoff, and the other player
+    chooses the column.
+    """
 
     signs: Float[Array, "n n"]
 
@@ -211,7 +213,7 @@ class SparseStrategies(Claim[Game]):
     traced = False
 
     def predict(self, problem: Game) -> Array:
-        """Compute the bound from the optimal mixture of the other player."""
+        """Compute the bound v - eps, with the value v from the optimal mixture of the other player."""
         return jnp.asarray(problem.solution(of_rows=False)[0] - _GAME_WITHIN)
 
     def measure(self, problem: Game, key: Key[Array, ""]) -> Array:

@@ -46,7 +46,7 @@ class BilinearGame(eqx.Module):
         return jax.grad(lambda x, y: x @ self.payoff @ y, argnums=(0, 1))(x, y)
 
     def after(self, move: Callable[[Array, Array], Pair]) -> Pair:
-        """Return the point after all steps."""
+        """Return the point (x, y) after all steps, each of which is a call of `move`."""
         return jax.lax.fori_loop(0, self.steps, lambda _, at: move(*at), (self.x, self.y))
 
     def energy(self, at: Pair, coupling: Float[Array, ""] | float = 0.0) -> Float[Array, ""]:
@@ -162,8 +162,8 @@ class AlternatingSteps(Claim[BilinearGame]):
 
 
 class ScalarGame(eqx.Module):
-    """The game min over x, max over y of c x y, a start, and steps of h/c. The distance of h from 1/2 is at least
-    0.02.
+    """The game min over x, max over y of c x y, a start, and steps of length h/c, where c is `strength`. The distance
+    of h from 1/2 is at least 0.02.
     """
 
     strength: Float[Array, ""]
@@ -215,7 +215,10 @@ class OptimisticSteps(Claim[ScalarGame]):
         return jnp.stack([jnp.sqrt(jnp.where(h < 0.5, slow, fast)), jnp.asarray(1.0)])
 
     def measure(self, problem: ScalarGame, key: Key[Array, ""]) -> Array:
-        """Return the mean factor of a step over 200 steps, after 200 steps that do not count."""
+        """Return the mean factor by which a step multiplies the distance, over 200 steps.
+
+        Another 200 steps before these steps do not count.
+        """
         slopes = jax.grad(lambda z: problem.strength * z[0] * z[1])
         ascent = jnp.asarray([-1.0, 1.0])
 
@@ -237,10 +240,10 @@ class OptimisticSteps(Claim[ScalarGame]):
 
 
 class PenalisedCritic(eqx.Module):
-    """A generator a, a critic x -> b x, a loss f, a penalty gamma = 2 r h, and the angle of a start.
+    """A generator a, a critic x -> b x, a loss f, a penalty gamma = 2 r h, and the angle of the start (a, b).
 
     The loss is f(t) = -log(1 + exp(-c t)) with h = f'(0) = c/2. The number r differs from 1 by at least 0.1, because
-    two rates are equal at r = 1.
+    the two rates of decay near the equilibrium are equal at r = 1.
     """
 
     slope: Float[Array, ""]
@@ -291,8 +294,8 @@ class PenaltyRate(Claim[PenalisedCritic]):
         return half - jnp.sqrt(jnp.maximum(half**2 - problem.h**2, 0.0))
 
     def measure(self, problem: PenalisedCritic, key: Key[Array, ""]) -> Array:
-        """Return the rate of the slower root of the recursion that the flow follows, minus the rate without a
-        penalty.
+        """Fit a linear recursion of order 2 to states of the flow at equal intervals, and take the rate of decay of its
+        slower root. Return this rate minus the rate without a penalty.
         """
         interval = 1 / problem.h
 

@@ -19,8 +19,8 @@ _HORIZON = 24.0  # e^-T is 4e-11
 
 
 class Guided(eqx.Module):
-    """The conditional distribution N(mu, s_c²), the unconditional N(0, s_u²), and a weight w, under dx = -x dt +
-    sqrt(2) dW.
+    """The conditional distribution N(mu, s_c²), the unconditional distribution N(0, s_u²), and the weight w of
+    guidance. Noise is added by dx = -x dt + sqrt(2) dW.
 
     Args:
         ratio: s_c/s_u, the ratio of the deviations.
@@ -41,7 +41,10 @@ class Guided(eqx.Module):
 
     @property
     def tilted(self) -> tuple[Array, Array]:
-        """Variance and mean of the distribution whose density is proportional to p_c^(1+w) p_u^(-w)."""
+        """Variance and mean of the distribution whose density is proportional to p_c^(1+w) p_u^(-w).
+
+        Here p_c is the conditional and p_u the unconditional density.
+        """
         narrow, wide = self.variances
         variance = 1 / ((1 + self.weight) / narrow - self.weight / wide)
         return variance, variance * (1 + self.weight) * self.mean / narrow
@@ -55,7 +58,8 @@ class Guided(eqx.Module):
     def ends(self, noise: float | Array, horizon: float = _HORIZON) -> Array:
         """Return variance and mean at time 0 of the reverse process, by a solver.
 
-        The process starts from N(0, 1), and its noise has this factor.
+        The process starts from N(0, 1) at time `horizon`. Its noise is `noise` times the noise of the reverse equation;
+        0 gives the probability flow.
         """
         share = 1 + noise**2
 
@@ -99,9 +103,10 @@ class GuidedSpread(AbstractGuided):
         s_c² q^w                                by the probability flow,
         s_c² (1 - q^(1+2w))/((1 + 2w)(1 - q))   by the reverse equation with noise.
 
-    The tilted distribution with the density p_c^(1+w) p_u^(-w) has the variance s_c²/(1 + w (1 - q)). This variance is
-    the largest of the three, and the variance of the flow is the smallest. So neither sampler samples the tilted
-    distribution, and the two samplers differ.
+    The tilted distribution has a density proportional to p_c^(1+w) p_u^(-w), where p_c is the conditional and p_u the
+    unconditional density. Its variance is s_c²/(1 + w (1 - q)). This variance is the largest of the three, and the
+    variance of the flow is the smallest. So neither sampler samples the tilted distribution, and the two samplers
+    differ.
 
     Derivation: Let V = 1 + e^-2t (s² - 1), and write V_c and V_u for s = s_c and s = s_u. Then 1/V - 1 = (log V)'/2. So
     the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at t =
@@ -137,8 +142,8 @@ class GuidedMean(AbstractGuided):
         mu (1 + w) q^((1+w)/2) integral_0^1 (1 - (1 - q) a²)^(-(3+w)/2) da   by the probability flow,
         mu (1 - q^(1+w))/(1 - q)                                           by the reverse equation with noise.
 
-    The tilted distribution with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers
-    overshoot this mean.
+    The tilted distribution has a density proportional to p_c^(1+w) p_u^(-w), where p_c is the conditional and p_u the
+    unconditional density. Its mean is mu (1 + w)/(1 + w (1 - q)). Both samplers overshoot this mean.
 
     Derivation: Proceed as for `GuidedSpread`, but with a = e^-t. The mean of the flow is J(1) times the integral of (1
     + w) mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise the mean is an integral
@@ -169,7 +174,8 @@ class GuidedNoiseApproachesTilted(AbstractGuided):
     """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u. Let s be (1 + w)
     times the conditional score minus w times the unconditional score. Run the guided reverse process dx = (x + (1 +
     lambda²) s) ds + lambda sqrt(2) dW, which has lambda times the noise of the reverse equation. As lambda grows, the
-    variance of the samples tends to the variance of the tilted density p_c^(1+w) p_u^(-w),
+    variance of the samples tends to the variance of the tilted density, which is proportional to p_c^(1+w) p_u^(-w)
+    with the conditional density p_c and the unconditional density p_u,
 
         s_c²/(1 + w (1 - s_c²/s_u²)).
 

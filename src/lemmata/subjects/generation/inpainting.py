@@ -23,7 +23,10 @@ _REPEATS, _MASKS = 64, 256
 
 
 class MaskedSignal(eqx.Module):
-    """The sizes of a random generator and of a mask, and the noise of each observed coordinate."""
+    """The sizes n and k of a random generator, the number of observed coordinates, and the noise.
+
+    The noise of each observed coordinate has the standard deviation `noise`.
+    """
 
     noise: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -39,7 +42,7 @@ class InpaintingNoise(Claim[MaskedSignal]):
         s² k (n - k - 1)/(w - k - 1).
 
     If all coordinates are observed, the error is s² k. So the missing coordinates add s² k (n - w)/(w - k - 1) to the
-    error, and the trials measure this increase. Near w = k, the noise is amplified far more than n/w times.
+    error, and the trials measure this increase. If w is near k, the error is amplified far more than n/w times.
 
     Derivation: the error is s² tr (G_w'G_w)^(-1), where G_w are the observed rows, and G_w'G_w has the matrix beta
     distribution with parameters w/2 and (n - w)/2. The inverse of G_w'G_w has the mean (n - k - 1)/(w - k - 1) I.
@@ -92,8 +95,8 @@ class InpaintingNoise(Claim[MaskedSignal]):
 
 
 class AlignedGenerator(eqx.Module):
-    """A code of k entries, each of which is spread evenly over its own block of coordinates, and a random basis for
-    comparison.
+    """The k latent variables (the code) of a signal, a random basis for comparison, and the number of observed
+    coordinates. Each entry of the code is spread evenly over its own block of coordinates.
     """
 
     code: Float[Array, " k"]

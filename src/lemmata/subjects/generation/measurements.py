@@ -38,7 +38,7 @@ _REPEATS = 64
 
 
 class LinearRange(eqx.Module):
-    """A generator with orthonormal columns, a signal, and a number of measurements."""
+    """A linear generator, which is a matrix with orthonormal columns, a signal, and a number m of measurements."""
 
     basis: Float[Array, "n k"]
     signal: Float[Array, " n"]
@@ -56,8 +56,9 @@ class GaussianMeasurements(Claim[LinearRange]):
 
         E |G z - x|² = D² (1 + k/(m - k - 1)).
 
-    So the mean squared error exceeds the squared error D² of the nearest point by the share k/(m - k - 1), and the
-    trials measure this share. With m = 2 k + 1 measurements, the mean squared error is twice as large as D².
+    So the mean squared error exceeds the squared error D² of the nearest point by the share k/(m - k - 1). The trials
+    measure this excess, D² k/(m - k - 1). With m = 2 k + 1 measurements, the mean squared error is twice as large as
+    D².
 
     Derivation: A x is A G times a code plus A r, where r is orthogonal to the range, and A r is independent of A G with
     covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the mean k/(m - k - 1).
@@ -94,7 +95,7 @@ class GaussianMeasurements(Claim[LinearRange]):
         return apart @ apart * k / (problem.m - k - 1)
 
     def measure(self, problem: LinearRange, key: Key[Array, ""]) -> Array:
-        """Return the mean squared error over matrices A, minus the error of least squares on the whole signal."""
+        """Return the mean squared error over matrices A, minus D², the squared error of least squares on all of x."""
         g, x = problem.generator, problem.signal
 
         def error(own: Key[Array, ""]) -> Array:
@@ -197,7 +198,7 @@ class RecoveryBound(Claim[MeasuredSet]):
         return jnp.linalg.norm(apart) + 2 * (stretched + noise) / problem.gain
 
     def measure(self, problem: MeasuredSet, key: Key[Array, ""]) -> Array:
-        """Return the error of the point with the least residual."""
+        """Return |s - x| for the point s of the set with the least |A s - b|."""
         seen = problem.matrix @ problem.signal + problem.noise
         residuals = jnp.linalg.norm(problem.points @ problem.matrix.T - seen, axis=1)
         return jnp.linalg.norm(problem.points[jnp.argmin(residuals)] - problem.signal)
@@ -241,7 +242,7 @@ class FalseMinimum(Claim[LatentCode]):
         return _on_ray(problem.depth)
 
     def measure(self, problem: LatentCode, key: Key[Array, ""]) -> Array:
-        """Return the place of the least loss on the ray, and this loss divided by the loss at minus this place.
+        """Return the s at which the loss on the ray is least, and this loss divided by the loss at the opposite code.
 
         Both numbers are for one network.
         """

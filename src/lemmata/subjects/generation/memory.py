@@ -35,8 +35,8 @@ class NormalSample(eqx.Module):
 
 
 def half_time(rows: Float[np.ndarray, "n d"], queries: int, rng: np.random.Generator) -> float:
-    """Return the time t at which the posterior weight of the row behind x_t, averaged over the first `queries` rows,
-    is 1/2.
+    """Return the time t at which the posterior weight of x_0 given x_t, averaged over starts x_0 at the first `queries`
+    rows, is 1/2.
     """
     own = rows[:queries]
     noise = rng.normal(size=own.shape)
@@ -99,7 +99,7 @@ class CollapseTime(Claim[NormalSample]):
 
 
 def _collapse(r: Array, content: Array | float) -> Array:
-    """Compute the time from (1 + snr)(1 + r snr) = exp(4 c)."""
+    """Compute the time t_C with 1/snr = exp(2 t_C) - 1, from the solution snr of (1 + snr)(1 + r snr) = exp(4 c)."""
     beyond = jnp.expm1(4 * jnp.asarray(content))
     snr = 2 * beyond / (1 + r + jnp.sqrt((1 + r) ** 2 + 4 * r * beyond))
     return jnp.log1p(1 / snr) / 2
@@ -156,7 +156,10 @@ class CollapseByClass(Claim[TwoClassSample]):
         return _own_time(problem.spreads[0], problem.rare)
 
     def measure_at(self, problem: TwoClassSample, key: Key[Array, ""], rung: float) -> Array:
-        """Return this time for rows of the first class, with posterior weights over the rows of both classes."""
+        """Return the time at which the mean posterior weight of a row of the first class is 1/2.
+
+        The weight is a share among the rows of both classes.
+        """
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d, (first, second) = int(rung), np.asarray(problem.spreads)
         own, other = round(np.exp(problem.rare * d)), round(np.exp(problem.common * d))
@@ -230,7 +233,7 @@ class SpeciationTime(Claim[TwoClasses]):
         return values @ _WEIGHTS / _WEIGHTS.sum() / 2
 
     def measure(self, problem: TwoClasses, key: Key[Array, ""]) -> Array:
-        """Return how much more often two paths agree from the same start than from any two starts.
+        """Return how much more often paths from one start end in the same class than paths from any two starts.
 
         Eight paths are simulated from each start.
         """

@@ -100,8 +100,8 @@ class MeanOfTheModes(Claim[TwoModes]):
         return jnp.stack([(1 - 2 * w) * a, 1 + 4 * w * (1 - w) * a**2])
 
     def measure(self, problem: TwoModes, key: Key[Array, ""]) -> Array:
-        """Take damped Newton steps on the cross-entropy, which is self-concordant in (m/v, 1/v), in units of c and
-        s.
+        """Minimise the cross-entropy over the mean m and variance v of q by damped Newton steps, and return (m - c)/s
+        and v/s². The cross-entropy is self-concordant in (m/v, 1/v).
         """
         nodes = (problem.modes[:, None] + problem.scale * _NODES).ravel()
         chance = (problem.shares[:, None] * _WEIGHTS).ravel()
@@ -154,7 +154,10 @@ class OneModeIsDropped(Claim[TwoModes]):
         return -jnp.log(problem.share)
 
     def measure_at(self, problem: TwoModes, key: Key[Array, ""], a: float) -> Array:
-        """Return the least divergence that descents from both modes and from the maximum-likelihood fit reach."""
+        """Return the least KL(q | p) that gradient descent reaches.
+
+        Descent starts from both modes and from the maximum-likelihood fit.
+        """
         own = eqx.tree_at(lambda p: p.apart, problem, jnp.asarray(a))
         loss = lambda q: _reverse(own, q)
         middle = jnp.stack([own.shares @ own.modes, jnp.log(own.scale * jnp.sqrt(1 + a**2))])

@@ -34,10 +34,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 class WrongScore(eqx.Module):
-    """Data from N(m, diag s²) in d coordinates, a horizon T, and a model (1 + e) s_q of the score.
+    """Data from N(m, diag s²) in d coordinates, the last time T of the noise, and a model (1 + e) s_q of the score.
 
-    Here s_q is the score of N(n, diag r²) under the same noise. The reverse process starts from this noised
-    distribution at T.
+    Here s_q is the score of N(n, diag r²) under the same noise. The reverse process starts at time T from the noisy
+    version of N(n, diag r²).
 
     Args:
         means: m and n.
@@ -63,7 +63,10 @@ class WrongScore(eqx.Module):
         return exact, (1 + self.excess) * other
 
     def divergence_of_paths(self) -> Array:
-        """Return KL(p_T | q_T) plus the integral of E |s - model|² over [0, T]."""
+        """Return KL(p_T | q_T) plus the integral of E |s - model|² over [0, T].
+
+        Here p_T and q_T are both distributions with noise at time T, and s is the score of the noisy data.
+        """
 
         def error(t: Array) -> Array:
             means, variances = self.noised(t)
@@ -165,7 +168,7 @@ class SampleDivergence(Claim[WrongScore]):
 
     The two sides are equal if u_t is the score of some data distribution under the same noise and q is the noisy
     version of this distribution at time T. If u_t is not the score of any distribution, the samples are better than the
-    bound says. The trials use normal data, and half of the models are scores.
+    bound says. The trials use normal data, and half of the models are scores of distributions.
     """
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
@@ -204,7 +207,7 @@ class SampleDivergence(Claim[WrongScore]):
 
 
 class NoisyReverse(eqx.Module):
-    """Data from N(m, S), a horizon T, and the factor a + b t of the noise."""
+    """Data from N(m, S), the last time T of the noise, and a factor a + b t of the noise in the reverse process."""
 
     mean: Float[Array, " d"]
     covariance: Float[Array, "d d"]
@@ -212,9 +215,10 @@ class NoisyReverse(eqx.Module):
     horizon: Float[Array, ""]
 
     def ends(self, share) -> Array:
-        """Return mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW, by a solver.
+        """Return mean and covariance of the samples of dx = (x + share score) ds + factor sqrt(2) dW, by a solver.
 
-        Score and factor are taken at the time T - s.
+        Here `share` is a function of the factor. Score and factor are taken at the time t = T - s, and the samples are
+        at t = 0.
         """
         identity = jnp.eye(len(self.mean))
 

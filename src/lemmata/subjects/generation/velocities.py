@@ -39,7 +39,9 @@ class TwoFields(eqx.Module):
 
 
 class PairsOfFields(Population[TwoFields]):
-    """Random mixtures, and two random models; the parameters of the first are smaller on average."""
+    """Random mixtures, and two random models. The parameters of the first model are smaller on average than the
+    parameters of the second.
+    """
 
     settings = Space(d=dimension(2, 1, 2), components=_COMPONENTS)
 
@@ -85,7 +87,7 @@ class ConditionalLossFloor(Claim[TwoFields]):
         E |u_t(X_t) - (X_1 - X_0)|² - E |u_t(X_t) - v_t(X_t)|² = E tr Cov(X_1 - X_0 | X_t).
 
     So both losses have the same gradient, and the number is the least value of the first loss. This number is 0 only if
-    X_t determines X_1 - X_0. The trials use N(0, I), mixtures of normals, and two models.
+    X_t determines X_1 - X_0. In the trials, X_0 is N(0, I), X_1 is a mixture of normals, and u is one of two models.
     """
 
     title = "Conditional flow matching is flow matching plus a constant"
@@ -162,7 +164,7 @@ def _from_score(problem: InterpolatedPlaces, a_slope: Array, b_slope: Array) -> 
 class VelocityFromScore(Claim[InterpolatedPlaces]):
     """Let X_0 ~ N(0, I) and X_1 be independent, and X_t = a X_0 + b X_1, where a and b > 0 depend on t and have the
     derivatives a' and b'. Let p_t be the density of X_t. The velocity v_t(x) = E[a' X_0 + b' X_1 | X_t = x] is affine
-    in the score:
+    in the score grad log p_t:
 
         v_t(x) = (b'/b) x + a (a b'/b - a') grad log p_t(x).
 
@@ -195,7 +197,9 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
         return jax.vmap(at)(problem.points)
 
     def condition(self, problem: InterpolatedPlaces) -> Array:
-        """Allow for the rounding of the exponents, which are up to |x - b m|²/(2 v), and of the shares."""
+        """Allow for the rounding of the exponents and of the posterior shares of the components. For a component of
+        mean m, whose part of X_t has the variance v, exponents are up to |x - b m|²/(2 v).
+        """
         v = problem.target.variances(problem.a, problem.b)
         gaps = jnp.sum((problem.points[:, None, :] - problem.b * problem.target.means) ** 2, axis=2)
         largest = jnp.max(gaps / v)

@@ -1,4 +1,4 @@
-"""Grokking: why test accuracy can rise long after training accuracy, and when it will."""
+"""Grokking: why test accuracy can rise long after training accuracy, and when it will rise."""
 
 from lemmata.core import read_arguments as _read_arguments
 

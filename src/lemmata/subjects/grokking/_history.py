@@ -33,7 +33,7 @@ class History:
     """The runs of a log.
 
     Args:
-        metric: "accuracy" or "loss".
+        metric: what the values are, "accuracy" or "loss".
         columns: the names of the columns of the steps, and of training and test values.
         runs: the training curve and the test curve for each weight decay. The key is None if there is no column of
             weight decays.
@@ -91,7 +91,7 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
 
 
 def _table(history: Any) -> dict[str, Any]:
-    """Return the columns by their names."""
+    """Return the columns of the log by their names."""
     if isinstance(history, str | os.PathLike):
         history = _file(os.fspath(history))
     if callable(getattr(history, "collect_schema", None)) and callable(getattr(history, "collect", None)):

@@ -15,7 +15,9 @@ def _thinned(count: int) -> np.ndarray:
 
 
 def history_chart(report: Any) -> Any:
-    """Plot the curves of each run, with lines at t_train and t_test for the highest threshold reached."""
+    """Plot the curves of each run. Lines mark the steps t_train and t_test at which the training and the test curve
+    reach the highest threshold that is reached.
+    """
     import altair as alt
 
     charts = []

@@ -36,7 +36,7 @@ class DelayPrediction:
     """The times at which a model fits and generalises. A time is the number of (small) steps times the learning rate.
 
     Args:
-        verdict: a key of VERDICTS.
+        verdict: a key of VERDICTS, which says whether and when the model generalises.
         train_time: the time when the training error has fallen to the requested share of the mean square of y. None if
             this never happens.
         test_time: without new rows, the time when the initial weights are forgotten, as `predict_delay` describes. With
@@ -46,7 +46,7 @@ class DelayPrediction:
         unseen_start: the length of the initial weights in the directions that are orthogonal to all rows.
         unseen_truth: the length of the true weights in these directions, if the truth has no preferred direction.
         rates: the rates at which parts of the training error fall, the largest first.
-        weight_decay: lambda.
+        weight_decay: the weight decay lambda.
         final_error: the final error on the new rows, or None without new rows.
         trivial_error: the error of predicting 0 on the new rows, or None without new rows.
         times: the times at which the errors are given.
@@ -188,7 +188,7 @@ def predict_delay(
 
 
 class _Flow:
-    """The exact gradient flow, in the coordinates of the data."""
+    """The exact gradient flow of the weights, in the coordinates of the eigenvectors of F'F/n."""
 
     def __init__(self, x: np.ndarray, y: np.ndarray, start: np.ndarray, decay: float):
         u, s, v = np.linalg.svd(x, full_matrices=False)
@@ -209,20 +209,20 @@ class _Flow:
         self.times = np.concatenate([[0.0], np.logspace(*ends, _GRID)])
 
     def weights(self, t: float) -> np.ndarray:
-        """Return the weights at a time."""
+        """Return the weights of the flow at the time t."""
         forgotten = math.exp(-self.decay * t) if self.decay else 1.0
         moved = self.end + (self.begin - self.end) * np.exp(-(self.rates + self.decay) * t)
         return self.v.T @ moved + self.unseen * forgotten
 
     def train_error(self, t: float) -> float:
-        """Return the mean squared error on the rows at a time. The unseen part of the weights does not change this
-        error.
+        """Return the mean squared error on the rows at a time. The part of the weights that is orthogonal to all rows
+        does not change this error.
         """
         off = (self.end - self.solution) + (self.begin - self.end) * np.exp(-(self.rates + self.decay) * t)
         return float(np.sum((self.scales * off) ** 2)) + self.residual
 
     def error(self, t: float, x: np.ndarray, y: np.ndarray) -> float:
-        """Return the mean squared error at a time."""
+        """Return the mean squared error on the rows x with labels y at the time t."""
         return float(np.mean((x @ self.weights(t) - y) ** 2))
 
 

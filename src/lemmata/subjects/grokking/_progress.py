@@ -24,7 +24,7 @@ class FourierProgress:
     """Powers of an embedding of the residues modulo p, and the parts of the outputs.
 
     Args:
-        p: the modulus.
+        p: the modulus, which is the number of residues.
         power: the share of each frequency 1, 2, ..., p // 2 in the power. The frequencies k and p - k count together,
             and the mean is left out.
         gini: the Gini coefficient of the power. The coefficient is 0 if all frequencies have equal power, and near 1 if

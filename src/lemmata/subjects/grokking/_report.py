@@ -33,7 +33,7 @@ class Crossing:
         train_interval: the interval from the previous logged step to `train`.
         test: the first logged step at which the validation curve reaches the threshold.
         test_interval: the interval from the previous logged step to `test`.
-        delay: test / train.
+        delay: the ratio test / train of the two steps.
         delay_interval: the interval of `delay` that follows from the two other intervals.
     """
 
@@ -53,14 +53,15 @@ class GrokkingRun:
     Args:
         weight_decay: the weight decay of the run, if the log has a column of weight decays.
         crossings: one `Crossing` for each threshold.
-        clocks: a key of CLOCKS.
-        onset: with two clocks, the step at which the test error begins to fall. The error is assumed to fall
-            exponentially from this step.
+        clocks: a key of CLOCKS, which says whether one time scale explains the delay at all thresholds, or two are
+            needed.
+        onset: with two clocks (two time scales), the step at which the test error begins to fall. The error is assumed
+            to fall exponentially from this step.
         onset_interval: the interval of `onset` that follows from the logged steps.
         last: the last logged step of the validation curve.
-        notes: remarks for the reader.
-        train: the training curve.
-        test: the validation curve.
+        notes: remarks about this run for the reader of the report.
+        train: the logged training values by step.
+        test: the logged validation values by step.
     """
 
     weight_decay: float | None
@@ -128,7 +129,7 @@ class GrokkingReport:
     """The results for a training log.
 
     Args:
-        metric: "accuracy" or "loss".
+        metric: what the values are, "accuracy" or "loss".
         columns: the names of the columns of steps, training values and validation values.
         runs: one `GrokkingRun` for each weight decay.
         slope: how the times depend on the weight decay, or None if fewer than two runs generalise.

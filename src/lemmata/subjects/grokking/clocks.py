@@ -1,4 +1,5 @@
-"""Two clocks. Training errors fall at the rates of the data, and test errors at the rate of the weight decay.
+"""Two clocks (time scales). Training errors fall at the rates of the data, and test errors at the rate of the weight
+decay.
 
 This theory is about a linear model and a diagonal network that start from large weights. It computes when these models
 fit the rows, and when they generalise. It assumes gradient flow with a small weight decay. It does not explain the
@@ -64,9 +65,9 @@ def fit_time(problem: DecayedFlow) -> float:
 def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]:
     """Return the times at which the flow has fitted the rows and has generalised, and a test error.
 
-    The flow has generalised when its test error has fallen to twice its final value. The returned test error is that of
-    the flow without decay at the time when the flow with decay has generalised. The flow is computed by powers of its
-    exponential, not by eigenvectors.
+    The flow has generalised when its test error has fallen to twice its final value. The returned test error is the
+    test error of the flow without decay, at the time when the flow with decay has generalised. The flow is computed by
+    powers of its exponential, not by eigenvectors.
     """
     x, truth = np.asarray(problem.x), np.asarray(problem.truth)
     n, d = x.shape
@@ -159,8 +160,8 @@ class TwoClocks(Claim[DecayedFlow]):
 class DelayIsInverseInDecay(Claim[DecayedFlow]):
     """Take the flow of a linear model with n rows, d > n weights and weight decay lambda, from a start of large norm.
     Let t_train be the time at which the training error has fallen to a hundredth of the mean square of the labels, and
-    t_test the time at which the test error has fallen to twice its floor. If lambda is far below the nonzero
-    eigenvalues of the covariance of the rows, the delay t_test/t_train is proportional to 1/lambda.
+    t_test the time at which the test error has fallen to twice its floor, its final value. If lambda is far below the
+    nonzero eigenvalues of the covariance of the rows, the delay t_test/t_train is proportional to 1/lambda.
 
     Derivation: by `TwoClocks`, t_train does not depend on lambda, and t_test is log(1/z)/lambda with z independent of
     lambda.
@@ -204,7 +205,7 @@ class SparseTruth(eqx.Module):
 
 
 def rich_time(problem: SparseTruth, alpha: float, decayed: bool = True, until: float = np.inf) -> tuple[float, float]:
-    """Return the time at which |w - w*|² has fallen to half of its value for the least-norm fit, and at most `until`.
+    """Return the time, at most `until`, at which |w - w*|² has fallen to half of its value for the least-norm fit.
 
     Also return |w - w*|² at the returned time, divided by the value for the least-norm fit.
 
@@ -240,7 +241,7 @@ class RichTransition(Claim[SparseTruth]):
 
         1/lambda.
 
-    Without decay, the test error at this time is still that of the least-norm solution.
+    Without decay, the test error at this time is still the test error of the least-norm solution.
     """
 
     title = "The time at which a diagonal network of scale alpha leaves the lazy regime grows as log(alpha)/decay"

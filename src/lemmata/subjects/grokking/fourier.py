@@ -35,12 +35,12 @@ _NETWORKS = 32  # over which a measurement averages
 def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -> float:
     """Return the smallest difference between the right output and any other output, divided by the sum of the powers.
 
-    The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). They are computed from products of the waves e^(2 pi i k
-    a/p) and e^(2 pi i k b/p).
+    The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). These outputs are computed from products of the waves e^(2
+    pi i k a/p) and e^(2 pi i k b/p).
 
     Args:
         powers: the powers of the frequencies 1, 2, ...
-        p: the modulus.
+        p: the modulus of the addition.
         firsts: how many values of a are tried, each with every b. With p values all pairs are tried, but a few values
             are enough, because only a + b - c matters.
     """
@@ -62,7 +62,7 @@ class ModePowers(eqx.Module):
     Args:
         powers: one power for each frequency, none of them negative.
         count: how many powers are not 0.
-        p: the modulus.
+        p: the prime modulus of the addition.
     """
 
     powers: Float[Array, " modes"]
@@ -108,7 +108,7 @@ class RandomModes(Population[ModePowers]):
 
 
 class AbstractMargin(Claim[ModePowers]):
-    """The smallest margin of the right output over all pairs."""
+    """Statements about the smallest difference, over all pairs, between the right output and any other output."""
 
     controls = "by how much the output of the right sum exceeds every other output"
     unexplained = "how training finds the frequencies"

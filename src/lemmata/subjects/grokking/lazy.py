@@ -57,7 +57,7 @@ def levels_of(kernel: str, p: int) -> tuple[float, float, float]:
 
 @functools.lru_cache(maxsize=4)
 def gram_of(kernel: str, p: int) -> Float[np.ndarray, "pairs pairs"]:
-    """Return the kernel matrix of all pairs."""
+    """Return the kernel matrix of the codes of all p² pairs (a, b)."""
     return np.asarray(gram(KERNELS[kernel](), jnp.asarray(codes(p))))
 
 
@@ -68,7 +68,7 @@ class SeenPairs(eqx.Module):
         order: the indices p a + b of all pairs, with the seen pairs first.
         values: a real label of every pair.
         kernel: the name of the kernel, one of KERNELS.
-        p: the modulus.
+        p: the modulus of the residues a and b.
         n: how many pairs are seen.
     """
 
@@ -85,13 +85,13 @@ class SeenPairs(eqx.Module):
 
     @property
     def ridge(self) -> float:
-        """k_2 - 2 k_1 + k_0."""
+        """The ridge k_2 - 2 k_1 + k_0 of the regression to which the kernel's predictions are equal."""
         k0, k1, k2 = self.levels
         return k2 - 2 * k1 + k0
 
     @property
     def condition(self) -> float:
-        """An upper bound of the condition number of the Gram matrix."""
+        """Return an upper bound on the condition number of the Gram matrix."""
         k0, k1, _ = self.levels
         return 1 + (self.n * k0 + 2 * self.p * (k1 - k0)) / self.ridge
 
@@ -146,7 +146,7 @@ def sums(problem: SeenPairs) -> Int[np.ndarray, " pairs"]:
 
 
 class AbstractLazyPrediction(Claim[SeenPairs]):
-    """A statement about the kernel's prediction for pairs that are not training pairs."""
+    """A statement about the predictions of kernel regression for pairs that are not training pairs."""
 
     population = TablesOfPairs()
     controls = "the predictions of a lazy network for pairs that are not training pairs"

@@ -1,8 +1,8 @@
-"""Whether a fit selects a table of answers or a rule, and when the training pairs force the rule.
+"""Whether a fit selects a table of answers or a rule, and when the training pairs force a model to learn the rule.
 
-This theory computes how much of a least-norm fit is due to a shared rule. It also computes the representations that the
-training pairs of an addition allow. It assumes a linear readout. It does not explain which rules a network can
-represent.
+This theory computes how much of the prediction of a least-norm fit is due to a rule that all examples share. It also
+computes the representations that the training pairs of an addition allow. It assumes a linear readout. It does not
+explain which rules a network can represent.
 """
 
 import equinox as eqx
@@ -107,7 +107,7 @@ class SeenSums(eqx.Module):
 
     @property
     def pairs(self) -> Int[np.ndarray, "seen 2"]:
-        """The seen pairs."""
+        """The seen pairs (i, j), one in each row."""
         return np.stack(np.triu_indices(self.p), axis=1)[np.asarray(self.seen)]
 
 
@@ -179,7 +179,7 @@ class ParallelogramsForceALine(Claim[SeenSums]):
     traced = False
 
     def predict(self, problem: SeenSums) -> Array:
-        """Return D."""
+        """Return D, the dimension of the solutions of all equations."""
         return jnp.asarray(float(nullity(equations(problem, every=False))))
 
     def measure(self, problem: SeenSums, key: Key[Array, ""]) -> Array:

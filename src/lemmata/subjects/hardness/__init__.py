@@ -1,4 +1,4 @@
-"""The hardness of learning: hypotheses that are hard to find, and other representations that are easy to find."""
+"""The hardness of learning: functions that are hard to fit in one representation, and easy to fit in another."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,7 @@
-"""Clauses of at most k literals over binary columns: all clauses, and the clauses that remain after deletion."""
+"""Clauses of at most k literals over binary columns: all clauses, and the clauses that remain after deletion.
+
+A literal is a column or its negation, and a clause is the OR of its literals.
+"""
 
 import math
 from collections.abc import Iterator
@@ -43,8 +46,8 @@ def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Boo
 
     The second result states for each row whether this row alone deletes some clause.
 
-    Deletion begins with all clauses and removes each clause that a row violates. A row deletes a clause alone if no
-    other row violates this clause.
+    Deletion begins with all clauses and removes each clause that a row violates (on which it is false). A row deletes a
+    clause alone if no other row violates this clause.
 
     Args:
         rows: the values of the columns, true or false.

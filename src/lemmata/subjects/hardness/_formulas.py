@@ -1,4 +1,6 @@
-"""Formulas of a few variables as terms or clauses of literals, and examples that such formulas label."""
+"""Formulas of a few variables, and examples that such formulas label. A formula consists of terms (ANDs of literals) or
+clauses (ORs of literals).
+"""
 
 import itertools
 

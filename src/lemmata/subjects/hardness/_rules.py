@@ -1,4 +1,6 @@
-"""Rules for Boolean tables, learned by deletion: a readable formula that can be wrong for only one of two answers."""
+"""Rules for Boolean tables, learned by deletion: a readable formula that can be wrong for only one of its two answers
+if the labels have such a formula.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -33,7 +35,7 @@ class Rule:
             a greedy choice finds for this formula. With more columns, `parts` contains all clauses that no shorter
             clause implies.
         label: the prediction if the formula is true.
-        other: the prediction otherwise.
+        other: the prediction if the formula is false.
         rows: the number of training rows.
         unfitted: the number of training rows that the formula predicts wrongly. If this number is not 0, no k-CNF (or
             k-DNF) fits the table.
@@ -112,8 +114,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     Suppose that a row is left out. The prediction for this row is wrong in exactly two cases. Either the formula
     learned from all rows is wrong on the row, or the row alone deletes some clause. Counting the rows with wrong
     predictions gives the leave-one-out error without fitting again. For one form and fixed thresholds, the
-    leave-one-out error is an unbiased estimate of the error of the rule learned from one row less. (The choice of the
-    better of two forms makes the estimate a little too small.)
+    leave-one-out error is an unbiased estimate of the error of the rule that is learned from one row fewer. (The choice
+    of the better of two forms makes the estimate a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
     printed formula shows this threshold.

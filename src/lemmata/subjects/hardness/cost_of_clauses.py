@@ -24,7 +24,7 @@ _TARGETS = 8
 
 
 class Examples(eqx.Module):
-    """The number m of examples."""
+    """The number m of training examples."""
 
     m: int = eqx.field(static=True)
 
@@ -53,7 +53,9 @@ def searched_terms(
 
 
 def cost_of_clauses(variables: int, terms: int, m: int, rng: np.random.Generator) -> float:
-    """Return the error of deletion of clauses of `terms` literals, minus the error of the search for `terms` terms."""
+    """Return the difference between the errors of two learners. The first deletes clauses of up to `terms` literals,
+    and the second searches for `terms` terms.
+    """
     points, clauses = points_of(variables), short_clauses(variables, terms)
     true = clause_values(clauses, points)
     every = np.asarray(list(itertools.product((-1, 0, 1), repeat=variables)))
@@ -72,10 +74,10 @@ def cost_of_clauses(variables: int, terms: int, m: int, rng: np.random.Generator
 class ClausesCostExamples(Claim[Examples]):
     """Let a random disjunction of three terms with two or three literals label m uniform examples of n variables. One
     learner deletes clauses of up to three literals that a positive example contradicts. Another learner searches for
-    the fewest terms that fit. The first learner is fast, but its mean error is larger, and the difference between the
-    two errors grows with the number of variables n. The trials subtract the same difference for one term and clauses of
-    one literal. In that case both learners return a single term, and their errors are nearly equal. The trials have n =
-    5, 6, 7 and m from 40 to 80.
+    the fewest terms that fit. The first learner is fast, but its mean error is larger than that of the second learner,
+    and the difference between the two errors grows with the number of variables n. The trials subtract the same
+    difference for one term and clauses of one literal. In that case both learners return a single term, and their
+    errors are nearly equal. The trials have n = 5, 6, 7 and m from 40 to 80.
     """
 
     title = "Learning clauses (CNF) in place of a DNF's terms costs an error that grows with the number of variables"

@@ -109,7 +109,8 @@ class ThreeTermDnf(Claim[Graph]):
         return jnp.asarray(float(colourable(np.asarray(problem.edges), 3)))
 
     def measure(self, problem: Graph, key: Key[Array, ""]) -> Array:
-        """Try every division of the positive examples between three terms."""
+        """Return 1 if three terms fit, else 0, by trying every division of the positive examples between three terms.
+        """
         edges = np.asarray(problem.edges)
         single = np.eye(len(edges), dtype=bool)
         first, second = np.nonzero(np.triu(edges))
@@ -139,9 +140,9 @@ class DnfIsCnf(Claim[Terms]):
 
         |T_1| |T_2| ... |T_k|
 
-    such clauses, where |T| is the number of literals of T. They are exactly the prime clauses of the function. That is,
-    the function implies each of these clauses, but no longer does so if a literal is left out of the clause. So every
-    conjunction of clauses that equals the function has at least this number of clauses.
+    such clauses, where |T| is the number of literals of T. These clauses are exactly the prime clauses of the function.
+    That is, the function implies each of these clauses, but no longer does so if a literal is left out of the clause.
+    So every conjunction of clauses that equals the function has at least this number of clauses.
     """
 
     title = "The conjunctive form of a disjunction of disjoint terms has as many clauses as the product of term sizes"

@@ -1,8 +1,9 @@
 """The AND of two halfspaces: a network with three units that is easy to evaluate, but hard to fit.
 
-This theory turns a question about sets into a training sample for the AND of two halfspaces. So an efficient algorithm
-that fits the sample would also answer the question, which is NP-hard. The theory assumes that the algorithm must return
-two halfspaces. It does not explain algorithms that may return other functions.
+This theory turns a question about a family of sets (can its items be divided into two parts that split every set?) into
+a training sample for the AND of two halfspaces. So an efficient algorithm that fits the sample would also answer the
+question, which is NP-hard. The theory assumes that the algorithm must return two halfspaces. It does not explain
+algorithms that may return other functions.
 """
 
 import itertools
@@ -162,7 +163,7 @@ class AndGate(Claim[HalfspaceTests]):
         return _labels(problem, 0)
 
     def measure(self, problem: HalfspaceTests, key: Key[Array, ""]) -> Array:
-        """Evaluate the network of depth two, layer by layer."""
+        """Return F(x) at each point, by evaluating the network of depth two layer by layer."""
         hidden = jnp.sign(problem.points @ problem.weights.T - problem.thresholds)
         return jnp.sign(hidden.sum(axis=1) - (len(problem.thresholds) - 1))
 

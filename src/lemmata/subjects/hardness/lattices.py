@@ -1,9 +1,10 @@
-"""Short vectors of lattices: how short vectors fast reduction finds, and how reduction learns a neuron that descent
-cannot learn.
+"""Short vectors of lattices: how short the vectors are that fast reduction finds, and how reduction learns a neuron
+that gradient descent cannot learn.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
-networks assume that better approximations are hard. Without noise, reduction also recovers a periodic neuron from a few
-examples. The theory does not explain how reduction performs on typical lattices, where it is far better than its bound.
+networks assume that better approximations of the shortest vector are hard to compute. Without noise, reduction also
+recovers a periodic neuron from a few examples. The theory does not explain how reduction performs on typical lattices,
+where it is far better than its bound.
 """
 
 import math
@@ -51,8 +52,8 @@ class Lattices(Population[Lattice]):
     settings = Space(d=Integer(7, 2, 8, "dimension", corners=(5, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Lattice:
-        """Draw a basis. Half of the bases are already reduced: mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², up to
-        rounding to integers.
+        """Draw a basis. Half of the bases are already reduced: their Gram-Schmidt coefficients are mu = 1/2, and their
+        Gram-Schmidt vectors b*_i satisfy |b*_{i+1}|² = 0.505 |b*_i|², up to rounding to integers.
         """
         rng, d = generator_of(key), setting["d"]
         kind = rng.integers(4)
@@ -87,9 +88,10 @@ class LatticeReduction(Claim[Lattice]):
     bases come near it. The algorithm takes polynomial time, but its factor grows exponentially with d. The hardness of
     learning rests on the assumption that a polynomial factor is out of reach.
 
-    Proof of the factor: write a shortest vector v in the reduced basis, and let k be the index of its last coefficient
-    other than 0. If this coefficient is 1 or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and
-    |b*_{k-1}|² >= 2^(2-k) |b|². Otherwise |v|² >= 4 |b*_k|².
+    Proof of the factor, with the Gram-Schmidt vectors b*_k and coefficients mu of the reduced basis: write a shortest
+    vector v in the reduced basis, and let k be the index of its last coefficient other than 0. If this coefficient is 1
+    or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|² >= 2^(2-k) |b|². Otherwise |v|² >=
+    4 |b*_k|².
     """
 
     title = "Lattice reduction finds a vector within an exponential factor of the shortest vector"
@@ -113,7 +115,7 @@ class LatticeReduction(Claim[Lattice]):
         return jnp.asarray([(2**d * shortest(basis.tolist()) / 3) ** 0.5, 2 * cells ** (1 / d)])
 
     def measure(self, problem: Lattice, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Reduce in exact integers, and find a shortest vector by enumeration."""
+        """Return |b| and lambda, from reduction in exact integers and a shortest vector by enumeration."""
         basis = np.asarray(problem.basis).tolist()
         return jnp.asarray([sum(value**2 for value in reduced(basis)[0]) ** 0.5, shortest(basis) ** 0.5])
 
@@ -190,7 +192,9 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     predict = (_DIGITS, _DIGITS, _DIGITS)
 
     def measure(self, problem: CosineNeuron, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Return how many digits are right without noise, and how many fewer with noise or with exchanged values."""
+        """Return how many digits of w are right without noise. Also return how many fewer are right with noise or with
+        exchanged values.
+        """
         points, direction = np.asarray(problem.points), np.asarray(problem.direction)
         frequency = float(problem.frequency)
         values = np.cos(2 * np.pi * frequency * (points @ direction))
@@ -206,7 +210,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
 
 
 class TwoCosines(eqx.Module):
-    """The cosine of the unit vectors of two cosine neurons, and their common frequency."""
+    """The cosine of the angle between the unit vectors of two cosine neurons, and their common frequency."""
 
     cosine: Float[Array, ""]
     frequency: Float[Array, ""]
@@ -242,7 +246,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
         return (jnp.exp(-rate * (1 - problem.cosine)) + jnp.exp(-rate * (1 + problem.cosine))) / 2
 
     def measure(self, problem: TwoCosines, key: Key[Array, ""]) -> Array:
-        """Integrate by Gauss-Hermite quadrature in the plane of v and w."""
+        """Return the expected product, by Gauss-Hermite quadrature in the plane of v and w."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(80)
         weights = weights / weights.sum()
         across = problem.cosine * nodes[:, None] + jnp.sqrt(1 - problem.cosine**2) * nodes

@@ -43,7 +43,7 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """Return the problem for the first `columns` columns, from a known covariance.
+    """Return the `LinearTarget` for the first `columns` columns, from a known covariance.
 
     The part of the target that only the other columns explain counts as noise.
 
@@ -63,10 +63,10 @@ def from_covariance(
 def from_rows(
     x: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], noise: float | None
 ) -> LinearTarget | None:  # fmt: skip
-    """Estimate the problem from N > p rows by least squares. If columns are combinations of others, return None.
+    """Estimate the `LinearTarget` from N > p rows by least squares. If columns are combinations of others, return None.
 
-    In a direction with eigenvalue l, the squared coefficient of least squares is too large by noise/(N l) on average.
-    Therefore the function subtracts noise/(N l).
+    In a direction with eigenvalue l, the square of the least-squares coefficient exceeds the true square by noise/(N l)
+    on average. Therefore the function subtracts noise/(N l).
 
     Args:
         x: the rows, an array of shape (N, p).

@@ -1,4 +1,6 @@
-"""Conditions for the risk of ridgeless least squares: checks of the rows, and a check whether a fit is useful."""
+"""Conditions for the risk of ridgeless least squares: checks of the rows, and a check whether a fit has a smaller error
+than the prediction 0.
+"""
 
 from typing import Any
 

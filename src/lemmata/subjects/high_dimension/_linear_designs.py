@@ -1,4 +1,5 @@
-"""Linear models with isotropic inputs and with fresh inputs for tests, and tables for fits to parts of the rows."""
+"""Linear models with isotropic inputs and with fresh inputs for tests, and tables for fits to some of the rows.
+"""
 
 import equinox as eqx
 import jax
@@ -17,10 +18,10 @@ class LinearDesign(eqx.Module):
     """A linear model y = x'beta + noise, and fresh inputs on which a fit is tested.
 
     Args:
-        x: training inputs.
+        x: the training inputs, one row each.
         y: training targets.
         x_test: fresh inputs of the same population.
-        coefficients: the coefficients beta.
+        coefficients: the coefficients beta of the linear model.
         noise: the standard deviation of the noise.
         known: True if beta and the noise are known, and False if they are estimated from data.
     """
@@ -69,7 +70,7 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
 def linearity(problem: LinearDesign) -> Hypothesis:
     """Return the hypothesis that the residual of the linear fit is not larger than the known noise.
 
-    The check needs more rows than columns.
+    The check needs more rows than columns, because it fits least squares.
     """
     name, freedom = "the target is linear up to the noise", problem.x.shape[0] - problem.x.shape[1]
     if freedom < 1:

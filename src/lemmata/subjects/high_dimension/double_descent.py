@@ -54,7 +54,8 @@ def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Arra
 
 
 def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
-    """Return the held-out error of fits to rung * d rows, or to all rows if there are fewer than rung * d."""
+    """Return the held-out error of fits to rung * d rows for d columns. If there are fewer rows, all rows are used.
+    """
     available, columns = problem.x.shape
     return held_out_risk(problem, min(available, max(1, round(rung * columns))), _DRAWS, key)
 
@@ -102,7 +103,7 @@ class DescentBeyondThreshold(Claim[Regression]):
 
         sigma² + sigma² d/(n - d - 1),
 
-    and this error falls from its peak as rows are added.
+    and this error falls from its peak near n = d as rows are added.
     """
 
     title = "Double descent: with more rows than features, further rows lower the test error"

@@ -1,4 +1,5 @@
-"""Ridgeless least squares at finite size: exact mean risk, risk for given rows, and best number of columns.
+"""Ridgeless least squares at finite numbers of rows and columns: exact mean risk, risk for given rows, and best number
+of columns.
 
 This theory gives the excess risk of the least squares fit b of smallest norm. The excess risk is the mean of (x'b -
 x'beta)² over new rows x. For isotropic normal rows, the theory gives the mean excess risk at every size, not only in
@@ -220,7 +221,9 @@ def _ladder(n: int) -> np.ndarray:
 
 
 def _risks(ratio: float, n: int, ladder: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the risks of fits to the first p columns, for each p of the list and noise of variance 1."""
+    """Return the risks of fits to the first p columns, for each p of `ladder`. The coefficients have the squared norm
+    `ratio`, and the noise has variance 1.
+    """
     found = np.zeros((3, len(ladder)))
     for own in found:
         columns, noise = rng.normal(size=(n, ladder[-1])), rng.normal(size=(n, _NOISES))

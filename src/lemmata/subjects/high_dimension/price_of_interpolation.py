@@ -2,8 +2,8 @@
 
 This theory gives the risk of the least squares fit of smallest norm for normal rows of any covariance. For noise alone,
 the squared error on new rows divided by the variance of the noise is the price of interpolation. The price is 1 if
-noise does no harm. The price depends only on how fast the spectrum decays. The theory assumes that the rows are
-normal. It does not explain which spectra real features have.
+fitting the noise does no harm. The price depends only on how fast the spectrum decays. The theory assumes that the rows
+are normal. It does not explain which spectra real features have.
 """
 
 import equinox as eqx
@@ -82,7 +82,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
         return jnp.stack([spent / (1 - spent), lost / (1 - spent)])
 
     def measure(self, problem: AnySpectrum, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Fit the noise alone and the target alone, on four draws of the rows."""
+        """Return variance and bias, from fits to the noise alone and to the target alone on four draws of the rows."""
         rng, values, beta = generator_of(key), np.asarray(problem.variances), np.asarray(problem.coefficients)
         found = np.empty((4, 2))
         for own in found:
@@ -136,7 +136,7 @@ class TemperedInterpolation(Claim[PowerDecay]):
         return jnp.stack([problem.decay, jnp.asarray(1 + problem.n / (2 * problem.n - 1))])
 
     def measure(self, problem: PowerDecay, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Fit noise by interpolation, and compare the predictions with the noise of new rows."""
+        """Return the price for both spectra, from interpolating fits to noise and the noise of new rows."""
         rng, n = generator_of(key), problem.n
         power = np.arange(1.0, _WIDE * n + 1.0) ** -float(problem.decay)
         prices = [1 + noise_fits(values, n, 3, _NOISES, rng).mean() for values in (power, np.ones(3 * n))]
@@ -187,7 +187,7 @@ class BenignTail(Claim[SpikesAndTail]):
         return jnp.asarray((s + q) / (1 - s - q))
 
     def measure(self, problem: SpikesAndTail, key: Key[Array, ""]) -> Array:
-        """Fit noise; the total variance of the small columns is a hundredth of n."""
+        """Return the excess risk of fits to noise; the total variance of the small columns is n/100."""
         small = 0.01 * problem.n / problem.tail
         values = np.r_[np.ones(problem.spikes), np.full(problem.tail, small)]
         return jnp.asarray(noise_fits(values, problem.n, 4, _NOISES, generator_of(key)).mean())
@@ -262,11 +262,11 @@ class BrokenPowerLaw(Claim[BrokenPower]):
     trials = 32
 
     def predict(self, problem: BrokenPower) -> Float[Array, "3"]:
-        """Replace the sums by integrals, which are hypergeometric functions."""
+        """Return the price for each n, with sums replaced by integrals, which are hypergeometric functions."""
         return _harmonic(problem, 1.0)
 
     def measure(self, problem: BrokenPower, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Fit noise by interpolation on each number of rows."""
+        """Return the price for each number of rows, from interpolating fits to noise."""
         rng, place = generator_of(key), np.arange(1.0, _WIDE * 2 * problem.m + 1.0) / problem.m
         values = np.where(place <= 1, place ** -float(problem.first), place ** -float(problem.second))
         sizes = [round(ratio * problem.m) for ratio in _SHARES]

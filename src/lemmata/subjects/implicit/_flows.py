@@ -1,4 +1,5 @@
-"""Gradient flows, integrated to a stated tolerance, and a minimiser for the dual problems that give their limits."""
+"""Gradient flows, integrated to a stated tolerance, and a minimiser for dual problems that give the flows' limits.
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -30,8 +30,8 @@ class Interpolant:
     """One weight vector w with X w = y.
 
     Args:
-        name: the name of the method that reaches w.
-        w: the weights.
+        name: the name of the method that reaches w, as in `interpolants`.
+        w: the weights, one for each column of X.
         norms: the l_1, l_2 and l_inf norms of w.
         support: the number of weights whose size is above a thousandth of the largest.
         residual: the largest |X w - y|, divided by the largest |y|.
@@ -59,10 +59,11 @@ class Interpolants:
 
     Args:
         found: the interpolants, by name.
-        eta: the largest |x_j'nu| over columns x_j outside the support of the solution of least l_1 norm. The dual
-            solution nu makes this number least. If eta is below 1, this (sparse) solution is unique. The l_1 norm that
-            a diagonal network reaches is larger than the least l_1 norm. If the support of the sparse solution has as
-            many columns as there are rows, the difference falls like alpha^(2 (1 - eta)).
+        eta: the largest |x_j'nu| over columns x_j outside the support of the solution of least l_1 norm. Of all nu with
+            x_j'nu = sign(w_j) on the support, the dual solution nu makes this number least. If eta is below 1, this
+            (sparse) solution is unique. The l_1 norm that a diagonal network reaches is larger than the least l_1 norm.
+            If the support of the sparse solution has as many columns as there are rows, the difference falls like
+            alpha^(2 (1 - eta)).
         conditions: the conditions for the interpolants.
         claims: names of the claims that state these results.
     """

@@ -49,7 +49,9 @@ def weights_of(model: Any) -> list[np.ndarray]:
 
 
 def last_layer(model: Any, inputs: np.ndarray) -> LastLayer | None:
-    """Return the last layer of a linear model, an MLPClassifier or a torch.nn.Sequential ending in Linear, or None."""
+    """Return the last layer of a linear model, an MLPClassifier or a torch.nn.Sequential ending in Linear. Return None
+    for other models.
+    """
     if hasattr(model, "coefs_") or hasattr(model, "coef_"):
         _check(model, inputs)
     if hasattr(model, "coefs_"):
@@ -87,7 +89,7 @@ def outputs_of_torch(model: Any, inputs: np.ndarray, part: Any = None) -> np.nda
     """Return the outputs of a PyTorch module, or of a part of it, in evaluation mode.
 
     Args:
-        model: the module.
+        model: the PyTorch module.
         inputs: the input rows.
         part: the part of the module; by default the whole module.
 

@@ -42,9 +42,10 @@ class Margins:
         values: the margin of each row, that is, the score of its class minus the largest other score.
         norms: the spectral norm of each layer.
         normalised: the margins divided by the product of the norms.
-        smallest: the smallest margin.
+        smallest: the smallest of the margins in `values`.
         errors: the share of rows with a margin of at most 0.
-        norm: the norm in which the optimiser maximises the margin of a linear classifier, or None without an optimiser.
+        norm: the norm in which the given optimiser maximises the margin of a linear classifier, or None if no optimiser
+            is given.
         attained: the l_2 margin of the last layer, divided by the largest possible l_2 margin on the layer's features.
             None if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
         cosine: the cosine of the angle between the last layer and the separator of largest margin on the layer's
@@ -117,10 +118,10 @@ class Margins:
 def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, optimiser: str | Any = None) -> Margins:
     """Return the normalised margins of a classifier, and the share of the largest margin that its last layer attains.
 
-    Gradient flow on a network that fits all rows keeps raising its normalised margin. After a time t, the gap to the
-    largest margin is of order 1/log t. The result `attained` is the share of the largest margin. If `attained` is 1,
-    the last layer is the hard-margin support vector machine on its features. The bias of the last layer counts as the
-    weight of a constant feature.
+    Gradient flow on a network that fits all rows keeps raising its normalised margin. For a linear classifier, the gap
+    to the largest margin is of order 1/log t after the time t. The result `attained` is the share of the largest
+    margin. If `attained` is 1, the last layer is the hard-margin support vector machine on its features. The bias of
+    the last layer counts as the weight of a constant feature.
 
     Args:
         model: a linear classifier or an MLPClassifier of scikit-learn, a torch.nn.Module, or a function of x that

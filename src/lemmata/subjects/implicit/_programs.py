@@ -68,8 +68,8 @@ def dual_solution(
     """Return the nu at which the primal solution w(A'nu) solves A w = b, or None if Newton's method finds no such nu.
 
     Args:
-        a: the matrix.
-        b: the right-hand side.
+        a: the matrix A of the system.
+        b: the right-hand side of the system.
         start: the nu at which Newton's method starts.
         primal: a function of A'nu that returns three arrays: values, their derivatives w, and their second derivatives.
             Newton's method minimises the sum of the values minus b'nu.

@@ -26,8 +26,8 @@ class DeepLinear(eqx.Module):
     """A network y = W_3 W_2 W_1 x, and the rows on which it is trained.
 
     Args:
-        x, y: the rows.
-        first, second, third: W_1, W_2 and W_3.
+        x, y: the inputs and targets of the training rows.
+        first, second, third: the weight matrices W_1, W_2 and W_3.
     """
 
     x: Float[Array, "n d"]
@@ -38,7 +38,7 @@ class DeepLinear(eqx.Module):
 
     @property
     def layers(self) -> tuple:
-        """All layers."""
+        """The layers (W_1, W_2, W_3)."""
         return self.first, self.second, self.third
 
     def descent(self, layers: tuple) -> tuple:
@@ -68,7 +68,7 @@ def outer(layers: tuple) -> Float[Array, "2 h h"]:
 
 
 def inner(layers: tuple) -> Float[Array, "2 h h"]:
-    """W_2'W_2 and W_3'W_3."""
+    """Return W_2'W_2 and W_3'W_3."""
     return jnp.stack([layer.T @ layer for layer in layers[1:]])
 
 
@@ -101,8 +101,8 @@ class LayersStayBalanced(Claim[DeepLinear]):
 
 
 class StepsDriftFromBalance(Claim[DeepLinear]):
-    """Take 1/s steps of gradient descent on a linear network, each of size s. These steps change the differences
-    W_(l+1)'W_(l+1) - W_l W_l' by
+    """Take 1/s steps of gradient descent on a linear network, each of size s, so that the total time is 1. These steps
+    change the differences W_(l+1)'W_(l+1) - W_l W_l' by
 
         C s   in Frobenius norm, as s -> 0.
 
@@ -134,7 +134,7 @@ class Completion(eqx.Module):
 
     @property
     def root(self) -> Float[Array, "2 2"]:
-        """M, symmetric."""
+        """The symmetric matrix M."""
         turn = jnp.stack([jnp.cos(self.angle), jnp.sin(self.angle)])
         basis = jnp.stack([turn, jnp.stack([-turn[1], turn[0]])], axis=1)
         return (basis * jnp.sqrt(self.values)) @ basis.T

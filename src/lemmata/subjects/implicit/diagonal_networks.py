@@ -37,7 +37,7 @@ class DiagonalNetwork(eqx.Module):
 
     @property
     def b(self) -> Float[Array, " n"]:
-        """The right side."""
+        """The right side b = A truth."""
         return self.a @ self.truth
 
     @property
@@ -57,9 +57,9 @@ def _resolved(problem: DiagonalNetwork) -> Hypothesis:
 class SparseSystems(Population[DiagonalNetwork]):
     """Systems whose solution of least l_1 norm is sparse and unique, with a known dual certificate.
 
-    The matrix has n columns S on the support, and further columns. The columns S are near the identity. Let nu be the
-    dual solution, for which A_S'nu is the sign of the solution. The further columns are scaled so that |a'nu| is `eta`
-    for one of them and at most 0.3 eta for the others.
+    The matrix has n columns S, on which the solution is not 0 (its support), and further columns. The columns S are
+    near the identity. Let nu be the dual solution, for which A_S'nu is the sign of the solution. The further columns
+    are scaled so that |a'nu| is `eta` for one of them and at most 0.3 eta for the others.
     """
 
     settings = Space(
@@ -154,7 +154,9 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
 
 
 def _limit(problem: DiagonalNetwork, scale: Array) -> Float[Array, " p"]:
-    """Return 2 scale sinh(A'nu), where nu solves the convex dual problem."""
+    """Return 2 scale sinh(A'nu), where nu solves the convex dual problem. With scale = alpha², this is the limit of
+    gradient flow.
+    """
     dual = lambda nu: 2 * scale * jnp.sum(jnp.cosh(problem.a.T @ nu)) - problem.b @ nu
     return 2 * scale * jnp.sinh(problem.a.T @ lowest(dual, jnp.zeros(len(problem.b))))
 
@@ -166,8 +168,8 @@ class SlowToSparse(Claim[DiagonalNetwork]):
 
         |w|_1 - |w*|_1 ~ C alpha^(2 (1 - eta)).
 
-    So if eta is near 1, sparsity needs a very small start. The trials divide this excess by the excess of the solution
-    of least l_2 norm, which gradient flow in w itself reaches from 0.
+    So if eta is near 1, sparsity needs a very small start. The trials divide the excess |w|_1 - |w*|_1 by the excess of
+    the solution of least l_2 norm, which gradient flow in w itself reaches from 0.
     """
 
     title = "How fast a diagonal network's solution approaches the sparse l_1 solution as its start shrinks to 0"

@@ -29,7 +29,7 @@ class StoppedRegression(eqx.Module):
 
     Args:
         x: the rows, which are fixed.
-        beta: the true weights.
+        beta: the true weights of the linear model.
         noise: the standard deviation of the noise.
         time: the time t at which the flow of the loss |X w - y|²/(2 n) stops.
     """
@@ -41,13 +41,13 @@ class StoppedRegression(eqx.Module):
 
     @property
     def covariance(self) -> Float[Array, "d d"]:
-        """X'X/n."""
+        """The matrix X'X/n of the n rows."""
         return self.x.T @ self.x / len(self.x)
 
 
 class StoppedRegressions(Population[StoppedRegression]):
-    """In half of the draws, the bound is nearly attained: columns are orthogonal, targets are mostly noise, and the
-    time is near 1.79/eigenvalue.
+    """In half of the draws, the bound of `early_stopping_is_ridge` is nearly attained: columns are orthogonal, targets
+    are mostly noise, and the time is near 1.79/eigenvalue.
     """
 
     settings = Space(

@@ -1,8 +1,8 @@
 """Margins of gradient flows: how fast a classifier approaches its largest margin, and what depth changes.
 
 This theory is about gradient flow of the exponential loss after all rows are fitted. It gives the limit direction of
-linear classifiers and of two linear networks. For homogeneous networks, it gives a margin that never falls. It does not
-explain the time before the rows are fitted, or which limit a network of ReLU units finds.
+linear classifiers and of two linear networks. For homogeneous networks, it gives a smoothed margin that never falls. It
+does not explain the time before the rows are fitted, or which limit a network of ReLU units finds.
 """
 
 import functools

@@ -42,7 +42,8 @@ class SquareFlow(eqx.Module):
         a: the matrix A, of full rank.
         truth: a positive solution, so that b = A truth.
         start: the start x_0 of the flow.
-        clock: the time at which mirror flow is observed, in units of its slowest time constant.
+        clock: the time at which entropy mirror flow x' = -x A'(A x - b) is observed, in units of its slowest time
+            constant.
         step: the size of one step of descent.
     """
 
@@ -54,7 +55,7 @@ class SquareFlow(eqx.Module):
 
     @property
     def b(self) -> Float[Array, " n"]:
-        """The right side."""
+        """The right side b = A truth."""
         return self.a @ self.truth
 
     @property

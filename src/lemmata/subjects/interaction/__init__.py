@@ -1,4 +1,4 @@
-"""Agents that act: policies, their values, and estimates of both in finite Markov decision processes."""
+"""Agents that act: policies, their values, and estimates of policies and values in finite Markov decision processes."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -122,7 +122,7 @@ class OptimalPolicy:
 
     Args:
         policy: the action in each state.
-        values: the values of the states.
+        values: the expected discounted sum of rewards from each state under this policy.
         action_values: the value of each first action in each state.
         expected: the mean value over the distribution of the first state.
         error: an upper bound on the distance of the values from the optimal values, computed by a sweep of value
@@ -190,7 +190,8 @@ class GreedyLoss:
         loss: the optimal value minus the value of this policy, in each state.
         error: the largest absolute error of an estimate.
         bound: the bound 2 discount error / (1 - discount), which no loss exceeds.
-        shifted_bound: the bound with a smaller error: the error after the best constant is added to all estimates.
+        shifted_bound: the same formula with the largest error that remains if the best constant is added to all
+            estimates.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """

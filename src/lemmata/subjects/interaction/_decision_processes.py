@@ -124,7 +124,7 @@ class ValueGuesses(Population[ValueGuess]):
 
     In the other processes, state 0 has three kinds of action, with the discount gamma and the error eps of the guess.
     One action stays in state 0 with the reward -2 gamma eps, one action leaves with reward 0, and the other actions are
-    bad. With the guess, staying appears as good as leaving.
+    bad. Under the guessed values, staying appears as good as leaving.
     """
 
     settings = sizes(most=0.95)

@@ -29,7 +29,7 @@ def as_discount(value: Any) -> float:
 
 
 def as_laws(name: str, table: Float[np.ndarray, "... k"]) -> Float[np.ndarray, "... k"]:
-    """Return probabilities along the last axis, divided by their sum.
+    """Check that the last axis holds probability distributions, and return them, each divided by its sum.
 
     The sum must be within 1e-6 of 1.
     """
@@ -101,7 +101,7 @@ def as_policy(given: Any, states: int, actions: int) -> Float[np.ndarray, "s a"]
 
 
 def as_values(name: str, given: Any, states: int) -> Float[np.ndarray, " s"]:
-    """Return one number for each state."""
+    """Check that the input is one finite number for each state, and return these numbers."""
     values = numbers_of(name, given).astype(float)
     if values.shape != (states,):
         raise ShapeError(name, found=f"shape {values.shape}", rule=f"shape ({states},), one number for each state")

@@ -210,7 +210,7 @@ class TabularMDP:
         """Return the loss of the greedy policy for estimated values, and the bound 2 discount error / (1 - discount).
 
         A constant that is added to all estimates does not change the policy. Therefore the bound also holds with the
-        error after the best constant is added.
+        error that remains after the best constant is added.
 
         Args:
             estimate: estimates of the optimal values, one number for each state.
@@ -339,7 +339,7 @@ class EstimatedMDP(TabularMDP):
 
         Args:
             policy: as for `value`.
-            draws: the number of draws.
+            draws: the number of draws of all transition probabilities.
             seed: the random seed of the draws.
         """
         chosen = as_policy(policy, self.states, self.actions)

@@ -34,7 +34,9 @@ def _action_values(process: DecisionProcess, policy: Float[Array, "s a"]) -> Flo
 
 
 def _gained(problem: PolicyPair, visits: Float[Array, " s"]) -> Array:
-    """Return the mean advantage of the actions of the other policy, over states with these probabilities."""
+    """Return the mean advantage of the second policy's actions over the first policy, divided by 1 - gamma. The mean is
+    over states with the probabilities `visits`.
+    """
     policy, other = problem.policies
     values = _action_values(problem.process, policy)
     advantages = values - jnp.sum(policy * values, axis=1, keepdims=True)
@@ -117,7 +119,7 @@ class PolicyGradient(Claim[PolicyPair]):
         return _gradient(problem, _occupancy(problem.process, problem.policies[0]))
 
     def measure(self, problem: PolicyPair, key: Key[Array, ""]) -> Array:
-        """Differentiate a linear solve automatically."""
+        """Return dJ/dtheta by automatic differentiation of the linear system for the values."""
         process = problem.process
         return jax.grad(lambda logits: process.start @ process.solved(jax.nn.softmax(logits, axis=1)))(problem.logits)
 

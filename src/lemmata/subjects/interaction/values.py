@@ -1,8 +1,8 @@
 """Learning values: the limit of temporal differences, when they diverge, and why maxima of estimates are too large.
 
 This theory gives the values that linear temporal differences reach on the states that the policy visits. It also gives
-the growth of a weight if only some states are updated, and the bias of a maximum of estimates. The theory assumes
-linear features or independent errors. It does not explain networks, whose features change during training.
+the growth of a weight if only some states are updated, and the bias of a maximum of estimated action values. The theory
+assumes linear features or independent errors. It does not explain networks, whose features change during training.
 """
 
 import equinox as eqx
@@ -44,7 +44,7 @@ class ChainWithFeatures(eqx.Module):
 
     @property
     def values(self) -> Float[Array, " s"]:
-        """The expected discounted sums of rewards."""
+        """The expected discounted sum of rewards from each state."""
         return jnp.linalg.solve(jnp.eye(len(self.law)) - self.discount * self.transition, self.rewards)
 
     def length(self, values: Float[Array, " s"]) -> Array:
@@ -53,7 +53,8 @@ class ChainWithFeatures(eqx.Module):
 
     @property
     def projected(self) -> Float[Array, " s"]:
-        """The best linear fit to the values."""
+        """The linear combination of features nearest to the values, in the mean square of the stationary distribution.
+        """
         scale = jnp.sqrt(self.law)[:, None]
         weights = jnp.linalg.lstsq(scale * self.features, scale[:, 0] * self.values)[0]
         return self.features @ weights
@@ -130,12 +131,12 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
         return problem.length(problem.projected - problem.values) / jnp.sqrt(1 - problem.discount**2)
 
     def measure(self, problem: ChainWithFeatures, key: Key[Array, ""]) -> Array:
-        """Solve the normal equations of the mean update."""
+        """Return |F w - V|, with w from the normal equations of the mean update."""
         system, target = _mean_update(problem)
         return problem.length(problem.features @ jnp.linalg.solve(system, target) - problem.values)
 
     def trivial(self, problem: ChainWithFeatures) -> Array:
-        """Return the error of the values 0."""
+        """Return |V|, the error if all values are estimated as 0."""
         return problem.length(problem.values)
 
     def condition(self, problem: ChainWithFeatures) -> Array:
@@ -198,7 +199,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
         return _growth(problem, problem.discount * problem.ratio - 1)
 
     def measure(self, problem: TwoStates, key: Key[Array, ""]) -> Array:
-        """Take 20 steps with automatic derivatives of the values."""
+        """Return the factors of w after 20 steps, with automatic derivatives of the values."""
         value = lambda w, feature: feature * w
 
         def step(both: float) -> Array:

@@ -1,3 +1,3 @@
 """The cost of computing with kernels: the condition number bounds iterations, and the effective dimension bounds the
-rank.
+rank that a low-rank approximation needs.
 """

@@ -1,7 +1,8 @@
 """Conjugate gradients: the number of iterations compared with the condition number.
 
-This theory bounds how fast the energy norm of the error falls, from the condition number alone. It assumes exact
-arithmetic up to rounding. It does not explain the faster convergence if eigenvalues cluster.
+The energy norm of an error e is sqrt(e^T A e). This theory bounds how fast the energy norm of the error falls, from the
+condition number alone. It assumes exact arithmetic up to rounding. It does not explain why convergence is faster than
+this bound if eigenvalues cluster.
 """
 
 import math

@@ -58,7 +58,7 @@ class RegularisedPoints(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "n n"]:
-        """The Gram matrix."""
+        """The Gram matrix K of the points."""
         return gram(RBF(self.lengthscale), self.x)
 
 
@@ -188,7 +188,7 @@ class NystromCondition(Claim[RegularisedPoints]):
         ]
 
     def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
-        """Return the condition number of P^-1/2 (K + ridge I) P^-1/2."""
+        """Return the condition number of the preconditioned matrix P^-1/2 (K + ridge I) P^-1/2."""
         found = nystrom_approximation(problem.gram, min(problem.size, len(problem.x)), key)
         vectors, values, ridge = np.asarray(found.eigenvectors), np.asarray(found.eigenvalues), float(problem.ridge)
         half = np.eye(len(vectors)) + (vectors * (np.sqrt((values[-1] + ridge) / (values + ridge)) - 1)) @ vectors.T

@@ -88,7 +88,7 @@ def check_covariances(cross: Any, left: Any, right: Any) -> None:
     """Raise an error if numbers cannot be covariances of two normal variables with the given variances.
 
     Args:
-        cross: the covariances.
+        cross: the covariances of the two variables.
         left: the variances of the first variable, of a shape that broadcasts with `cross`.
         right: the variances of the second variable.
 

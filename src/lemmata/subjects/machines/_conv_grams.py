@@ -1,5 +1,5 @@
 """The covariances that each layer of a convolutional deep kernel machine passes to the next layer. Covariances of two
-sites (positions in images) are left out.
+different sites (positions in images) are left out.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from ._checks import check_number, check_variances
 
 
 class ConvolutionalGrams(NamedTuple):
-    """Covariances of p inducing points, which are not on a grid, and of the sites of n images of size h x w.
+    """Covariances of a layer's features at p inducing points and at the sites of n images of size h x w.
 
-    Covariances of two sites (positions in images) are never computed. For n h w sites, all pairs would need (n h w)²
-    numbers instead of p² + n h w (p + 1).
+    Inducing points represent the sites, but are not on a grid. Covariances of two different sites (positions in images)
+    are never computed. For n h w sites, all pairs would need (n h w)² numbers instead of p² + n h w (p + 1).
 
     Attributes:
         inducing: K_ii, the covariances of inducing points with each other.
@@ -57,8 +57,8 @@ def patch_grams(
 ) -> ConvolutionalGrams:
     """Return the covariances of the patches around the sites of images, and of p inducing patches.
 
-    The covariance of patches x and z is bias + the mean of x z over the k² places and c channels. Images are padded
-    with zeros, so every site has a patch.
+    The covariance of patches x and z is `bias` plus the mean of the product x z over the k² places and c channels.
+    Images are padded with zeros, so every site has a patch.
 
     Args:
         images: n images with c channels.
@@ -97,8 +97,9 @@ def patch_grams(
 
 
 def windows(values: Float[Array, "n h w *c"], size: int) -> list[tuple[int, int, Float[Array, "n h w *c"]]]:
-    """For each place (y, x) in a window of odd size, return y, x and the values at this place for every site. Values
-    outside of images are 0.
+    """For each place (y, x) in a window of odd size, return y, x and a value for every site.
+
+    This value is the value at the place (y, x) of the window around the site. Values outside of images are 0.
 
     Args:
         values: the values of sites.

@@ -34,7 +34,7 @@ def convolve_grams(
 
     Args:
         grams: the covariances before the convolution.
-        mixing: C, one matrix for each place of the k x k window, where k is odd.
+        mixing: the weights C, one matrix C_d for each place d of the k x k window, where k is odd.
         stride: 1 keeps every site, 2 keeps every second site starting with the first, and so on.
 
     Raises:
@@ -76,8 +76,8 @@ def rectify_grams(
 
     Args:
         grams: the covariances before the ReLU.
-        weight: the factor, at least 0.
-        bias: the added number, at least 0.
+        weight: the factor of all covariances, at least 0.
+        bias: the number that is added to all covariances, at least 0.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.
@@ -140,7 +140,7 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
 
 def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p p"]:
-    """Return the Cholesky factor of K + jitter (mean of the diagonal) I.
+    """Return the Cholesky factor of K + jitter * (mean of the diagonal of K) * I.
 
     The result is NaN if K is traced and the factor does not exist.
 
@@ -159,7 +159,9 @@ def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p 
 
 
 def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array, "n h w p"]:
-    """Return K_ti K_ii^-1, the weights of the best prediction of a site's feature from inducing points.
+    """Return K_ti K_ii^-1, the weights of the best linear prediction of a site's feature.
+
+    The prediction uses the features of the inducing points.
 
     Args:
         grams: the covariances of a layer.
@@ -171,8 +173,9 @@ def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array,
 
 
 def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> ConvolutionalGrams:
-    """Divide covariances by norms, as batch normalisation divides features. Let a and b be the norms of inducing points
-    and of sites. Then K_ii is divided by a a', K_ti by a b, and k_t by b².
+    """Divide covariances by norms, as batch normalisation divides features by their sizes. Let a be the norm of an
+    inducing point, and b the norm of a site. Then K_ii is divided by a a' for the two inducing points, K_ti by a b, and
+    k_t by b².
 
     Correlations do not change, since every covariance is divided by the norms of its two points.
 

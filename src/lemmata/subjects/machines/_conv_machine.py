@@ -25,16 +25,17 @@ _BIAS, _JITTER, _WINDOW = 0.1, 1e-5, 3
 class ConvolutionalMachine(eqx.Module):
     """A machine of patches, then blocks (ReLU, convolution, Gram matrix and normalisation), then a ReLU and pooling.
 
-    The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So the divergence of G from the prior is the
-    divergence of V V' from the identity, which is 0 if V = I. All lower entries of V are free; the sign of an entry of
-    its diagonal does not change the divergence.
+    The learned Gram matrix of a block is G = L V V' L', where L L' = K_ii is its prior, the Gram matrix of the inducing
+    points after the convolution. So the divergence of G from the prior is the divergence of V V' from the identity,
+    which is 0 if V = I. All entries of the lower triangle of V are free; the sign of an entry of its diagonal does not
+    change the divergence.
 
     Attributes:
         patches: the inducing points of the images.
         mixings: the weights C of each block's convolution.
         roots: the lower triangular matrix V of each block.
         log_noise: the logarithm of the variance of the labels' noise.
-        log_scale: the logarithm of the factor of the top kernel.
+        log_scale: the logarithm of the factor that multiplies the covariances of the outputs.
         strides: the stride of each block's convolution.
     """
 
@@ -61,7 +62,7 @@ class ConvolutionalMachine(eqx.Module):
         return PooledGrams(*(jnp.exp(self.log_scale) * part for part in found))
 
     def divergence(self) -> Float[Array, ""]:
-        """Return the divergences of N(0, G) from N(0, K_ii), summed over blocks."""
+        """Return the Kullback-Leibler divergences of N(0, G) from N(0, K_ii), summed over blocks."""
         parts = [
             0.5 * (jnp.sum(jnp.tril(v) ** 2) - len(v)) - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(v)))) for v in self.roots
         ]
@@ -72,7 +73,7 @@ class ConvolutionalMachine(eqx.Module):
 
         Args:
             images: the n images.
-            targets: one column per output.
+            targets: the labels, one column per output.
         """
         return induced_posterior(self.top(images), targets, jnp.exp(self.log_noise), jitter=_JITTER)
 
@@ -152,7 +153,7 @@ def _next(grams: ConvolutionalGrams, mixing: Array, stride: int) -> Convolutiona
 
 
 def _gathered(values: Float[Array, "n h w c"], random: np.random.Generator, count: int) -> Float[Array, "p k k c"]:
-    """Return windows around random sites."""
+    """Return the windows of values around `count` random sites."""
     shape, around = values.shape, _WINDOW // 2
     there = math.prod(shape[:3])
     image, row, column = np.unravel_index(random.choice(there, min(count, there), replace=False), shape[:3])
@@ -168,7 +169,10 @@ def machine_objective(
     targets: Float[Array, "n k"],
     stiffness: float,
 ) -> Float[Array, ""]:
-    """Return the training objective (bound on the log density of targets - nu sum of divergences) / n for n images.
+    """Return the training objective of n images, in nats per image.
+
+    The objective is a lower bound on the log density of the targets, minus nu times the sum of the blocks' divergences,
+    all divided by n.
 
     Args:
         machine: the machine with its current parameters.
@@ -211,7 +215,7 @@ def train_machine(
     steps: int = 100,
     rate: float = 0.01,
 ) -> tuple[ConvolutionalMachine, Float[Array, " steps"]]:
-    """Train a machine by steps of Adam on the objective of all rows; the result is deterministic.
+    """Train a machine by steps of Adam on the objective of all images; the result is deterministic.
 
     Args:
         machine: the machine at the start.

@@ -18,10 +18,10 @@ Residuals = Literal["independent", "dependent", "dropped"]
 
 
 class PooledGrams(NamedTuple):
-    """Covariances of p inducing points and n images.
+    """Covariances of p inducing points and n images, whose features are means over the images' sites.
 
     Attributes:
-        inducing: K_ii, the covariances of inducing points.
+        inducing: K_ii, the covariances of inducing points with each other.
         cross: K_ti, the covariances of image t with the inducing points.
         variance: k_t, the variance of image t.
     """
@@ -32,9 +32,9 @@ class PooledGrams(NamedTuple):
 
 
 def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent", jitter: float = 0.0) -> PooledGrams:
-    """Apply global average pooling: an image's feature becomes the mean of the features of its S sites.
+    """Apply global average pooling: an image's feature becomes the mean of the features of its S sites (positions).
 
-    The covariance of this feature with inducing points is the mean m of K_ti over sites. The variance of this feature
+    The covariance of this feature with inducing points is the mean m of K_ti over sites t. The variance of this feature
     is the mean covariance over all pairs of sites, which the machine does not store. Inducing points explain the part m
     K_ii^-1 m' of this variance. Let r be the mean over sites of k_t - K_ti K_ii^-1 K_it. If the residuals of different
     sites are independent, the unexplained part is r/S ("independent", as in the published code). For residuals that may
@@ -88,7 +88,8 @@ def induced_posterior(
 ) -> InducedPosterior:
     """Return the best inducing-point posterior for a Gaussian likelihood, in closed form.
 
-    Let Q = K_ti K_ii^-1 K_it. For each column y of the targets, the bound is
+    Let Q = K_ti K_ii^-1 K_it for the p inducing points i and the n images t. For each column y of the targets, the
+    bound on the log density is
 
         log N(y; 0, Q + noise I) - (sum of k_t - tr Q) / (2 noise),
 

@@ -1,4 +1,4 @@
-"""The dense machine: Gram matrices of layers that balance the labels' likelihood and divergences from a prior."""
+"""The dense machine: Gram matrices of layers that balance the likelihood of labels and divergences from a prior."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,18 +25,18 @@ _GRADIENT = 1e-4  # the largest gradient at the end, relative to the weights of 
 
 
 class DenseMachine(NamedTuple):
-    """A machine at its optimum.
+    """A deep kernel machine at the optimum of its objective (see `deep_kernel_machine`).
 
     Attributes:
-        grams: G_1, ..., G_L at the rows, (layers, n, n).
+        grams: the Gram matrices G_1, ..., G_L of the layers' features at the rows, (layers, n, n).
         objective: the value of the objective at the optimum, in nats.
-        likelihood: log p(Y | G_L), in nats.
+        likelihood: the log likelihood log p(Y | G_L) of the labels Y, in nats.
         divergences: the divergence D(G_l | K(G_{l-1})) of each layer, (layers,), in nats.
-        factors: A_l, lower triangular, with G_l = L A_l A_l' L' for K(G_{l-1}) = L L'.
+        factors: lower triangular matrices A_l, with G_l = L A_l A_l' L' for K(G_{l-1}) = L L'.
         gram_0: the Gram matrix of the inputs.
         y: the labels.
         noise: the variance of the labels' noise.
-        kernel: the map of Gram matrices.
+        kernel: the map K of Gram matrices, "relu" or "linear".
     """
 
     grams: Float[Array, "layers n n"]
@@ -107,8 +107,8 @@ def deep_kernel_machine(
         y: labels, one column for each output. The function does not centre the labels, so pass centred labels if you
             need this.
         layers: the number of layers L, at least 1.
-        nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers, or one for
-            each layer.
+        nu: the weight of each layer's divergence, above 0; one number for all layers, or one for each layer. The
+            likelihood is a sum over C columns, so compare nu with C.
         noise: the variance s, above 0; 0 is allowed only if the objective has a maximum (see `SettingError` below).
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.
@@ -157,15 +157,15 @@ def deep_kernel_machine(
 
 
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
-    """Return a point at which the gradient is small relative to the weights of the objective.
+    """Return a minimiser of a function: a point at which the gradient is small relative to `scale`.
 
-    The search begins with descent. When rounding errors of the objective stop the descent, a root of the gradient is
-    searched.
+    The search begins with descent. If rounding errors of the function stop the descent too early, the search continues
+    with a root of the gradient.
 
-    Values of the objective f are exact only to eps |f|. So they do not show gradients below sqrt(eps |f| h) along a
-    direction of curvature h. If a direction collapses, h is 1e6. The gradient is computed with a smaller error, so root
-    finding uses the gradient. If the objective at this root differs from the value at which descent ended, the root is
-    discarded.
+    Values of the function f are exact only to eps |f|, where eps is the machine epsilon. So they do not show gradients
+    below sqrt(eps |f| h) along a direction of curvature h. If G_l is nearly singular along a direction, h is 1e6. The
+    gradient has a smaller error, so root finding uses the gradient. If the value at this root differs from the value at
+    which descent ended, the root is discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)
@@ -230,7 +230,7 @@ def _outputs(factors: Array, grams: Grams, y: Array, noise: float | Array, kerne
 
 @partial(jax.jit, static_argnums=4)
 def _terms(raw: Array, gram_0: Array, y: Array, noise: Array | float, kernel: GramMap) -> tuple[Array, Array, Array]:
-    """Return the Gram matrices, the divergences, and the log likelihood."""
+    """Return the Gram matrices and divergences of all layers, and the log likelihood of the labels."""
     none = Grams(gram_0, jnp.zeros((len(y), 0)), jnp.zeros(0))
     grams = []
     for factor in raw:

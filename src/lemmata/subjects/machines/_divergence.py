@@ -13,10 +13,10 @@ def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m 
 
         D(G | K) = 1/2 [tr(K^-1 G) - log det(K^-1 G) - n].
 
-    The divergence is 0 if G = K and above 0 otherwise, and it is convex in G. For an invertible matrix M, the
-    divergence of M G M' from M K M' is the same. The divergence is computed from Cholesky factors R of G and L of K, as
-    1/2 |L^-1 R|² - sum log(R_ii / L_ii) - n/2. JAX computes the derivatives of the divergence with respect to both
-    matrices. If a matrix is traced and not positive definite, the result is NaN.
+    The divergence is 0 if G = K and above 0 otherwise, and it is convex in G. For an invertible matrix M, D(M G M' | M
+    K M') = D(G | K). The divergence of n x n matrices is computed from Cholesky factors R of G and L of K, as 1/2 |L^-1
+    R|² - sum log(R_ii / L_ii) - n/2. JAX computes the derivatives of the divergence with respect to both matrices. If a
+    matrix is traced and not positive definite, the result is NaN.
 
     Args:
         gram: the matrix G, positive definite.

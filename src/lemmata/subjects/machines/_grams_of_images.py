@@ -1,4 +1,7 @@
-"""Images, inducing patches, and weights between inducing points, with the covariances of all pairs of sites."""
+"""Images, inducing patches, and weights between inducing points, with covariances of all pairs of sites.
+
+Sites are positions in images. A machine leaves out the covariances of different sites.
+"""
 
 import equinox as eqx
 import jax
@@ -17,7 +20,7 @@ class ImageGrams(eqx.Module):
         images: the n images.
         patches: the inducing points of the images.
         mixings: the weights C of the second and of the third convolution.
-        learned: a learned Gram matrix for the inducing patches.
+        learned: a random matrix in place of a learned Gram matrix of the inducing patches.
         seed: the seed of random networks.
     """
 
@@ -48,11 +51,13 @@ class ImageGrams(eqx.Module):
 
     @property
     def start(self) -> Float[np.ndarray, "all all"]:
-        """Covariances of inducing points and all sites."""
+        """The covariances of all pairs of inducing points and sites before the first layer."""
         return self.points @ self.points.T
 
     def places(self, number: int) -> list[Float[np.ndarray, "all all"]]:
-        """Return, for each place d in a window, the matrix A_d that applies C_d to inducing points and shifts sites.
+        """Return the matrix A_d for each place d in a window.
+
+        The matrix applies C_d to inducing points, and shifts sites by d.
 
         Args:
             number: the index of the mixing.
@@ -94,7 +99,7 @@ class ImageGrams(eqx.Module):
 
 
 def arc_cosine(joint: Float[np.ndarray, "all all"]) -> Float[np.ndarray, "all all"]:
-    """Return 2 E max(0, u) max(0, v) for all pairs of features u, v; the diagonal does not change.
+    """Return 2 E max(0, u) max(0, v) for all pairs of normal features u, v; the diagonal does not change.
 
     Args:
         joint: the covariances, with a positive diagonal.

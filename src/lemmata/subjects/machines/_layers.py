@@ -33,7 +33,7 @@ def mapped(grams: Grams, kernel: GramMap) -> Grams:
 
     Args:
         grams: the inner products of a layer.
-        kernel: "relu" or "linear".
+        kernel: the map K: "relu" for ReLU features, or "linear" for G itself.
     """
     through, diagonal = _MAPS[kernel], jnp.diagonal(grams.inducing)
     inducing = through(grams.inducing, diagonal[:, None], diagonal[None, :])
@@ -45,7 +45,8 @@ def mapped(grams: Grams, kernel: GramMap) -> Grams:
 def learned(prior: Grams, factor: Float[Array, "p p"]) -> Grams:
     """Return the layer whose inducing rows have the Gram matrix G = L A A' L', for the prior K = L L' and a factor A.
 
-    Other rows follow their conditional distribution under the prior, given the inducing rows. With B = L^-1 K_it,
+    The other rows t follow their conditional distribution under the prior, given the inducing rows i. With B = L^-1
+    K_it,
 
         G_it = L A A' B,    g_t = k_t - sum B² + sum (A' B)²,
 
@@ -58,12 +59,17 @@ def learned(prior: Grams, factor: Float[Array, "p p"]) -> Grams:
 
 
 def triangular(raw: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    """Return a triangular matrix from free numbers, with exponentials on the diagonal. Zeros give the identity."""
+    """Return a lower triangular matrix from free numbers, with exponentials of the numbers on the diagonal. If all
+    numbers are 0, the matrix is the identity.
+    """
     return jnp.tril(raw, -1) + jnp.diag(jnp.exp(jnp.diagonal(raw)))
 
 
 def factor_divergence(raw: Float[Array, "p p"]) -> Float[Array, ""]:
-    """Return `gaussian_divergence` of L A A' L' from L L', for any L and A = `triangular(raw)`."""
+    """Return `gaussian_divergence` of L A A' L' from L L', with A = `triangular(raw)`.
+
+    The divergence is equal for all invertible L.
+    """
     return 0.5 * jnp.sum(triangular(raw) ** 2) - jnp.trace(raw) - 0.5 * len(raw)
 
 

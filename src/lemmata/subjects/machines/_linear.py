@@ -82,7 +82,9 @@ def linear_deep_kernel_machine(
 
 
 def _growth(s: Float[np.ndarray, " n"], layers: int, nu: float, columns: int) -> Float[np.ndarray, " n"]:
-    """Return the largest root g of nu g^(L+1) - (nu - C) g^L - C s, between 1 and s, by bisection and Newton steps."""
+    """Return the largest root g of nu g^(L+1) - (nu - C) g^L - C s for each s, by bisection and Newton steps. The root
+    lies between 1 and s.
+    """
     rest = lambda g: nu * g ** (layers + 1) - (nu - columns) * g**layers - columns * s
     low, high = np.minimum(s, 1.0), np.maximum(s, 1.0)
     for _ in range(_BISECTIONS):

@@ -51,7 +51,10 @@ def _rectified(cross: Array, left: Array, right: Array) -> Array:
 
 
 def _moments(cross: Array, left: Array, right: Array) -> tuple[Array, Array]:
-    """Return 2 E[phi phi] and its derivative with respect to `cross`, which is 2 E[phi' phi'], for phi = ReLU."""
+    """Return 2 E[phi(u) phi(v)] for phi = ReLU and normal u, v, and its derivative with respect to `cross`.
+
+    The derivative is 2 E[phi'(u) phi'(v)].
+    """
     after = Relu().push(State(cross, jnp.ones_like(cross), left, right, 1))
     return 2.0 * after.nngp, 2.0 * after.ntk
 

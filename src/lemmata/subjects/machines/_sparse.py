@@ -19,17 +19,17 @@ from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, m
 class SparseMachine(eqx.Module):
     """A deep kernel machine on p inducing points. A training step on n rows takes time n p².
 
-    Rows x have inner products G_0 = <x, x'>/d + 1. In each layer, the inducing rows' Gram matrix is L A A' L' for a
-    factor A and the prior K(G) = L L'. Other rows follow from their conditional distribution given the inducing points
-    (Yang et al., 2023): G_ti = K_ti K_ii^-1 G_ii. The last layer is a sparse Gaussian process with the same inducing
-    rows.
+    Rows x of d columns have inner products G_0 = <x, x'>/d + 1. In each layer, the Gram matrix of the inducing points i
+    is L A A' L' for a factor A. Here K(G) = L L' is the prior, where G is the Gram matrix of the layer before. Other
+    rows t follow from their conditional distribution given the inducing points (Yang et al., 2023): G_ti = K_ti K_ii^-1
+    G_ii. The last layer is a sparse Gaussian process with the same inducing points.
 
     Attributes:
         points: the inducing points, in the space of the inputs.
         raw: the free numbers of the factors A. If all of them are 0, A is the identity, and the machine is at the
             prior.
         log_noise: the logarithm of the variance s of the labels' noise.
-        kernel: the map of Gram matrices.
+        kernel: the map K of Gram matrices, "relu" or "linear".
         jitter: the number that is added to the diagonal of K_ii, relative to the mean of this diagonal.
     """
 
@@ -40,10 +40,10 @@ class SparseMachine(eqx.Module):
     jitter: float = eqx.field(static=True, default=1e-6)
 
     def covariances(self, x: Float[Array, "n d"]) -> Grams:
-        """Return K(G_L) for the inducing points and the rows x.
+        """Return K(G_L), the prior covariances of the outputs, for the inducing points and the rows x.
 
         Args:
-            x: the rows.
+            x: the rows, in the space of the inputs.
 
         Raises:
             ShapeError: if x has other columns than the inducing points.
@@ -100,7 +100,10 @@ class SparseMachine(eqx.Module):
         return -0.5 * (y.shape[1] * (log_det + missed / noise) + jnp.sum(y**2) / noise - jnp.sum(seen**2))
 
     def _halves(self, last: Grams) -> tuple[Array, Array, Array]:
-        """Return the Cholesky factor L of K_ii, the matrix B, and the Cholesky factor of I + B B'/s."""
+        """Return the Cholesky factor L of K_ii, the matrix B = L^-1 K_it, and the factor of I + B B'/s.
+
+        Here s is the variance of the noise, and the last factor is a Cholesky factor, too.
+        """
         base = jnp.linalg.cholesky(last.inducing)
         half = solve_triangular(base, last.cross, lower=True)
         inner = jnp.eye(len(base)) + half @ half.T / jnp.exp(self.log_noise)
@@ -113,12 +116,12 @@ class SparseMachine(eqx.Module):
     def objective(
         self, x: Float[Array, "n d"], y: Float[Array, "n C"], nu: float | Float[Array, ""]
     ) -> Float[Array, ""]:
-        """Return the likelihood minus nu times the sum of divergences.
+        """Return the result of `likelihood` minus nu times the sum of the layers' divergences, in nats.
 
         Args:
             x: rows.
             y: labels.
-            nu: the weight of every layer, at least 0.
+            nu: the weight of every layer's divergence, at least 0.
 
         Raises:
             ShapeError, DataError: for the same reasons as `likelihood`.

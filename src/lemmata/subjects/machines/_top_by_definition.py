@@ -27,10 +27,12 @@ def rectified_pairs(
 def fit_by_definition(
     grams: ConvolutionalGrams, targets: Float[np.ndarray, "n k"], noise: float, factor: Float[np.ndarray, "p p"]
 ) -> float:
-    """Return the bound on the log density of targets at G = L V V' L', where L L' = K_ii.
+    """Return the lower bound on the log density of targets if the Gram matrix of the inducing points is G = L V V' L'.
+
+    Here L L' = K_ii is the prior of this matrix.
 
     Args:
-        grams: the covariances of the prior.
+        grams: the covariances of the prior, of which K_ii belongs to the inducing points.
         targets: one column per output.
         noise: variance of the labels' noise.
         factor: the matrix V.
@@ -56,6 +58,8 @@ def slope_by_definition(
     stiffness: float,
 ) -> float:  # fmt: skip
     """Return the length of the gradient of the machine's objective with respect to the lower triangle of V.
+
+    The gradient is computed by finite differences.
 
     Args:
         grams: the covariances of the prior.

@@ -10,7 +10,7 @@ _NODES, _STEP = 24, 1e-4
 
 
 class Posterior(NamedTuple):
-    """A posterior as Gram matrices at integration nodes, with weights that sum to 1.
+    """A posterior distribution of a 2 x 2 Gram matrix, as matrices at integration nodes with weights that sum to 1.
 
     Attributes:
         grams: the entries 11, 12 and 22 of the Gram matrix at each node, (3, nodes).
@@ -28,9 +28,10 @@ class Posterior(NamedTuple):
     def kurtosis(self, along: Float[np.ndarray, "2"], width: float) -> float:
         """Return E[f⁴]/E[f²]² for f, the combination `along` of one feature's values at the two rows.
 
-        The layer has `width` features. Given G, the values of the features are a root of G times a random orthonormal
-        frame times sqrt(width). With a = `along`, f is distributed like a coordinate of a random vector of squared
-        length width a'G a. So f has E[f²] = a'G a and E[f⁴] = 3 width (a'G a)²/(width + 2).
+        The layer has `width` features. Given their Gram matrix G, the values of the features are a square root of G
+        times a random 2 x width matrix with orthonormal rows, times sqrt(width). With a = `along`, f is distributed
+        like a coordinate of a random vector of squared length width a'G a in `width` dimensions. So f has E[f²] = a'G a
+        and E[f⁴] = 3 width (a'G a)²/(width + 2).
         """
         a, b = along
         squares = np.array([a * a, 2 * a * b, b * b]) @ self.grams
@@ -38,7 +39,10 @@ class Posterior(NamedTuple):
 
 
 def arc_cosine(grams: Float[np.ndarray, "3 *q"]) -> Float[np.ndarray, "3 *q"]:
-    """Return 2 E[max(u, 0) max(v, 0)] for normal pairs u, v with these covariances."""
+    """Return 2 E[max(u, 0) max(v, 0)] for normal pairs u, v of two rows.
+
+    Covariance and result are given by their entries 11, 12 and 22.
+    """
     first, cross, second = grams
     scale = np.sqrt(first * second)
     angle = np.arccos(np.clip(cross / scale, -1, 1))
@@ -46,7 +50,7 @@ def arc_cosine(grams: Float[np.ndarray, "3 *q"]) -> Float[np.ndarray, "3 *q"]:
 
 
 def rectified(gram: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
-    """Return K(G) for ReLU features, at all pairs of rows."""
+    """Return K(G) = 2 E[max(u, 0) max(v, 0)] for all pairs of rows, where u and v are normal with the covariance G."""
     own = np.diagonal(gram)
     left, right = np.broadcast_arrays(own[:, None], own)
     return arc_cosine(np.stack([left, gram, right]))[1]
@@ -57,10 +61,10 @@ def posterior(
 ) -> Posterior:
     """Return the posterior of G = F F'/width, where F has `width` columns from N(0, prior).
 
-    The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. Their
-    likelihood enters `copies` times. Coordinates u are defined by G = R T T' R', with R R' = prior and T = [[e^u0, 0],
-    [u1, e^u2]]. In these coordinates, the Gauss-Hermite nodes are placed about the mode. The second derivatives at the
-    mode determine the spread of the nodes.
+    The columns of y are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. Their likelihood
+    enters `copies` times. Coordinates u are defined by G = R T T' R', with R R' = prior and T = [[e^u0, 0], [u1,
+    e^u2]]. In these coordinates, the Gauss-Hermite nodes are placed about the mode. The second derivatives at the mode
+    determine the spread of the nodes.
     """
     root = np.linalg.cholesky(prior)
     seen = y @ y.T

@@ -1,10 +1,11 @@
 """Convolutional deep kernel machines, whose layers store the covariances of sites with inducing points.
 
-A layer with infinitely many channels is given by the covariances of its features. For n images of S sites, there are (n
-S)² covariances. A machine stores only the covariances of p inducing points with each other and with sites, and the
-variance of each site. This theory says how layers change these covariances, and how far learned Gram matrices move from
-their prior. It assumes convolutions, ReLU layers and Gram layers. It does not explain what the covariances of pairs of
-sites would add, or whether a machine is accurate.
+A site is a position in an image, and an inducing point represents many sites. A layer with infinitely many channels is
+given by the covariances of its features. For n images of S sites, there are (n S)² covariances. A machine stores only
+the covariances of p inducing points with each other and with sites, and the variance of each site. This theory says how
+layers change these covariances, and how far learned Gram matrices move from their prior. It assumes convolutions, ReLU
+layers and Gram layers. It does not explain what the covariances of pairs of sites would add, or whether a machine is
+accurate.
 """
 
 import functools
@@ -52,7 +53,7 @@ def _carried(images: Array, patches: Array, mixings: Array, norm: Norm | None) -
 
 
 def in_full(problem: ImageGrams) -> Float[np.ndarray, "all all"]:
-    """Apply the two convolutions to the covariances of all pairs of points.
+    """Apply the two convolutions, with a ReLU before each, to the covariances of all pairs of points.
 
     Args:
         problem: images and inducing points.
@@ -136,7 +137,7 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
 def _network(
     points: Float[np.ndarray, "all kkc"], places: list[list], channels: int, draw: np.random.Generator
 ) -> Float[np.ndarray, "all all"]:
-    """Return the mean products of the last features of a random network."""
+    """Return the mean products, over channels, of the last features of a random network at all pairs of points."""
     features = points @ draw.normal(size=(points.shape[1], channels))
     for acts in places:
         active = np.sqrt(2.0) * np.maximum(features, 0.0)
@@ -182,9 +183,7 @@ class GramLayerKeepsResidual(Claim[ImageGrams]):
         return jnp.asarray(np.asarray(behind.variance).reshape(-1) - told)
 
     def condition(self, problem: ImageGrams) -> Array:
-        """Multiply the condition numbers of both matrices by the size of the terms that cancel, relative to the
-        result.
-        """
+        """Multiply the condition numbers of K_ii and G by the size of the terms that cancel, relative to the result."""
         p = len(problem.patches)
         prior = problem.start[:p, :p]
         size = np.linalg.norm(problem.learned, 2) / np.linalg.eigvalsh(prior)[0]
@@ -199,9 +198,10 @@ def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGra
 class ImageNormsAreFactors(Claim[ImageGrams]):
     """Take a convolutional deep kernel machine at its prior, without biases. Before every ReLU, normalise the features
     of each image: divide them by the square root of their mean variance over sites. Divide the inducing points by the
-    square root of their own mean variance. Let Q = m K_ii^-1 m' be the covariances of pooled images that inducing
-    points explain, where m are the means of K_ti over sites. Normalisation multiplies Q_st by one factor for image s
-    and one factor for image t. So the correlations
+    square root of their own mean variance. Pool each image by the mean of its features over sites. Let row s of m be
+    the mean of K_ti over the sites t of image s. Then Q = m K_ii^-1 m' is the part of the covariances of pooled images
+    that inducing points explain. Normalisation multiplies Q_st by one factor for image s and one factor for image t. So
+    the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 

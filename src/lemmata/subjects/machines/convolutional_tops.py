@@ -37,7 +37,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "convolution", "object": 
 
 
 class StiffMachine(eqx.Module):
-    """The covariances of a layer, and the targets of its images. A ReLU, pooling and a noisy Gaussian process follow.
+    """A machine with one learned Gram matrix, then a ReLU, pooling and a noisy Gaussian process; and its targets.
 
     Args:
         grams: the covariances of the prior.
@@ -50,7 +50,7 @@ class StiffMachine(eqx.Module):
     noise: Float[Array, ""]
 
     def bound(self, factor: Float[np.ndarray, "p p"]) -> float:
-        """Return the bound at G = L V V' L', where L L' = K_ii.
+        """Return the bound on the log density of the targets at G = L V V' L', where L L' = K_ii.
 
         Args:
             factor: the matrix V.
@@ -64,7 +64,7 @@ class StiffMachine(eqx.Module):
 
         Args:
             stiffness: the weight nu of the divergence.
-            start: the V at the start; by default the identity.
+            start: the V at which the search starts; by default the identity.
         """
         p = len(self.grams.inducing)
         lower = np.tril_indices(p)
@@ -100,7 +100,7 @@ def _bound(grams: ConvolutionalGrams, targets: Array, noise: Array, factor: np.n
 
 
 class StiffMachines(Population[StiffMachine]):
-    """Images of random sites, and targets that their pooled ReLU features determine."""
+    """Images of random sites, and noisy targets that depend on pooled ReLU features of the sites."""
 
     settings = Space(
         n=Integer(10, 4, 40, "images", corners=(8, 14)),
@@ -109,7 +109,7 @@ class StiffMachines(Population[StiffMachine]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StiffMachine:
-        """Draw normal features of four sites for each image. Labels are the ReLU of one direction, plus noise."""
+        """Draw normal points at four sites of each image. Labels are means over sites of one ReLU unit, plus noise."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, p, noise = setting["n"], setting["inducing"], setting["noise"]
         points = draw.normal(size=(p + 4 * n, 5))
@@ -209,7 +209,7 @@ _pooled = jax.jit(pool_grams, static_argnames="residuals")
 
 class PoolingByInducingPoints(Claim[PooledSites]):
     """Pool an image by averaging the features over its sites. The variance of this average is the mean covariance over
-    all pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites of the
+    all pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites t of their
     covariances K_ti with the inducing points. The variance that the inducing points explain,
 
         m K_ii^-1 m',
@@ -269,9 +269,7 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def condition(self, problem: PooledSites) -> Array:
-        """Multiply the condition numbers of the inducing Gram matrix and of the sums over pairs of sites, whose terms
-        cancel.
-        """
+        """Multiply the condition numbers of K_ii and of the sums over pairs of sites, whose terms cancel."""
         return jnp.asarray(problem.spread * problem.inducing * problem.mean_variance / problem.exact)
 
 

@@ -27,7 +27,7 @@ _FACTORS = 2.0 ** np.arange(-4, 5)
 
 @functools.cache
 def digits() -> tuple[Float[np.ndarray, "n 64"], Int[np.ndarray, " n"]]:
-    """Return all rows, centred and scaled to mean square 1, and their classes."""
+    """Return all rows of scikit-learn's handwritten digits, centred and scaled to mean square 1, and their classes."""
     x, classes = map(np.asarray, load_digits(return_X_y=True))
     x = x - x.mean(axis=0)
     return x / np.sqrt(np.mean(x**2)), classes
@@ -50,7 +50,10 @@ class DigitMachine(eqx.Module):
         return float(np.mean(outputs.argmax(axis=1) != self.y[self.rows :].argmax(axis=1)))
 
     def errors(self, nu: float) -> tuple[float, float]:
-        """Return the mean squared error and the share of wrong classes of one learned layer on the test rows."""
+        """Return the mean squared error and the share of wrong classes on the test rows.
+
+        The machine has one learned layer.
+        """
         gram, n = self.x @ self.x.T / 64 + 1, self.rows
         known = jnp.asarray(gram[:n, :n]), jnp.asarray(self.y[:n])
         machine = deep_kernel_machine(*known, nu=nu, noise=_NOISE)
@@ -58,7 +61,10 @@ class DigitMachine(eqx.Module):
         return float(np.mean((found - self.y[n:]) ** 2)), self._wrong(found)
 
     def rescaled_error(self) -> float:
-        """Return the least mean squared error on test rows, over multiples of the wide network's kernel."""
+        """Return the least mean squared error on test rows over nine regressions.
+
+        Their kernels are multiples of the kernel of an infinitely wide network.
+        """
         n, kernel = self.rows, rectified(rectified(self.x @ self.x.T / 64 + 1))
         found = []
         for factor in _FACTORS:
@@ -68,7 +74,7 @@ class DigitMachine(eqx.Module):
 
 
 class DigitMachines(Population[DigitMachine]):
-    """Random rows."""
+    """Random rows of the digits for training, and 500 other rows for testing."""
 
     settings = Space(rows=Integer(30, 20, 1200, "rows to learn from", corners=(25, 40)))
 

@@ -40,7 +40,7 @@ class MachineRows(eqx.Module):
     Args:
         x: the rows X, which have d columns and the Gram matrix G_0 = X X'/d + 1.
         y: the labels of the rows.
-        raw: the free numbers of the layers' factors.
+        raw: the free numbers of the triangular factors A of the layers' Gram matrices L A A' L'.
         nu: the weight of the divergences.
         level: the variance of the labels' noise.
     """
@@ -53,23 +53,26 @@ class MachineRows(eqx.Module):
 
     @property
     def gram_0(self) -> Float[Array, "n n"]:
-        """X X'/d + 1."""
+        """The Gram matrix G_0 = X X'/d + 1 of the rows."""
         return self.x @ self.x.T / self.x.shape[1] + 1
 
     @property
     def layers(self) -> int:
-        """Learned layers."""
+        """The number of learned layers."""
         return len(self.raw)
 
     @eqx.filter_jit
     def sparse(self, points: Float[Array, "p d"], raw: Float[Array, "layers p p"]) -> Float[Array, ""]:
-        """Return the sparse machine's objective for these inducing points and numbers, with jitter 0."""
+        """Return the objective of the sparse machine with these inducing points and free numbers, with jitter 0."""
         machine = SparseMachine(points, raw, jnp.log(jnp.asarray(self.level)), "relu", 0.0)
         return machine.objective(self.x, self.y, self.nu)
 
 
 class MachineRowsPopulation(Population[MachineRows]):
-    """Normal rows, normal labels of scale 2, normal numbers of scale 0.3, nu between 1/3 and 3."""
+    """Normal rows, normal labels of standard deviation 2, and nu between 1/3 and 3.
+
+    The free numbers are normal with standard deviation 0.3.
+    """
 
     settings = Space(
         rows=Integer(4, 2, 20, "rows", corners=(3, 5)),
@@ -127,8 +130,8 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
     """In the objective of a deep kernel machine with ReLU layers, let nu be the weight of the Gaussian divergences of
-    the layers from their priors. As nu grows, the sum of these divergences falls like nu^-2. So the divergences keep
-    the posteriors close to the prior. Each divergence is 0 only at the prior.
+    the layers from their priors. As nu grows, the sum of these divergences at the optimum falls like nu^-2. So the
+    divergences keep the Gram matrices close to the prior. Each divergence is 0 only at the prior.
     """
 
     title = "The divergences of a deep kernel machine's layers from their priors fall like nu^-2 in the weight nu"
@@ -186,7 +189,7 @@ class AllRowsAsInducingPoints(Claim[MachineRows]):
         return problem.sparse(problem.x, problem.raw)
 
     def condition(self, problem: MachineRows) -> Array:
-        """Bound the errors: condition numbers of layers multiply, and sums of n terms over the noise cancel."""
+        """Allow for rounding: condition numbers of layers multiply, and sums of n terms over the noise cancel."""
         return jnp.asarray(1e3 / problem.level)
 
 

@@ -1,10 +1,11 @@
 """Linear machines: the Gram matrices between inputs and labels, in closed form.
 
 A machine of L linear layers maximises the labels' log likelihood, minus nu times a sum of divergences. Each divergence
-is that of a layer's Gram matrix from the previous matrix. Without noise, the likelihood is one more divergence, from S
-= Y Y'/C, and all layers are powers of one matrix. This theory gives every layer of such a machine for every nu, and
-says when a maximum exists at all. It assumes linear maps. It does not explain other maps, which have no closed form and
-may have several maxima.
+is that of a layer's Gram matrix from the previous matrix. Let S = Y Y'/C for the C columns of labels Y. Without noise,
+the log likelihood is -C times one more divergence, that of S from the last matrix, plus a constant. Relative to the
+Gram matrix of the inputs, all layers are powers of one matrix. This theory gives every layer of such a machine for
+every nu, and says when a maximum exists at all. It assumes linear maps. It does not explain other maps, which have no
+closed form and may have several maxima.
 """
 
 import equinox as eqx
@@ -25,7 +26,7 @@ class FewRows(eqx.Module):
     """The Gram matrix of rows, their labels, and a machine's settings.
 
     Args:
-        gram_0: G_0 = X X'/d.
+        gram_0: the Gram matrix G_0 = X X'/d of the rows X, which have d columns.
         y: labels, one column per output.
         nu: the weight of each layer's divergence.
         noise: the variance of the labels' noise.
@@ -40,17 +41,17 @@ class FewRows(eqx.Module):
 
     @property
     def labels_gram(self) -> Float[Array, "n n"]:
-        """S = Y Y'/C."""
+        """The Gram matrix S = Y Y'/C of the C columns of labels Y."""
         return self.y @ self.y.T / self.y.shape[1]
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """The condition numbers of G_0 and of S, multiplied."""
+        """The product of the condition numbers of G_0 and of S."""
         return jnp.asarray(np.linalg.cond(np.asarray(self.gram_0)) * np.linalg.cond(np.asarray(self.labels_gram)))
 
 
 class FewRowsPopulation(Population[FewRows]):
-    """Normal rows of a dimension twice their number, normal labels of a scale between 1/2 and 2.
+    """Normal rows of a dimension twice their number, and normal labels of a standard deviation between 1/2 and 2.
 
     Args:
         columns: the number of label columns minus the number of rows, which may be negative.

@@ -1,11 +1,12 @@
 """Wide deep Gaussian processes: their posterior over a Gram matrix, if the labels count once or N times.
 
-A process has N nu features in its hidden layer. The labels are columns of a Gaussian process on the Gram matrix G of
-these features. For two rows, G has three numbers, so the posterior at every width is an integral, and no Markov chain
-is needed. If the labels' likelihood counts once, G returns to the prior as N grows. If the likelihood counts N times, G
-tends to the optimum of a deep kernel machine, and features become normal. This theory gives both limits, and the rates
-at which they are approached. It assumes one hidden layer of ReLU features on two rows. It does not explain many rows
-and layers at once, or networks, whose features need not be normal.
+A process has N nu features in its hidden layer, where nu is fixed. The labels are columns of a Gaussian process whose
+kernel matrix is a function of the Gram matrix G of these features. For two rows, G has three different entries, so the
+posterior at every width is an integral over three numbers, and no Markov chain is needed. If the labels' likelihood
+counts once, G returns to the prior as N grows. If the likelihood counts N times, G tends to the optimum of a deep
+kernel machine, and features become normal. This theory gives both limits, and the rates at which they are approached.
+It assumes one hidden layer of ReLU features on two rows. It does not explain many rows and layers at once, or networks,
+whose features need not be normal.
 """
 
 import equinox as eqx
@@ -28,7 +29,7 @@ class TwoRows(eqx.Module):
     Args:
         gram_0: the Gram matrix G_0 of the inputs.
         y: the labels of the two rows.
-        along: the weights of the two rows in the combination of a feature's values.
+        along: the weights of the two rows in a linear combination of a feature's values.
         nu: the number of features for each copy of the labels.
         noise: the variance of the labels' noise.
     """
@@ -41,13 +42,13 @@ class TwoRows(eqx.Module):
 
     @property
     def prior(self) -> Float[Array, "2 2"]:
-        """K(G_0)."""
+        """The Gram matrix K(G_0) of ReLU features under the prior."""
         own = jnp.diagonal(self.gram_0)
         return rectify(self.gram_0, own[:, None], own[None, :])
 
 
 class TwoRowProcesses(Population[TwoRows]):
-    """Normal rows of 3 dimensions, normal labels of scale 2."""
+    """Normal rows of 3 dimensions, and normal labels of standard deviation 2."""
 
     settings = Space(
         columns=Integer(3, 2, 10, "columns of labels", corners=(2, 4)),
@@ -76,7 +77,10 @@ _WIDTHS = (32.0, 64.0, 128.0, 256.0)
 
 
 def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
-    """Return the posterior of a process with n nu features."""
+    """Return the posterior of a process with n nu features.
+
+    The likelihood of the labels enters the posterior `copies` times.
+    """
     return posterior(
         np.asarray(problem.prior), np.asarray(problem.y), float(problem.noise), n * float(problem.nu), copies
     )
@@ -115,7 +119,7 @@ class WideProcessReachesMachine(Claim[TwoRows]):
 
     at the rate 1/N. It does not approach the Gram matrix K(G_0) of the prior. Here y_c are the columns of the labels,
     and s is the variance of the noise in the labels. K is the kernel of the layer, G_0 is the Gram matrix of the
-    inputs, and D is the divergence.
+    inputs, and D(G | K) is the Kullback-Leibler divergence of N(0, G) from N(0, K).
     """
 
     title = "If labels are observed N times, a deep Gaussian process approaches a deep kernel machine's optimum as 1/N"

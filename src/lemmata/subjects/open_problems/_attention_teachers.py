@@ -77,7 +77,7 @@ class PromptLaw(eqx.Module):
 
         Args:
             key: the random key.
-            number: the number of prompts.
+            number: the number of prompts to draw.
         """
         count, d = self.examples, self.d
         x, w, z, query = draws(key, (number, count, d), (number, d), (number, count), (number, d))

@@ -1,4 +1,5 @@
-"""Seventh problem: what do contrastive objectives minimise? The spectral loss exactly minimises a distance.
+"""Seventh problem: what do contrastive objectives minimise? Minimising the spectral loss is exactly minimising a
+distance.
 
 This is a partial result for views with finitely many values. Up to a constant, the population form of the spectral
 contrastive loss is a squared distance in L2 of the product distribution. It is the distance of <f(a), g(b)> from the

@@ -1,4 +1,5 @@
-"""Fifth problem: is the error independent of the depth of a composition? Not if one kernel is used.
+"""Fifth problem: is the error independent of the depth of a composition? Not if a single kernel interpolates the
+composition.
 
 This is a partial result for interpolation of the L-fold composition of the tent map with one kernel. Each further
 composition doubles the number of points that the interpolation needs. The exponent of the rate does not depend on the

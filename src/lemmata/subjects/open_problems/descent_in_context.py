@@ -1,9 +1,9 @@
 """Problem 2: does attention learn a step of gradient descent? One layer of linear attention learns a damped step.
 
-This probe gives the matrix that stochastic descent finds for one layer of linear attention, on prompts of linear
-functions. Among the steps of gradient descent, this matrix is the step of least risk. The noise of N examples makes the
-step shorter than 1. The loss is convex in this matrix. The probe does not explain softmax, several layers, or training
-of all factors together.
+This numerical test gives the matrix that stochastic descent finds for one layer of linear attention, on prompts of
+linear functions. Among the steps of gradient descent, this matrix is the step of least risk. The noise of N examples
+makes the step shorter than 1. The loss is convex in this matrix. The test does not explain softmax, several layers, or
+training of all factors together.
 """
 
 import jax
@@ -47,7 +47,7 @@ class TrainedLayerIsDampedDescent(Claim[PromptLaw]):
 
         tr G / d = 1 / (1 + (d + 1 + sigma²) / N).
 
-    This is the step size of least risk, and it is below 1.
+    The right side is the step size of least risk, and it is below 1.
     """
 
     title = "A trained layer of linear attention is a damped step of gradient descent"

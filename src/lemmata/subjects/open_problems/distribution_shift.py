@@ -1,4 +1,5 @@
-"""Sixth problem: how does a norm relate to robustness under a shift? The norm multiplies a distance of samples.
+"""Sixth problem: how does a norm relate to robustness under a shift? The norm multiplies a distance between two
+samples.
 
 This is a partial result. Consider functions in the unit ball of a kernel's space. Their largest difference of means
 over two samples is exactly the mean discrepancy of the samples. The difference of mean squared errors is at most the

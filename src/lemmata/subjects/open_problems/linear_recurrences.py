@@ -1,4 +1,4 @@
-"""Fourth problem: can linear recurrences reach the rate of attention? On impulse responses they can.
+"""Fourth problem: can linear recurrences reach the approximation rate of attention? On impulse responses they can.
 
 This is a partial result on impulse responses, which are functions of one variable. Strictly stable recurrences with n
 states, whose cost is linear in the length, reach the squared error n^(-2r) at smoothness r. So the obstacle in the
@@ -46,7 +46,7 @@ def readable_directions(kind: str, n: int, steps: int) -> np.ndarray:
 
 
 def squared_error(problem: ImpulseResponse, kind: str, n: int) -> float:
-    """Return the least mean square of the response minus a readout."""
+    """Return the least mean square of the response minus a readout of recurrences with poles of this kind."""
     basis, values = readable_directions(kind, n, problem.steps), np.asarray(problem.values)
     return float(np.mean((values - basis @ (basis.T @ values)) ** 2))
 
@@ -84,8 +84,9 @@ class DampedModesRate(Claim[ImpulseResponse]):
 class PolesInOrder(Claim[ImpulseResponse]):
     """Consider impulse responses on a period whose coefficients have size k^(-r-1/2). Reproduce these responses by
     linear recurrences with 129 real states. Take the geometric mean of the squared error over responses. This error is
-    smallest for undamped poles at the frequencies of the period. The error is larger for damped poles at -1/2 + (3/2)
-    pi i k, and largest for real poles. So it matters whether the state rotates, but damping hardly matters.
+    smallest for undamped poles at the frequencies of the period. The error is larger than this least error for damped
+    poles at -1/2 + (3/2) pi i k, and largest for real poles. So it matters whether the state rotates, but damping
+    hardly matters.
     """
 
     title = "Linear recurrences reproduce impulse responses best with undamped, then with damped, then with real poles"

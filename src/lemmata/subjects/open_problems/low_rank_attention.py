@@ -1,9 +1,9 @@
 """Problem 1: does descent bias attention towards low rank? It does if the matrix is a product of small factors.
 
-This probe is about the matrix M = A B' that gradient descent finds for one head on fewer prompts than M has entries.
-It measures the rank of M as |M|_* / |M|_F, and compares it with the rank that descent on M itself finds. The answer
-depends on the parameterisation of M and on the start of descent. The probe does not explain several heads and layers,
-values that are trained too, or whether low rank helps on new prompts.
+This numerical test is about the matrix M = A B' that gradient descent finds for one head on fewer prompts than M has
+entries. It measures the rank of M as |M|_* / |M|_F, and compares it with the rank that descent on M itself finds. The
+answer depends on the parameterisation of M and on the start of descent. The test does not explain several heads and
+layers, values that are trained too, or whether low rank helps on new prompts.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def nuclear_rank(form: Float[Array, "p p"]) -> Float[Array, ""]:
     1.414213562373
 
     Args:
-        form: the matrix M.
+        form: the matrix M whose rank is measured.
     """
     values = jnp.linalg.svd(form, compute_uv=False)
     return values.sum() / jnp.sqrt(jnp.sum(values**2))
@@ -56,7 +56,8 @@ class SmallFactorsFindLowerRank(Claim[TaughtHead]):
     entries of the form. Fit the form M of another head to these answers by 600 steps of gradient descent with step size
     1, in two ways. The first way (case 0) trains M itself, starting from 0. The second way (case 1) trains the factors
     of M = A B', starting from normal entries of standard deviation 1/1000. Training the factors finds a form of lower
-    rank: the mean of |M|_* / |M|_F is smaller in case 1. Here |M|_* is the nuclear norm and |M|_F the Frobenius norm.
+    rank than training M: the mean of |M|_* / |M|_F is smaller in case 1 than in case 0. Here |M|_* is the nuclear norm
+    and |M|_F the Frobenius norm.
     """
 
     title = "Gradient descent on small factors of an attention head finds a lower rank than descent on its full matrix"

@@ -1,4 +1,4 @@
-"""Operators: super-resolution as a map between function spaces."""
+"""Neural operators: super-resolution of images as a map between function spaces."""
 
 from lemmata.core import read_arguments as _read_arguments
 

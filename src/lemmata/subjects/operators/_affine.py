@@ -1,4 +1,4 @@
-"""Affine maps of channels, with the initial weights of every part of the operator."""
+"""Affine maps of channels, with the initial weights that every part of the super-resolution operator uses."""
 
 import equinox as eqx
 import jax

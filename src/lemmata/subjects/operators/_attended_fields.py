@@ -27,7 +27,7 @@ class Waves(eqx.Module):
     mixing: Float[Array, "waves c"]
 
     def __call__(self, places: Float[Array, "m 2"]) -> Float[Array, "m c"]:
-        """Return the field at places."""
+        """Return the c channels of the field at each place."""
         return jnp.cos(places @ self.directions + self.phases) @ self.mixing
 
 
@@ -120,7 +120,7 @@ class ResolvedField(eqx.Module):
 
     Args:
         field: the field of three channels.
-        model: the operator.
+        model: the super-resolution operator.
         places: the places in the unit square.
         side: the number of pixels per side of the operator's input image.
     """

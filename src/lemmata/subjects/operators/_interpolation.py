@@ -137,7 +137,7 @@ def peak_signal_to_noise(
 
     Args:
         image: the image that is compared with the reference.
-        reference: the correct image.
+        reference: the image that is taken as correct.
         border: the number of pixels at each edge that are left out of the mean.
 
     Raises:

@@ -54,10 +54,10 @@ class SuperResolutionOperator(eqx.Module):
         channels: the number of channels of the encoder.
         width: the number of channels of the blocks.
         heads: the number of attention heads in each block.
-        blocks: the number of blocks.
+        blocks: the number of blocks of Galerkin attention.
         attention: whether attention is used. Without attention, colours at a position depend only on the features at
             this position, as in LIIF (local implicit image functions).
-        dtype: the type of all parameters; single precision trains faster.
+        dtype: the type of all parameters; training in single precision is faster than in double precision.
 
     Raises:
         SettingError: if the number of heads does not divide the width or leaves one channel per head, or for counts
@@ -164,7 +164,7 @@ def super_resolve(
     The mean in each attention of the operator is over all pixels of the new image.
 
     Args:
-        model: the operator.
+        model: the super-resolution operator.
         image: the image, with values in [0, 1].
         scale: the scale, at least 1. Scales that are not whole numbers or were not used in training are allowed.
 

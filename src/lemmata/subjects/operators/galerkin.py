@@ -5,9 +5,9 @@ of a head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
-which is q(p) times one small matrix. This theory gives the form and the cost of one such sum, and the space of
-functions of p that contains the sum. It leaves open which matrices training finds, and what the pointwise networks
-between the sums add.
+which is q(p) times one small matrix. This theory gives the form and the cost of one such sum z, and the space of
+functions of p that contains the sum. It leaves open which matrices training finds, and what the networks that act at
+each point between the sums add.
 """
 
 import functools
@@ -34,8 +34,8 @@ _LEAST = 0.01
 
 class GalerkinIsBilinearForm(Claim[AttendedField]):
     """In an attention head, let the rows of Q, K and V be the queries, normalised keys and normalised values at m
-    points. Galerkin attention computes Q (K'V) / m. This equals the product of the m x m matrix of the kernel q(p)·k(r)
-    with the values, divided by m:
+    points. Galerkin attention computes Q (K'V) / m. The result equals the product of the m x m matrix of the kernel
+    q(p)·k(r) with the values, divided by m:
 
         Q (K'V) / m = (Q K') V / m.
 
@@ -139,7 +139,7 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
         return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """Return the outputs at the other places."""
+        """Return the outputs of the layers at the places that the fit of A and b does not use."""
         return stacked(problem)[_half(problem) :]
 
     def condition(self, problem: AttendedField) -> Array:

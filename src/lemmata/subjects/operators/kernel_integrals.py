@@ -1,9 +1,10 @@
 """Kernel integrals as means over points: how the output at a coordinate depends on the other coordinates.
 
-Galerkin attention estimates an integral over the unit square by the mean over the points of one call. This theory
-gives the error of this mean for fixed weights and smooth fields, at random points and on grids. It also says what
-changes if outputs are computed in chunks. It leaves open how much a trained operator depends on the mean. It also
-leaves open how the output depends on the pixels of the input image, which are not points of an integral.
+Galerkin attention estimates an integral over the unit square by the mean over the points of one call. This theory gives
+the error of this mean for fixed weights and smooth fields, at random points and on grids. It also says what changes if
+the outputs for many coordinates are computed in several calls. It leaves open how much a trained operator depends on
+the mean. It also leaves open how the output depends on the pixels of the input image, which are not points of an
+integral.
 """
 
 import jax
@@ -72,7 +73,7 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     predict = -0.5
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """Return the root mean square difference over several draws of the points."""
+        """Return the root mean square error of the estimate over several draws of the m points."""
         return off_the_integral(problem, jax.random.uniform(key, (_DRAWS, int(m), 2)))
 
 
@@ -119,7 +120,7 @@ class IntegralOnGrids(Claim[AttendedField]):
     predict = -1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """Return the error of the midpoint rule."""
+        """Return the root mean square difference between attention over the grid and the kernel integral."""
         side = round(m**0.5)
         return off_the_integral(problem, jnp.asarray(pixel_centres(side, side))[None])
 
@@ -147,7 +148,7 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
         return problem.model(problem.image(problem.side), problem.places, _CELL)
 
     def measure(self, problem: ResolvedField, key: Key[Array, ""]) -> Array:
-        """Compute the colours one by one, with all coordinates as points of the mean."""
+        """Return the colours, computed one by one, with all coordinates as points of the mean."""
         image = problem.image(problem.side)
         alone = lambda place: problem.model(image, place[None], _CELL, over=problem.places)[0]
         return jax.lax.map(alone, problem.places)
@@ -173,7 +174,7 @@ class StartsBilinear(Claim[ResolvedField]):
     unexplained = "the colours after training"
 
     def predict(self, problem: ResolvedField) -> Array:
-        """Interpolate bilinearly with coordinates in pixels."""
+        """Return the bilinear interpolation of the image, with coordinates in pixels."""
         return _interpolated(problem, 0.5)
 
     def measure(self, problem: ResolvedField, key: Key[Array, ""]) -> Array:

@@ -17,7 +17,7 @@ class AttentionTokens(eqx.Module):
     Args:
         x: the tokens, with axes for sequences, positions and channels.
         mechanism: the map from logits to weights: softmax, relu or identity.
-        scaling: the factor of the logits, where d is the width of a head.
+        scaling: the factor of the logits, 1/d or 1/sqrt(d), where d is the width of a head.
     """
 
     x: Float[Array, "n t c"]

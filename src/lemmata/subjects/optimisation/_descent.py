@@ -37,7 +37,7 @@ def iterations_to_fit(
     Args:
         matrix: the Gram matrix K.
         residual: the first residual r.
-        step: the step size.
+        step: the step size, between 0 and 1 / lambda_max.
         accuracy: the fraction of |r| to reach.
     """
     goal = accuracy * jnp.linalg.norm(residual)

@@ -27,7 +27,7 @@ class LeastSquares(eqx.Module):
         step: the step size eta.
         steps: the number of steps.
         accuracy: the fraction eps of the first residual that counts as fitted.
-        inputs: the training rows that the features belong to, if known. Error messages use them to name equal rows.
+        inputs: the training rows that the features belong to, if known. Error messages use `inputs` to name equal rows.
     """
 
     features: Float[Array, "n p"]
@@ -40,7 +40,9 @@ class LeastSquares(eqx.Module):
 
 
 def kernel_features(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Return features U sqrt(a) from the eigenvectors U and eigenvalues a of a Gram matrix. Negative a count as 0."""
+    """Return features U sqrt(a) from the eigenvectors U and eigenvalues a of a Gram matrix. Negative eigenvalues count
+    as 0.
+    """
     values, vectors = jnp.linalg.eigh(matrix)
     return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
 

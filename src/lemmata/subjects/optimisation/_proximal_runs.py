@@ -1,4 +1,8 @@
-"""Random problems for proximal gradient on the examples of a prompt: thresholding, single steps, and inexact runs."""
+"""Random problems for proximal gradient on the examples of a prompt: thresholding, single steps, and inexact runs.
+
+A prompt consists of the examples (x_i, y_i) that a transformer receives, and of random features of the inputs. Proximal
+gradient lowers the Lasso objective mean (y - Phi rho)² + lambda |rho|_1.
+"""
 
 import dataclasses
 
@@ -24,9 +28,9 @@ class Step(eqx.Module):
     """One step of proximal gradient from any point.
 
     Args:
-        features: the features Phi.
-        y: the targets.
-        penalty: the penalty lambda.
+        features: the matrix Phi of features at the N examples.
+        y: the targets of the examples.
+        penalty: the penalty lambda on the l_1 norm.
         start: the coefficients rho_t before the step.
         reference: the coefficients rho* for comparison.
     """
@@ -52,9 +56,9 @@ class Run(eqx.Module):
     """r runs of proximal gradient from 0 with step 1/(2(n+1)) and n + 1 features. An error is added after each step.
 
     Args:
-        features: the features Phi.
-        y: the targets.
-        penalty: the penalty lambda.
+        features: the matrix Phi of features at the N examples.
+        y: the targets of the examples.
+        penalty: the penalty lambda on the l_1 norm.
         reference: the coefficients rho* for comparison.
         errors: the errors e_1, ..., e_T of each run.
         path: the iterates rho_0, ..., rho_T of each run.
@@ -100,14 +104,14 @@ def saturated(prompt: Prompt) -> Prompt:
 def sampled_step(
     key: Key[Array, ""], *, family: str, n: int, examples: int, saturate: bool = True, ratio: float = 0.95
 ) -> Step:
-    """Draw a step that starts near the representing coefficients rho* of a function of the class.
+    """Draw a step that starts near rho*, the coefficients that represent a function of the class by the features.
 
     The start is rho* with a constant added to all entries. If all features are 1, the mean residual at rho* is `ratio`
     times the mean residual at the start. The penalty is a hundredth of the absolute mean residual at rho*.
 
     Args:
         key: the source of randomness.
-        family: the class of functions.
+        family: the name of the class of functions.
         n: the number of features.
         examples: the number of examples N.
         saturate: whether thresholds are moved until all features are 1.
@@ -131,9 +135,9 @@ def run_of(
     """Return the runs of proximal gradient from 0 with the given errors.
 
     Args:
-        features: the features Phi.
-        y: the targets.
-        penalty: the penalty lambda.
+        features: the matrix Phi of features at the N examples.
+        y: the targets of the examples.
+        penalty: the penalty lambda on the l_1 norm.
         reference: the coefficients rho* for comparison.
         errors: the errors e_1, ..., e_T of each run.
     """
@@ -151,7 +155,7 @@ def prompt_with_errors(
 
     Args:
         key: the source of randomness.
-        family: the class of functions.
+        family: the name of the class of functions.
         n: the number of features.
         examples: the number of examples N.
         iterations: the number of steps T.
@@ -224,7 +228,7 @@ class InexactRuns(Population[Run]):
 
 
 class Penalised(eqx.Module):
-    """A run, and the least penalty at which its coefficients stay short.
+    """A run, and the least penalty at which the l_1 norm of its coefficients stays small.
 
     Args:
         run: proximal gradient with errors. Its rho* are the coefficients that represent the function f.

@@ -98,7 +98,7 @@ class ReadoutFit(eqx.Module):
         states: the states h_t of a recurrence with random inputs, one row per time t.
         seen: 1 at each time whose output enters the loss, and 0 at other times.
         best: a readout C* that fits all outputs.
-        start: the first readout.
+        start: the readout C_0 before the first step.
         bend: the size above which residuals enter the loss linearly, and not as squares (Huber's loss).
         steps: the number of steps of gradient descent.
     """
@@ -125,8 +125,9 @@ class ReadoutFits(Population[ReadoutFit]):
     """States that rotate and contract, with normal inputs.
 
     In half of the problems, the loss is quadratic and uses every output. In the other half, the loss uses only the last
-    output, and C_0 - C* is a multiple of the last state h, where C_0 is the start. There the loss is linear for
-    residuals above |C_0 - C*| |h| / (2 steps + 1). This value makes descent slowest.
+    output, and C_0 - C* is a multiple of the last state h, where C_0 is the start. In these problems, the loss is
+    linear for residuals above |C_0 - C*| |h| / (2 steps + 1). Of all values of `bend`, this value makes descent
+    slowest.
     """
 
     free = ("states", "best", "start")

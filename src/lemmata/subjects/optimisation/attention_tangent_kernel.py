@@ -1,4 +1,4 @@
-"""The tangent kernel of attention, compared with its output covariance, and the path of outputs in training.
+"""The tangent kernel of attention, compared with the covariance of its outputs, and the path of outputs in training.
 
 For wide networks with one attention layer, this theory compares the tangent kernel with the kernel E f(x) f(x') of the
 outputs at initialisation. It assumes that the width and the number of heads go to infinity. It does not explain
@@ -121,7 +121,8 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
         K(x, x') = 8 E f(x) f(x').
 
     If the outputs have degree k in the weights of a layer, this layer contributes k times the covariance. The degree is
-    one for each of queries, keys, values, output and readout. It is three for the first layer.
+    one for each of queries, keys, values, output and readout. The degree is three for the first layer, because queries,
+    keys and values are linear in its output.
     """
 
     title = "The tangent kernel of linear attention is eight times the covariance of its outputs"

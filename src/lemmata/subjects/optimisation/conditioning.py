@@ -1,9 +1,9 @@
 """Condition numbers of kernels on tokens. These numbers grow like a factorial for smooth kernels and quadratically for
 kernels with a kink. They are infinite for attention.
 
-This theory gives the condition number of the Gram matrix of n tokens. This number decides how many iterations gradient
-descent needs for the worst target. The explicit formulas assume equally spaced tokens on a circle. The theory does not
-explain targets along large eigenvalues, which are fitted much sooner.
+This theory gives the condition number of the Gram matrix of n tokens. The condition number decides how many iterations
+gradient descent needs for the worst target. The explicit formulas assume equally spaced tokens on a circle. The theory
+does not explain targets along large eigenvalues, which are fitted in far fewer iterations than the worst target.
 """
 
 import equinox as eqx
@@ -36,8 +36,8 @@ class CircleTokens(eqx.Module):
     """Tokens r (cos(t) e_1 + sin(t) e_2) at equal steps of the angle t.
 
     Args:
-        frame: orthonormal columns e_1, e_2.
-        start: the first angle.
+        frame: the orthonormal vectors e_1 and e_2 that span the plane of the circle, as columns.
+        start: the angle t of the first token.
         beta: the squared norm r², so inner products are beta cos(t - t').
         count: the number of tokens on the circle.
     """
@@ -205,6 +205,6 @@ class SingularAttention(Claim[AttentionTokens]):
         return jnp.asarray(float(min(problem.x.shape[0], problem.x.shape[2])))
 
     def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
-        """Count the eigenvalues above a billionth of the largest."""
+        """Count the eigenvalues above a billionth of the largest eigenvalue."""
         values = jnp.linalg.eigvalsh(gram(NNGPKernel(problem.channels_attended()), problem.x))
         return jnp.sum(values > 1e-9 * values[-1]).astype(float)

@@ -2,8 +2,8 @@
 
 This theory bounds the distance to the minimiser by the curvature on the minimiser's support S alone. The number of
 features does not matter, and there may be more features than examples. The theory assumes that every slope off the
-support is smaller than the penalty. It does not explain how many steps find the support, because the theory's bound on
-this number is loose.
+support is smaller than the penalty. It does not explain how many steps find the support, because its bound on this
+number of steps is loose.
 """
 
 import equinox as eqx
@@ -39,11 +39,11 @@ class LassoPath(eqx.Module):
     The step is eta = 1/(2 p).
 
     Args:
-        features: the features Phi.
-        y: the targets.
-        penalty: the penalty lambda.
+        features: the matrix Phi of p features at the N examples.
+        y: the targets of the examples.
+        penalty: the penalty lambda on the l_1 norm.
         path: the iterates rho_0, ..., rho_T.
-        minimum: the minimiser rho^.
+        minimum: the minimiser rho^ of the objective.
     """
 
     features: Float[Array, "N p"]
@@ -54,12 +54,12 @@ class LassoPath(eqx.Module):
 
     @property
     def step(self) -> float:
-        """The step eta."""
+        """The step size eta = 1/(2 p)."""
         return 1 / (2 * self.features.shape[1])
 
     @property
     def curvature(self) -> Float[Array, "p p"]:
-        """H = (2/N) Phi^T Phi."""
+        """The matrix H = (2/N) Phi^T Phi of second derivatives of the squared error."""
         return 2 * self.features.T @ self.features / len(self.y)
 
     @property
@@ -70,13 +70,13 @@ class LassoPath(eqx.Module):
 
     @property
     def kappa(self) -> Float[Array, ""]:
-        """How far lambda is above the largest slope |(2/N) Phi^T (y - Phi rho^)| off the support."""
+        """How far the penalty lambda is above the largest slope |(2/N) Phi^T (y - Phi rho^)| off the support."""
         slopes = jnp.abs(2 * (self.y - self.features @ self.minimum) @ self.features / len(self.y))
         return self.penalty - jnp.where(self.minimum != 0, 0.0, slopes).max()
 
     @property
     def distances(self) -> Float[Array, " T1"]:
-        """|rho_t - rho^|."""
+        """The distance |rho_t - rho^| of each iterate from the minimiser."""
         return jnp.linalg.norm(self.path - self.minimum, axis=1)
 
     @property
@@ -115,9 +115,9 @@ def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " 
     """Solve H_SS rho = (2/N) Phi_S^T y - lambda sign on the support S of the signs; off S, rho is 0.
 
     Args:
-        features: the features Phi.
-        y: the targets.
-        penalty: the penalty lambda.
+        features: the matrix Phi of features at the N examples.
+        y: the targets of the examples.
+        penalty: the penalty lambda on the l_1 norm.
         signs: the signs of the minimum; 0 off its support.
     """
     kept = signs != 0
@@ -177,7 +177,7 @@ def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
     """Return (1 - eta mu)^(exponent K), where K steps halve the distance.
 
     Args:
-        problem: a path.
+        problem: a path of proximal gradient, which gives eta, mu and K.
         exponent: the number of halvings.
     """
     return (1 - problem.step * problem.least) ** (exponent * problem.halving)

@@ -5,8 +5,9 @@ bounds depend on the largest |e_t|_1. They assume n + 1 features bounded by 1 an
 not explain errors that cancel. Each step forgets a part of the earlier errors, so the sum of all errors is only an
 upper bound of their effect. The theory does not say how far the sum is above this effect.
 
-The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps. Constants are explicit: the mean
-of |y_i| replaces C_F + sigma, and 2 |rho*|_1 replaces C_F.
+The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps. The vector rho* holds coefficients
+for comparison. Constants are explicit: the mean of |y_i| replaces the C_F + sigma of li2025incontext, and 2 |rho*|_1
+replaces C_F.
 """
 
 import jax
@@ -27,7 +28,7 @@ def contraction_errors(run: Run) -> Float[Array, "r T"]:
     squared distances.
 
     Args:
-        run: proximal gradient with errors.
+        run: runs of proximal gradient with the errors e_t.
     """
     sizes, lengths = jnp.abs(run.errors).sum(axis=2), jnp.abs(run.path[:, 1:]).sum(axis=2)
     return sizes * (2 * jnp.abs(run.reference).sum() + 2 * lengths + 3 * sizes)
@@ -38,7 +39,7 @@ def objective_errors(run: Run) -> Float[Array, "r T"]:
     objective.
 
     Args:
-        run: proximal gradient with errors.
+        run: runs of proximal gradient with the errors e_t.
     """
     sizes, lengths = jnp.abs(run.errors).sum(axis=2), jnp.abs(run.path[:, 1:]).sum(axis=2)
     return sizes * (2 * jnp.mean(jnp.abs(run.y)) + 2 * lengths + run.penalty)
@@ -74,7 +75,7 @@ class StepWithErrors(AbstractRunClaim):
     expected = Status.VACUOUS
 
     def predict(self, problem: Run) -> Array:
-        """Return the bound for t = 1, ..., T - 1."""
+        """Return the right side of the inequality for t = 1, ..., T - 1."""
         return _without_errors(problem) + problem.features.shape[1] * contraction_errors(problem)[:, :-1]
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
@@ -107,7 +108,7 @@ class BestStep(AbstractRunClaim):
     expected = Status.VACUOUS
 
     def predict(self, problem: Run) -> Array:
-        """Return the bound for each t."""
+        """Return the right side of the inequality for each t."""
         largest = jax.lax.cummax(contraction_errors(problem)[:, :-1], axis=1)
         return _exact_bound(problem) + problem.features.shape[1] * jnp.pad(largest, ((0, 0), (1, 0)))
 
@@ -168,12 +169,12 @@ class RisesAddUp(AbstractRunClaim):
     trivial = "an error may raise the objective by any amount"
 
     def predict(self, problem: Run) -> Array:
-        """Return the sum for every t and k, or 0 if k > t."""
+        """Return the sum B_k + ... + B_t for every t and k, or 0 if k > t."""
         total = jnp.pad(jnp.cumsum(objective_errors(problem), axis=1), ((0, 0), (1, 0)))
         return jnp.maximum(total[:, 1:, None] - total[:, None, :-1], 0.0)
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
-        """Return the difference for every t and k, or 0 if k > t."""
+        """Return l(rho_t) - l(rho*_k) for every t and k, or 0 if k > t."""
         after, before = _objectives(problem, problem.path[:, 1:]), _objectives(problem, problem.exact)
         return jnp.tril(after[:, :, None] - before[:, None, :])
 
@@ -200,7 +201,7 @@ class InexactConvergence(AbstractRunClaim):
     expected = Status.VACUOUS
 
     def predict(self, problem: Run) -> Array:
-        """Return the bound for each t."""
+        """Return the right side minus l(rho*) for each t."""
         return _inexact_bound(problem)
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
@@ -217,7 +218,7 @@ def _objectives(run: Run, rho: Float[Array, "*t p"]) -> Float[Array, "*t"]:
 
 
 def _above_of_start(run: Run) -> Float[Array, "r T"]:
-    """Return l(0) - l(rho*) for each t."""
+    """Return l(0) - l(rho*), the excess of the start, repeated for each t."""
     start = _objectives(run, run.path[:, :1]) - _objectives(run, run.reference)
     return jnp.broadcast_to(start, run.errors.shape[:2])
 
@@ -229,7 +230,7 @@ def _without_errors(run: Run) -> Float[Array, "r T1"]:
 
 
 def _exact_bound(run: Run) -> Float[Array, " T"]:
-    """(n+1) |rho*|_2²/t."""
+    """Return the bound (n+1) |rho*|_2²/t for exact steps, for each t."""
     return run.features.shape[1] * jnp.sum(run.reference**2) / jnp.arange(1, run.iterations + 1)
 
 
@@ -264,7 +265,7 @@ class LengthOfIterates(Claim[Penalised]):
     trivial = "errors may make the coefficients arbitrarily long"
 
     def predict(self, problem: Penalised) -> Array:
-        """Return the bound for each t."""
+        """Return the bound on |rho_t|_1 for each t."""
         run = problem.run
         return 4 * jnp.abs(run.reference).sum() + problem.cost + 4 * _inexact_bound(run) / run.penalty
 

@@ -3,12 +3,12 @@
 This theory bounds the objective along proximal gradient by the number of steps and the norm of reference coefficients.
 It assumes n + 1 features bounded by 1. It does not explain the linear convergence at the end.
 
-The source takes the step 1/(2n) for n + 1 features. This step is right if lambda_max(Phi^T Phi / N) is at most n, which
-holds for nearly all draws of 16 features or more. For every draw, lambda_max(Phi^T Phi / N) is at most n + 1. This
-bound is attained if all features are 1, which happens in about one draw in 3^n. In this case, the objective still
-falls, as (97a) says. But the lower bound on the decrease of the objective is then (n - 1) |step|² instead of n |step|².
-With the step 1/(2(n + 1)) and the constant n + 1, all statements hold for all draws of features. The other claims here
-use this step.
+The source takes the step 1/(2n) for n + 1 features. For this step, the proof is right if lambda_max(Phi^T Phi / N) is
+at most n, which holds for nearly all draws of 16 features or more. For every draw, lambda_max(Phi^T Phi / N) is at most
+n + 1. This bound is attained if all features are 1, which happens in about one draw in 3^n. In this case, the objective
+still falls, as equation (97a) of the source says. But the lower bound on the decrease of the objective is then (n - 1)
+|step|² instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold for all draws of
+features. The other claims here use this step.
 """
 
 import jax
@@ -67,7 +67,7 @@ class SoftThresholdIsProximal(Claim[Point]):
 
 
 class AbstractStepClaim(Claim[Step]):
-    """Statements about one step from a point near rho*, on features that are all 1, the worst case."""
+    """Statements about one step from a point near rho*, on features that are all 1, which is the worst case."""
 
     population = SaturatedSteps()
     relation = AtMost()
@@ -187,12 +187,12 @@ class ExactConvergence(Claim[Prompt]):
     expected = Status.VACUOUS
 
     def predict(self, problem: Prompt) -> Array:
-        """Return the bound at rho* and at 2 rho_T for each T."""
+        """Return (n+1) |rho|_2²/T at rho = rho* and at rho = 2 rho_T, for each T."""
         rho, size = self._references(problem)[1], problem.prompt.shape[1]
         return size * jnp.sum(rho**2, axis=2) / jnp.arange(1, 9)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Return l(rho_T) - l(rho) at the points for comparison."""
+        """Return l(rho_T) - l(rho) at rho = rho* and at rho = 2 rho_T, for each T."""
         path, rho = self._references(problem)
         return self._objective(problem, path) - self._objective(problem, rho)
 
@@ -218,7 +218,7 @@ class ConvergenceRate(Claim[Prompt]):
 
         l(rho_T) - min l = O(1/T).
 
-    Until T is about n, the bound (n+1) |rho|²/T is larger than the objective itself. The test starts at larger T.
+    Until T is about n, the bound (n+1) |rho|²/T is larger than the objective itself. The test starts at T = 32.
     """
 
     title = "Proximal gradient nears the minimum of the Lasso at least like 1/T in the number T of steps"

@@ -23,8 +23,8 @@ class TanhDescent(eqx.Module):
     Args:
         weights: the initial weights w, flattened; the first entry is the start of descent on the ramp.
         signs: the signs a_j.
-        x: the inputs.
-        y: the targets.
+        x: the inputs of the network, one row each.
+        y: the targets of the network's outputs.
         ramp: whether the function is the ramp of the first entry of the weights.
         steps: the number of steps of descent, each of size 1/smoothness.
     """

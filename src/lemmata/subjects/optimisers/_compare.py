@@ -181,7 +181,9 @@ def compare_optimisers(
 
 
 def _check_scalar(name: str, function: Callable, params: PyTree, wrapped: Callable[[Callable], Callable]) -> None:
-    """Raise an error unless the function returns one real number, and JAX can trace wrapped(function)."""
+    """Raise an error unless the function returns one real number, and JAX can trace wrapped(function). For example,
+    `wrapped` gives the gradient.
+    """
     rule = "a function of the parameters in JAX" + ("" if name == "evaluate" else " that can be differentiated")
     remedy = "write it with jax.numpy, without numpy, math, or an `if` on its values"
     ask = lambda function: answer_of(name, jax.eval_shape, function, params, rule=rule, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Online games on a box: linear losses, and the losses of period three on which Adam fails."""
+"""Online games on a box: linear losses, and losses that repeat every three rounds, on which Adam fails."""
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ class GradientGame(eqx.Module):
     Args:
         drawn: the gradients g_t, drawn before the game.
         opposing: 1 for an adversary with the gradients |drawn| times the sign of the player's point, otherwise 0.
-        start: the player's first point.
+        start: the first point of the player, inside the box.
         side: the side length D of the box.
     """
 

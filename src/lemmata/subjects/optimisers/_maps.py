@@ -16,7 +16,7 @@ Map = tuple[str, Callable, Callable, float]
 
 
 def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:
-    """Return a random map from each of five groups of maps, and a change of the unit of the loss."""
+    """Return a random map from each of five groups of maps, and a map that changes only the unit of the loss."""
     m, n = shape
     turn = lambda size: jnp.asarray(np.linalg.qr(rng.standard_normal((size, size)))[0])
     whole, left, right = turn(m * n), turn(m), turn(n)
@@ -92,7 +92,7 @@ def _on_given(
     transform: optax.GradientTransformation, gradients: Float[Array, "t m n"], start: Float[Array, "m n"],
     forth: Callable, scale: float,
 ) -> float:  # fmt: skip
-    """Return the deviation for given gradients.
+    """Return the deviation of the optimiser from commuting with a map, for given gradients.
 
     The optimiser takes steps with the gradients, and with the mapped gradients times a factor. If the optimiser
     commutes with the map, the second run ends at the image of the end of the first run.

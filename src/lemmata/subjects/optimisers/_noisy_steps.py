@@ -102,14 +102,18 @@ class UnequalTuning(eqx.Module):
 
 
 class TwoFeatures(eqx.Module):
-    """Two features. `often` is the frequency of nonzero gradients, and `moment` is their second moment."""
+    """Two features. `often` is how frequently a feature's gradient is nonzero, and `moment` is the second moment of its
+    nonzero gradients.
+    """
 
     often: Float[Array, " 2"]
     moment: Float[Array, " 2"]
 
 
 class RareFeatures(Population[TwoFeatures]):
-    """A frequent feature, and a rare feature whose mean squared gradient is smaller, by a factor from 2 to `most`."""
+    """A frequent feature and a rare feature. The mean squared gradient of the rare feature is smaller by a factor from
+    2 to `most`.
+    """
 
     settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 

@@ -13,14 +13,14 @@ class MatrixTraining(eqx.Module):
 
     Args:
         x, y: the points and the targets.
-        start: the initial weights.
+        start: the initial weight matrix W.
         left, right: orthogonal matrices of sizes m x m and n x n.
         whole: an orthogonal matrix with m n rows and columns.
         order: a permutation of the m n entries.
         rows, columns: permutations of rows and columns.
         signs: a sign for each entry.
         scale: a positive factor of the loss.
-        steps: the number of steps.
+        steps: the number of optimiser steps.
     """
 
     x: Float[Array, "b m"]

@@ -1,7 +1,8 @@
 """Averages in optimisers: schedule-free descent, its momentum, and the memory of two second moments.
 
-This theory gives averages of iterates and of squared gradients exactly, for any gradients. It does not explain which
-of these averages suits training.
+Schedule-free descent takes steps z <- z - gamma g. The gradients g are taken at (1 - beta) z + beta x, where x is the
+average of all z so far. This theory gives averages of iterates and of squared gradients exactly, for any gradients. It
+does not explain which of these averages suits training.
 """
 
 import jax
@@ -28,8 +29,9 @@ def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
 
 
 class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
-    """Let schedule-free descent take steps gamma along any gradients g_1, g_2, .., with any interpolation beta. After T
-    steps, the average of schedule-free descent is
+    """Schedule-free descent takes steps z_t = z_(t-1) - gamma g_t and returns the average x_t of z_1, ..., z_t. Its
+    gradients are taken at (1 - beta) z + beta x. Let it start at z_0 = x_0 and take steps gamma along any gradients
+    g_1, g_2, .., with any interpolation beta. After T steps, the average of schedule-free descent is
 
         x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 
@@ -91,8 +93,9 @@ def _heavy_ball(problem: MatrixTraining, momentum: float) -> Array:
 
 
 class PrimalAveragingIsHeavyBall(Claim[MatrixTraining]):
-    """Let schedule-free descent on a loss f take its gradients at the average x_t itself (beta = 1), with steps gamma.
-    This method is descent with momentum, with falling steps and growing momentum: for t = 1, 2, ...
+    """Schedule-free descent takes steps z <- z - gamma g along gradients g, and its result x_t is the average of all z
+    so far. Let schedule-free descent on a loss f take its gradients at the average x_t itself (beta = 1), with steps
+    gamma. This method is descent with momentum, with falling steps and growing momentum: for t = 1, 2, ...
 
         x_t = x_(t-1) - (gamma/t) grad f(x_(t-1)) + ((t - 2)/t) (x_(t-1) - x_(t-2)),   x_(-1) = x_0.
     """
@@ -124,8 +127,9 @@ def _remembered(problem: GradientHistory, adam: float, adagrad: float) -> Float[
 
 
 class AdamForgetsAdagradSums(Claim[GradientHistory]):
-    """Let g_s be the gradient of step s, and let b2 be Adam's rate. Both Adam and AdaGrad divide a step by the square
-    root of a second moment. For Adam with bias correction and for AdaGrad, this second moment is, respectively,
+    """Let g_s be the gradient of step s, and let b2 be the decay rate of Adam's second moment. Both Adam and AdaGrad
+    divide a step by the square root of a second moment. For Adam with bias correction and for AdaGrad, this second
+    moment is, respectively,
 
         (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s².
 

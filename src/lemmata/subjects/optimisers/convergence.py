@@ -22,8 +22,8 @@ _ROUNDS = (300.0, 3000.0, 30000.0)
 
 
 def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -> Float[Array, " rungs"]:
-    """Return the regret per round of the steps x <- clip(x - rate/sqrt(t) u_t) against x = -1, for several numbers of
-    rounds.
+    """Return the regret per round of the steps x <- clip(x - rate/sqrt(t) u_t) against the fixed point x = -1, for
+    several numbers of rounds. Here u_t is the method's update.
     """
     number = jnp.arange(1, int(_ROUNDS[-1]) + 1)
 

@@ -34,7 +34,7 @@ ABOUT = {"tool": "spectral theory", "architecture": "any", "object": "estimator"
 
 
 class IsolatedEigenvalue(eqx.Module):
-    """A diagonal operator, and the number of products with it."""
+    """A diagonal operator, and the number of products with this operator that Lanczos iteration may use."""
 
     values: Float[Array, " n"]
     products: int = eqx.field(static=True)
@@ -71,7 +71,7 @@ class SeparableLoss(eqx.Module):
     slope: Float[Array, " d"]
 
     def __call__(self, at: Float[Array, " d"]) -> Float[Array, ""]:
-        """The loss."""
+        """The loss at a point x."""
         return jnp.sum(self.curvature * at**2 / 2 - self.slope * at)
 
 
@@ -98,7 +98,7 @@ class RescaledUnits(eqx.Module):
     Args:
         x, y: the rows x and targets y of the loss, the mean of (f - y)²/2.
         out, weights: the readout a and the weights W.
-        scale: the factor c.
+        scale: the factor c of the readout, by which the weights W are divided.
     """
 
     x: Float[Array, "n d"]
@@ -108,13 +108,13 @@ class RescaledUnits(eqx.Module):
     scale: Float[Array, ""]
 
     def loss(self, params: tuple[Float[Array, " m"], Float[Array, "m d"]]) -> Float[Array, ""]:
-        """Return the loss at any parameters."""
+        """Return the loss at the parameters (readout, weights)."""
         out, weights = params
         return jnp.mean((jnp.maximum(self.x @ weights.T, 0.0) @ out - self.y) ** 2) / 2
 
     @property
     def rescaled(self) -> tuple[Float[Array, " m"], Float[Array, "m d"]]:
-        """(c a, W/c)."""
+        """The rescaled parameters (c a, W/c)."""
         return self.scale * self.out, self.weights / self.scale
 
 
@@ -165,7 +165,7 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
 
         2 (|H|_F² - sum_i H_ii²).
 
-    With normal u the error would be 2 |H|_F².
+    If u were standard normal, the error would be 2 |H|_F².
     """
 
     title = "The mean square error of Hutchinson's estimate of a trace"

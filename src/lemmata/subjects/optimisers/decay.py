@@ -116,7 +116,7 @@ _NEAR = Limit("steps", _STEPS, margin=0.02, resolution=0.02, relative=False)
 
 
 def _schedule(count: ArrayLike) -> Array:
-    """Return steps that tend to 0 and have an infinite sum."""
+    """Return step sizes that tend to 0 and have an infinite sum."""
     return 0.05 / jnp.sqrt(1 + jnp.asarray(count) / 20)
 
 
@@ -164,10 +164,11 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
 
     @abc.abstractmethod
     def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
-        """The optimiser."""
+        """The optimiser with this decoupled decay."""
 
     def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
-        """Return the length of a projected step from the end, divided by the length from the ridge solution."""
+        """Return the length of a projected gradient step from the end, divided by its length from the ridge solution.
+        """
         found = _visited(problem, self.method(problem.decay))
         return jax.vmap(lambda at: _stationarity(problem, at))(found) / _stationarity(problem, problem.ridge)
 

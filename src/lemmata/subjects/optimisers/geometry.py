@@ -1,7 +1,7 @@
 """Which of many solutions a method finds: the metric decides, and scales of coordinates can lead to a bad solution.
 
-This theory gives the limit of training for linear models with more weights than rows. It assumes a metric that does
-not change, or rows for which coordinate-wise methods move along one ray. It does not explain networks.
+This theory gives the limit of training for linear models with more weights than rows. It assumes a metric that does not
+change, or rows for which the weights of coordinate-wise methods move along one ray. It does not explain networks.
 """
 
 import equinox as eqx

@@ -1,7 +1,7 @@
 """Methods that treat weights as matrices: their steps, and the sense in which a factored second moment is optimal.
 
-This theory is about single steps of Shampoo, SOAP and Muon, and about Adafactor's table. It does not explain why such
-steps train networks faster.
+This theory is about single steps of Shampoo, SOAP and Muon, and about the rank-one table with which Adafactor
+approximates the second moments. It does not explain why such steps can train networks faster than Adam.
 """
 
 import jax

@@ -43,7 +43,7 @@ class HutchinsonVariance(Claim[ProbedHessian]):
 
         sum_(j != i) H_ij².
 
-    With normal u, the error would be larger by 2 H_ii².
+    If u were standard normal instead of signs, the error would be larger by 2 H_ii².
     """
 
     title = "The mean square error of Hutchinson's estimate of the Hessian diagonal"

@@ -1,8 +1,8 @@
 """Training without a schedule: for convex losses, an average is as good as the best schedule.
 
-This theory bounds the loss at the average x of the iterates z of descent with constant steps. Subgradients are taken at
-(1 - beta) z + beta x, and the bound holds for every beta in [0, 1]. It assumes convex losses with bounded subgradients,
-and a step size that depends on the number of steps. It does not explain networks.
+This theory bounds the loss at the average x of the iterates z of descent with constant steps (schedule-free descent).
+Subgradients are taken at (1 - beta) z + beta x, and the bound holds for every beta in [0, 1]. It assumes convex losses
+with bounded subgradients, and a step size that depends on the number of steps. It does not explain networks.
 """
 
 import equinox as eqx

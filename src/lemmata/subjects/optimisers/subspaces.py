@@ -1,8 +1,8 @@
 """Optimiser states in a subspace of the gradients: what such a method computes, ignores, and stores.
 
-This theory is about GaLore with a given basis. If the basis is complete, GaLore is Adam in rotated coordinates.
-Otherwise GaLore ignores the part of the gradient outside the basis. The theory does not explain how much of the
-gradients of networks a basis contains.
+GaLore projects gradients on a basis, and runs Adam on the projections. This theory is about GaLore with a given basis.
+If the basis is complete, GaLore is Adam in rotated coordinates. Otherwise GaLore ignores the part of the gradient
+outside the basis. The theory does not explain how much of the gradients of networks a basis contains.
 """
 
 import functools
@@ -48,10 +48,10 @@ def _adam_steps(gradients: Float[Array, "t k k"]) -> Float[Array, "t k k"]:
 
 
 class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
-    """Let the weights be a square matrix, and let GaLore use as many dimensions as the matrix has rows. Let U be the
-    left singular vectors of the gradient from which the basis was made. As long as the basis does not change, the steps
-    are U a_t, where a_t are Adam's steps on the rotated gradients U'G_t. In this claim, eps is 1 in Adam: the
-    denominators are the roots of the second moments, plus 1.
+    """GaLore runs Adam on gradients that are projected on a basis. Let the weights be a square matrix, and let GaLore
+    use as many dimensions as the matrix has rows. Let U be the left singular vectors of the gradient from which the
+    basis was made. As long as the basis does not change, the steps are U a_t, where a_t are Adam's steps on the rotated
+    gradients U'G_t. In this claim, eps is 1 in Adam: the denominators are the roots of the second moments, plus 1.
     """
 
     title = "GaLore of full rank is Adam in a rotated basis"
@@ -110,7 +110,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
         1/2 sum_(i > r ceil(t/2)) s_i².
 
     So a basis lowers the loss only in its first step, and only the next basis lowers the loss further. No matrix W of
-    rank r ceil(t/2) has a smaller loss.
+    rank r ceil(t/2) has a smaller loss than the matrix after t steps.
     """
 
     title = "Gradient descent in a GaLore basis lowers the loss only in the first step with this basis"
@@ -143,7 +143,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
 
     def condition(self, problem: GradientMatrices) -> Array:
         """Bound the errors: the error of a basis is 2^-23 (single precision) over a gap. The error of a loss is the
-        square of this number, relative to the tail.
+        square of the error of a basis, relative to the loss that remains (the tail).
         """
         values = np.linalg.svd(np.asarray(problem.gradients[0]), compute_uv=False)
         gap = np.abs(np.diff(values)).min(initial=values[-1])

@@ -84,25 +84,26 @@ class AbstractCommutes(Claim[MatrixTraining]):
 
     @abc.abstractmethod
     def method(self) -> optax.GradientTransformation:
-        """The optimiser."""
+        """Return the optimiser whose symmetry the claim states."""
 
     @abc.abstractmethod
     def maps(self, problem: MatrixTraining) -> Map:
         """Return a map of the group, and its inverse."""
 
     def predict(self, problem: MatrixTraining) -> Array:
-        """Train, then map."""
+        """Train in the original coordinates, and map the final weights."""
         return self.maps(problem)[0](_trained(problem, self.method(), problem.loss, problem.start))
 
     def measure(self, problem: MatrixTraining, key: Key[Array, ""]) -> Array:
-        """Map, then train."""
+        """Map the start and the loss, and train in the mapped coordinates."""
         return _through(problem, self.method(), self.maps(problem), problem.scale if self.scales else 1.0)
 
     def condition(self, problem: MatrixTraining) -> Array:
         """Bound the errors: steps divide by gradients, and the smallest entry has the largest entry's rounding error.
 
-        Five Newton-Schulz steps, or an inverse fourth root, do not magnify a small singular value more than this. The
-        loss is a mean over 24 points, and the rounding of a step changes the next gradient.
+        Five Newton-Schulz steps, or an inverse fourth root, magnify a small singular value by at most the squared ratio
+        of the largest to the least singular value. The loss is a mean over 24 points, and the rounding of a step
+        changes the next gradient.
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)

@@ -1,4 +1,4 @@
-"""Phases: grokking as a first-order transition of two-layer networks."""
+"""Phases: grokking as a first-order transition (a jump between two states) of two-layer networks."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -24,12 +24,12 @@ class Transition(eqx.Module):
     The docstring of `CubicTeacher` defines the symbols.
 
     Args:
-        interaction: the interaction u_c at the transition.
+        interaction: the value u_c of the interaction u at the transition.
         share: the number y = q²/(1 + 2|w|²) for units with the direction; y is 0 for the other units.
         overlap: the absolute value of q = w'v for units with the direction.
         beside: the number |w|² - q² for units with the direction. For the other units, it is weight_variance.
         linear: the coefficient b of the linear component that is not learned.
-        barrier: the largest value of `CubicTeacher.gain` between the two states.
+        barrier: the largest value of `CubicTeacher.gain` between the two states; in both states, it is 0.
     """
 
     interaction: float
@@ -68,9 +68,9 @@ class CubicTeacher(eqx.Module):
         A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N).
 
     In this formula, h_1 and h_3 are the `hermite_overlaps`, and b H_1 + c H_3 is the part of the teacher that is not
-    learned. The number u is the interaction. With the matrix Q of second moments of h over units, (b, sqrt 6 c) = (I +
-    Q s n/sigma²)^-1 (1, sqrt 6 epsilon). If only sigma² changes, three numbers are fixed: epsilon, weight_variance and
-    ratio = d/(N s). Then sigma² d/(n s) = sqrt(ratio/u).
+    learned. The number u is the interaction. With the matrix Q of second moments of (h_1, h_3) over the units, (b, sqrt
+    6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). If only sigma² changes, three numbers are fixed: epsilon,
+    weight_variance and ratio = d/(N s). Then sigma² d/(n s) = sqrt(ratio/u).
 
     Args:
         epsilon: the cubic component epsilon of the teacher, below 0. Because h_1 h_3 < 0, the cubic component of the
@@ -96,7 +96,7 @@ class CubicTeacher(eqx.Module):
     def action(
         self, w: Float[Array, " d"], interaction: float, linear: float | Array, cubic: float | Array
     ) -> Float[Array, ""]:
-        """Return the action A(w), where v is the first coordinate axis.
+        """Return the action A(w), with the first coordinate axis as the teacher's direction v.
 
         The function -d A is a log density for `lemmata.subjects.samplers`.
 
@@ -222,7 +222,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     direction, c is epsilon, and b is `CubicTeacher.linear_part`.
 
     Args:
-        teacher: the model.
+        teacher: the teacher and the network that learns it.
         held_norm: whether to use `CubicTeacher.gain_at_held_norm` instead of `CubicTeacher.gain`.
 
     Raises:
@@ -287,7 +287,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
     for b determines y.
 
     Args:
-        teacher: the model.
+        teacher: the teacher and the network that learns it.
         interaction: the interaction u.
 
     Raises:
@@ -317,7 +317,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
 
 
 def _balance(teacher: CubicTeacher, interaction: float, y):
-    """Return the residual of the equation for b, and b, c, y and the droplets, if the minima are equally deep at y."""
+    """Return the residual of the equation for b, and b, c, y and the droplets, if the minima at 0 and y are equal."""
     rest, g = 1 - 2 * y, teacher.weight_variance
     prior, slope = y / (2 * g * rest) - np.log(rest) / 2, 1 / (2 * g * rest**2) + 1 / rest
     seen = np.sqrt(2 * prior / interaction)  # b h_1 + sqrt 6 c h_3

@@ -14,10 +14,10 @@ def modular_action(
     interaction: float,
     decay: float,
 ):
-    """Return the action S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit at the frequencies ±k.
+    """Return the action S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit at the frequencies ±k, for modulus P.
 
-    The unit has the powers F = |w_k|² and G = |v_k|² at these frequencies, as in `ModularAddition`. If only the part
-    |a| of the teacher is not learned, replace u by u a².
+    The unit has the powers F = |w_k|² and G = |v_k|² at these frequencies, as in `ModularAddition`. If the part a of
+    the teacher is not learned, and the rest is, replace u by u a².
 
     Args:
         first: the power F, at least 0.
@@ -41,12 +41,13 @@ def modular_action(
 class ModularAddition(eqx.Module):
     """A network f_p(x) = sum_i a_pi (w_i'x)² of N units learns y_p = [p = n + m mod P] - 1/P on all pairs (n, m).
 
-    The network is in equilibrium: its parameters have the posterior distribution. The input x has ones at n and P + m,
-    and is 0 elsewhere. The priors are a ~ N(0, s/N) and w ~ N(0, I) with a weight decay of sixth order. Labels have
-    noise of variance sigma². Let u = 2 s P²/(N sigma⁴). The first P weights of a unit have the Fourier coefficients w_k
-    in w_n = sum w_k e^(-2 pi i k n/P). The other P weights have coefficients v_k. A unit's frequencies are independent
-    with density exp(-P `modular_action`), up to a factor. The kernel of the units has a single eigenvalue lambda = 4 P²
-    s E[F G] on the teacher. Therefore the part that is not learned is a y, where a = sigma²/(sigma² + lambda).
+    The bracket is 1 if the equation holds, and 0 otherwise. The network is in equilibrium: its parameters have the
+    posterior distribution. The input x has ones at n and P + m, and is 0 elsewhere. The priors are a ~ N(0, s/N) and w
+    ~ N(0, I) with a weight decay of sixth order. Labels have noise of variance sigma². Let u = 2 s P²/(N sigma⁴). The
+    first P weights of a unit have the Fourier coefficients w_k in w_n = sum w_k e^(-2 pi i k n/P). The other P weights
+    have coefficients v_k. A unit's frequencies are independent with density exp(-P `modular_action`), up to a factor.
+    The kernel of the units has a single eigenvalue lambda = 4 P² s E[F G] on the teacher. Therefore the part that is
+    not learned is a y, where a = sigma²/(sigma² + lambda).
 
     Args:
         prime: the modulus P. The formulas require an odd P of at least 3, so that no frequency k equals -k modulo P.

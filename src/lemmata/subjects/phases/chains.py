@@ -1,9 +1,10 @@
-"""Markov chains of one unit in the field of the other units, started on both sides of the transition.
+"""Markov chains of a unit's weights in the field of the other units, started on both sides of the transition.
 
-These chains are Metropolis-corrected Langevin dynamics of a whole weight vector. They use neither least actions nor
-the decoupling of the overlap. At 40 to 75 dimensions, the chains show the meaning of a first-order transition: the same
-field has two states, and a chain stays in its state for a long time. The theory says which state is more likely. It
-leaves open how long a chain takes to find this state; the time is exponential in d times the barrier.
+These chains are Metropolis-corrected Langevin dynamics of a whole weight vector. They do not use two steps of the
+theory: taking the least action, and separating the overlap with the teacher's direction from the other weights. At 40
+to 75 dimensions, the chains show the meaning of a first-order transition: the same field has two states, and a chain
+stays in its state for a long time. The theory says which state is more likely. It leaves open how long a chain takes to
+find this state; the time is exponential in d times the barrier.
 """
 
 import equinox as eqx
@@ -19,7 +20,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object":
 
 
 class FieldedUnit(eqx.Module):
-    """A field, and the point at which the action of a unit with the teacher's direction is least.
+    """The field on a unit, and the point at which the action of a unit with the teacher's direction is least.
 
     Args:
         interaction: the interaction u.
@@ -40,7 +41,7 @@ class FieldedUnit(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def action(self, w: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the action divided by d, |w|²/(2g) - (2u/pi) y (b - 2cy)², where y = q²/(1 + 2|w|²) and q = w_1."""
+        """Return the action divided by d, |w|²/(2g) - (2u/pi) y (b - 2cy)², with q = w_1 and y = q²/(1 + 2|w|²)."""
         size = jnp.sum(w**2)
         y = w[0] ** 2 / (1 + 2 * size)
         field = 2 * self.interaction / jnp.pi * y * (self.linear - 2 * self.cubic * y) ** 2
@@ -79,12 +80,12 @@ _CHAINS = 4
 
 
 class ChainsRememberTheirStart(Claim[FieldedUnit]):
-    """Consider one unit with weights w in 60 dimensions, or in 40 and 75 dimensions in the extra settings. Let the
-    field on the unit be within 2 % of the transition. Let q be the overlap of w with the teacher's direction, and let y
-    = q²/(1 + 2|w|²) be the share of the unit. Run 200 steps of Metropolis-corrected Langevin dynamics from two starts
-    in the same field. Some chains start at weights along the teacher's direction, and others start at weights without
-    this direction. Over the last half of the steps, the chains that started along the teacher's direction have the
-    larger mean share. So both states persist, as at a first-order transition.
+    """Consider one unit with weights w in 60 dimensions, or in 40 and 75 dimensions in the extra settings. Let the unit
+    be in the field of the other units of a network, at an interaction within 2 % of the transition. Let q be the
+    overlap of w with the teacher's direction, and let y = q²/(1 + 2|w|²) be the share of the unit. Run 200 steps of
+    Metropolis-corrected Langevin dynamics from two starts in the same field. Some chains start at weights with a large
+    overlap, and others start at weights without overlap. Over the last half of the steps, the chains that started with
+    a large overlap have the larger mean share. So both states persist, as at a first-order transition.
     """
 
     title = "Near a unit's learning transition, Markov chains of its weights remember on which side they started"
@@ -109,8 +110,8 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
 
 
 def shares(problem: FieldedUnit, key: Key[Array, ""]) -> Float[Array, "kept chains"]:
-    """Return shares y along chains. Half of the chains start at the least action without the teacher's direction, and
-    half at the least action with the direction.
+    """Return the shares y along chains. Half of the chains start at the least action of units without the teacher's
+    direction, and half at the least action of units with it.
     """
     keys, d = jax.random.split(key), problem.dimension
     beside = jnp.repeat(jnp.stack([problem.weight_variance, problem.beside]), _CHAINS)

@@ -1,14 +1,17 @@
-"""A cubic teacher: when units of an erf network turn to the teacher's direction, and what the network then knows.
+"""A cubic teacher: when units of an erf network turn to the teacher's direction, and what the network then learns.
 
-Each unit moves in the field of all other units. In d dimensions, its density is exp(-d A), so for large d the least
-action decides. The theory gives three things. The first is the interaction at which units with the teacher's direction
-become as likely as units without it. The second is the jump of the units' overlap at this interaction. The third is the
-number of units with the direction that balances the field. The theory leaves open networks of finite width, whose units
-are not independent. It also leaves open small samples, because it replaces sums over data by expectations.
+N units a_i erf(w_i'x), with readouts a_i of prior variance s/N, learn the teacher H_1(v'x) + epsilon H_3(v'x) from n
+labels with noise of variance sigma². The part that is not learned is b H_1 + c H_3, and u = n² s/(sigma⁴ d N) is the
+interaction (`CubicTeacher`). Each unit moves in the field of all other units. In d dimensions, its weights w have the
+density exp(-d A), so for large d the least action A decides. The theory gives three things. The first is the
+interaction at which units with the teacher's direction become as likely as units without it. The second is the jump of
+the units' overlap q = w'v with the direction v at this interaction. The third is the number of units with the direction
+at which the two kinds are equally likely. The theory leaves open networks of finite width, whose units are not
+independent. It also leaves open small samples, because it replaces sums over data by expectations.
 
 For units without the direction, |w|² - q² has its mean under the prior. For units with the direction, fixing |w|² - q²
-at this mean changes the result by an amount of the size of the action itself. If the norm is free, the transition
-comes earlier.
+at this mean changes the result by an amount of the size of the action itself. If |w|² - q² is free, the transition
+comes at a smaller interaction.
 """
 
 import functools
@@ -95,7 +98,7 @@ class CubicTeachers(Population[TaughtUnit]):
         return TaughtUnit(teacher, float(2 * epsilon * (0.2 + 0.6 * drawn[3])), float(0.12 + 0.18 * drawn[4]))
 
     def hypotheses(self, problem: TaughtUnit) -> list[Hypothesis]:
-        """Check that the transition of the teacher jumps, and name the other assumptions of the model."""
+        """Check that b is so small that the transition is a jump, and name the other assumptions of the model."""
         most = -2 * problem.teacher.epsilon
         return [
             Hypothesis("b", jnp.asarray(problem.linear), "<", most, "otherwise the minimum at 0 moves continuously"),
@@ -179,7 +182,7 @@ def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
 
 
 class AbstractShareAction(Claim[TaughtUnit]):
-    """Statements about the limit of -log p(y)/d for a unit's share y, minus its value at the share 0.03."""
+    """Statements about the limit for large d of -log p(y)/d for a unit's share y, minus its value at the share 0.03."""
 
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.002, resolution=0.002, relative=False)
@@ -312,7 +315,7 @@ class OverlapJumps(Claim[TaughtUnit]):
 
 
 def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float, float]:
-    """Return the parts b and c that agree with a network's field in d dimensions, by roots followed from 0.6 u to u."""
+    """Return the unlearned parts b and c that solve a network's equations in d dimensions, starting from 0.6 u."""
     target = np.array([1.0, 6**0.5 * problem.teacher.epsilon])
 
     def lack(found: np.ndarray, u: float) -> np.ndarray:

@@ -1,10 +1,11 @@
 """How little of a cubic component an infinitely wide network learns from fewer than about d³ rows.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
-like d^-3. So if the number n of rows is of order d, kernel regression learns almost nothing of a cubic component. Most
-of the cubic component in its predictions comes from the target's linear component, because the kernel divides by a
-length of the inputs. The theory says how large this part is for n rows with a given noise. For networks of finite
-width, it leaves open whether n itself can be of order d, or only n divided by the noise.
+like d^-3. So if the number n of rows is of order d, kernel regression learns almost nothing of the cubic component of a
+target H_1(v'x) + epsilon H_3(v'x). Most of the cubic component in its predictions comes from the target's linear
+component, because the kernel divides by a function of the inputs' lengths. The theory says how large this part is for n
+rows with a given noise. For networks of finite width, it leaves open whether n itself can be of order d, or only n
+divided by the noise.
 """
 
 import equinox as eqx
@@ -26,7 +27,7 @@ class WideErfNetwork(eqx.Module):
     Args:
         epsilon: the cubic component of the teacher H_1 + epsilon H_3.
         weight_variance: g, for weights w ~ N(0, g/d I).
-        noise: kappa = sigma² d/n for readouts of variance 1/N.
+        noise: kappa = sigma² d/n, where sigma² is the variance of the labels' noise, for readouts of variance 1/N.
         rows: the number of rows n.
         dimension: the dimension d of the inputs.
     """

@@ -1,10 +1,11 @@
 """Modular addition by a quadratic network: one transition for every pair of frequencies.
 
-By symmetry, the only unknown is the part a of the teacher that is not learned, and the frequencies of a unit are
-independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
-The theory gives the noise at which units with a frequency become as likely as units without a frequency, and what is
-learned beyond that point. It leaves open finite widths, training on a part of the table, and more natural weight
-decays. The decay of sixth order is chosen so that frequencies decouple.
+Units (w_n + v_m)² with readouts learn n + m mod P from all pairs (n, m), under a weight decay of sixth order
+(`ModularAddition`). By symmetry, the only unknown is the part a of the teacher that is not learned, and the frequencies
+of a unit are independent of each other. Each frequency has a power F in the first half of the weights and a power G in
+the second. The theory gives the noise at which units with a frequency become as likely as units without a frequency,
+and what is learned at lower noise. It leaves open finite widths, training on a part of the table, and more natural
+weight decays. The decay of sixth order is chosen so that frequencies decouple.
 """
 
 import equinox as eqx
@@ -82,7 +83,8 @@ class MixedAddition(eqx.Module):
     Args:
         decay: the decay gamma.
         noise: the noise sigma², divided by its critical value.
-        load: the most that units could learn, 4 P² s F² divided by the critical sigma².
+        load: the most that units could learn, 4 P² s F² divided by the critical sigma², where F is the power of aligned
+            units.
     """
 
     decay: float = eqx.field(static=True)
@@ -135,7 +137,7 @@ _KEY = "rubin2024grokking"
 
 
 def on_the_teacher(problem: ModularUnit) -> tuple[Float[Array, " modes"], Float[Array, ""]]:
-    """Return |sum over (n, m) of e^(2 pi i k(n + m)/P)/P (w_n + v_m)²|² for k = 1, 2, ..., and its scale."""
+    """Return |sum over (n, m) of e^(2 pi i k(n + m)/P)/P (w_n + v_m)²|² for k = 1, 2, ..., and the terms' size."""
     prime = len(problem.first)
     table = (problem.first[:, None] + problem.second[None, :]) ** 2
     sums = jnp.add.outer(jnp.arange(prime), jnp.arange(prime))

@@ -1,8 +1,8 @@
-"""Overlaps: the response of an erf unit to a cubic teacher. Only this response determines the field.
+"""Overlaps: the inner products of an erf unit with the parts of a cubic teacher, which determine the unit's field.
 
-The theory gives the inner products of a network's units with H_1 and H_3 of one direction. These inner products are
-exact functions of the overlap and the length of a unit's weights. The theory leaves open how means over finite samples
-differ from these expectations.
+The theory gives the inner products of a network's units with the Hermite polynomials H_1 and H_3 of v'x, for inputs x
+and a direction v. These inner products are exact functions of w'v and |w| for the weights w of a unit. The theory
+leaves open how means over finite samples differ from these expectations.
 """
 
 import equinox as eqx
@@ -35,7 +35,7 @@ class ErfUnit(eqx.Module):
 
 
 class ErfUnits(Population[ErfUnit]):
-    """Units with normal weights of a given size, and a uniform direction."""
+    """Units with normal weights of a given size, and a uniformly random direction."""
 
     free = ("weights",)
     settings = Space(
@@ -61,7 +61,7 @@ _NODES = jnp.linspace(-12.0, 12.0, 961)
 
 
 def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
-    """Return E[erf(w'x) H(v'x)] by quadrature over t = v'x; given t, E erf(a + s z) = erf(a/sqrt(1 + 2s²))."""
+    """Return E[erf(w'x) H(v'x)] by quadrature over t = v'x; for normal z, E erf(a + s z) = erf(a/sqrt(1 + 2s²))."""
     rest = problem.squared_norm - problem.overlap**2
     seen = erf(problem.overlap * _NODES / jnp.sqrt(1 + 2 * rest))
     weight = jnp.exp(-(_NODES**2) / 2) / jnp.sqrt(2 * jnp.pi) * (_NODES[1] - _NODES[0])
@@ -92,7 +92,7 @@ class ErfOverlaps(Claim[ErfUnit]):
         return hermite_overlaps(problem.overlap, problem.squared_norm)
 
     def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
-        """One-dimensional quadrature."""
+        """Compute the two expectations by one-dimensional quadrature."""
         return by_quadrature(problem)
 
     def condition(self, problem: ErfUnit) -> Array:

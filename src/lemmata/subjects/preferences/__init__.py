@@ -1,4 +1,4 @@
-"""Comparisons of answers, the rewards fitted to them, policies trained on rewards, and over-optimisation."""
+"""Comparisons of answers, the rewards fitted to them, policies trained on rewards, and over-optimisation of rewards."""
 
 from lemmata.answers import Condition as Condition
 from lemmata.core import read_arguments as _read_arguments

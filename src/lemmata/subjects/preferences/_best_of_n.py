@@ -1,5 +1,5 @@
 """Choice of the best of n answers by a reward: the gain, the divergence from the reference, the effect on a gold
-reward.
+reward. The reference is the distribution of the answers. The gold reward is the true value of an answer.
 """
 
 import dataclasses
@@ -47,7 +47,8 @@ class BestOfN:
         reward: the expected reward of the best of n.
         reward_interval: the confidence interval of `reward` at each n. The two ends are equal if `logp` was given,
             because the reward is then exact.
-        divergence: KL(best of n | reference). None if `logp` was not given; then only the bound is available.
+        divergence: KL(best of n | reference), where the reference is the distribution of a single draw. None if `logp`
+            was not given; then only the bound is available.
         divergence_bound: log n - (n - 1)/n, an upper bound on the divergence. The bound equals the divergence if two
             draws never have the same reward.
         vacuous: whether `divergence_bound` is at least log(1/p), where p is the probability of the best answer. The
@@ -62,7 +63,7 @@ class BestOfN:
         peak_interval: the least and the largest n at which the gold reward is not significantly below the gold reward
             at the peak.
         falls: whether the gold reward at the last n is significantly below the gold reward at the peak. If so, the
-            proxy reward was optimised too far.
+            reward by which answers are chosen was optimised too far.
         tail: the extreme value index of the rewards, and the two ends of its confidence interval. An index above 0
             means a heavy tail. None if the index is unknown.
         conditions: the conditions for the results.
@@ -112,7 +113,7 @@ def best_of_n(
         n: the largest number of draws, at least 1. Without `logp`, n must be below the number of rewards.
         gold: the true values of the answers, one for each reward.
         logp: log probabilities of the answers under the reference, if `rewards` lists all answers.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         SettingError: if n is below 1, n is not below the number of draws, or the level is outside (0, 1).

@@ -1,4 +1,4 @@
-"""Find items that are connected by chains of wins, and fit rewards to wins and ties by Newton's method.
+"""Find items that are connected by chains of wins, and fit rewards of items to wins and ties by Newton's method.
 
 Without ties, the model is the Bradley-Terry model. With ties, it is Davidson's model (1970). If the rewards of two
 items differ by d, a win, a loss and a tie have probabilities in the ratio exp(d/2) : exp(-d/2) : nu, where nu > 0. The

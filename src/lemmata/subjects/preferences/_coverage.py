@@ -26,20 +26,21 @@ class Coverage:
     Args:
         divergence: KL(policy | reference), the mean of log policy - log reference over the draws.
         divergence_interval: the confidence interval of `divergence`.
-        nonnegative: KL(policy | reference), estimated by the mean of rho - 1 - log rho, where rho = reference/policy.
-            This estimate is never negative.
+        nonnegative: a second estimate of KL(policy | reference), by the mean of rho - 1 - log rho, where rho =
+            reference/policy. This estimate is never negative.
         nonnegative_interval: the confidence interval of `nonnegative`.
-        chi_squared: the chi-squared divergence, estimated by the mean of 1/rho, minus 1. The result is raised to
-            exp(divergence) - 1 if it is smaller.
+        chi_squared: the chi-squared divergence, estimated by the mean of 1/rho, minus 1. An estimate below
+            exp(divergence) - 1 is raised to this number, a lower bound on the chi-squared divergence.
         chi_squared_interval: the confidence interval of `chi_squared`. Its lower end is at least exp(KL) - 1 for the
             lower end of `divergence_interval`.
         effective_share: 1/(1 + chi_squared), the effective share of draws from the reference if these draws are
             weighted to represent the policy.
         seen: the mean of rho. It estimates the reference's probability of the answers that the policy can draw, which
             is 1 if the policy can draw every answer of the reference.
-        overestimation: an upper bound on the over-estimation: sqrt(chi_squared), at the upper end of its interval,
-            times the error's standard deviation under the reference. Without `error_sd`, the standard deviation is half
-            of `error_range`. Without both, the bound is in units of this standard deviation.
+        overestimation: an upper bound on the reward's mean error under the policy minus its mean error under the
+            reference: sqrt(chi_squared), at the upper end of its interval, times the error's standard deviation under
+            the reference. Without `error_sd`, the standard deviation is half of `error_range`. Without both, the bound
+            is in units of this standard deviation.
         vacuous: whether `overestimation` is at least the range of the error. If so, the bound gives no information.
             None if no range is given.
         conditions: the conditions for the results.
@@ -82,7 +83,7 @@ def coverage(
         error_sd: standard deviation of the reward's error under the reference.
         error_range: the largest minus the smallest possible error of the reward. Without `error_sd`, half of this range
             bounds the standard deviation.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         ShapeError: if the arrays have different lengths, or if there are fewer than 10 draws.

@@ -25,24 +25,25 @@ Share = tuple[float, float, float]
 
 @dataclasses.dataclass(frozen=True)
 class DpoReport:
-    """The change of a policy's probabilities on preference pairs by training.
+    """The change of a policy's probabilities on preference pairs by training. `dpo_report` defines the margin and beta.
 
     A share is given as (share, low, high), where low and high are exact binomial confidence limits.
 
     Args:
-        accuracy: the share of pairs with a positive margin.
+        accuracy: the share of pairs with a positive margin, for which the policy prefers the chosen answer more than
+            the reference does.
         loss: the mean of -log sigma(beta margin), with its confidence interval. Here sigma is the logistic function.
         pull: the mean of sigma(-beta margin), which is the weight of a pair in the gradient. It is 1/2 at the start of
             training.
         spent: the share of pairs with a weight below 0.01. These pairs hardly change the policy any more.
         fallen: the share of pairs whose chosen answer is less likely under the policy than under the reference.
-        both_fallen: the share of pairs whose two answers have both become less likely. Probability has moved from these
-            answers to other answers.
+        both_fallen: the share of pairs whose two answers are both less likely under the policy than under the
+            reference. Probability has moved from these answers to other answers.
         moved: the mean change of the log probability of the chosen answer, with its confidence interval.
         must_fall: the share of pairs for which a next gradient step on the pair lowers the probability of the chosen
             answer. None without features.
         label: the mean of sigma(beta margin). At the minimum of the loss, this mean is the share of labels that prefer
-            the chosen answer. Compare the mean with the agreement of annotators.
+            the chosen answer. Compare `label` with the share of annotators who prefer the chosen answer.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -74,9 +75,9 @@ def dpo_report(
     The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Here pi is the policy and ref
     the reference. Together with the log probabilities of the chosen answer, the margin shows how the log probability of
     the rejected answer has changed. The loss depends only on margins. So a chosen answer may become less likely if the
-    rejected answer loses even more log probability. Suppose that the policy is log-linear in features phi, as in a last
-    layer. Then the next step on a pair lowers the probability of the chosen answer exactly if <phi_chosen - mean phi,
-    phi_chosen - phi_rejected> < 0.
+    rejected answer loses even more log probability than the chosen answer. Suppose that the policy is log-linear in
+    features phi, as in a last layer. Then the next step on a pair lowers the probability of the chosen answer exactly
+    if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
 
     Args:
         margins: the margins of the pairs, as defined above.
@@ -85,7 +86,7 @@ def dpo_report(
         beta: the coefficient beta of the loss, positive.
         features: three arrays of shape (pairs, d): features of the chosen answers, features of the rejected answers,
             and the mean features under the policy.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         ShapeError: if arrays have different shapes, or if there are fewer than 2 pairs.

@@ -74,7 +74,7 @@ def selection_weights(size: int, n: int) -> np.ndarray:
 
     Args:
         size: the size of the sample.
-        n: from 1 to size.
+        n: the number of draws from which the largest is taken, from 1 to size.
 
     Raises:
         SettingError: if a number is not whole, the size is below 1, or n is not between 1 and size.

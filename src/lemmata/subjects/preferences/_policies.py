@@ -20,7 +20,7 @@ def check_logs(name: str, logs: Float[Array, " k"]) -> None:
 
     Args:
         name: the name in the message.
-        logs: log probabilities.
+        logs: the log probabilities that are checked.
     """
     numbers = known(logs)
     if numbers is None:

@@ -114,7 +114,7 @@ class Opinions(eqx.Module):
 
 class MixedOpinions(Population[Opinions]):
     """Two kinds of annotators who nearly agree. A smaller third kind has the opposite opinion, with utilities that are
-    four times as large.
+    four times as large as those of the first two kinds.
     """
 
     settings = Space(answers=Integer(6, 3, 20, "answers"))

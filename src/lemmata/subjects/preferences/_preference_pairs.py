@@ -47,7 +47,9 @@ class FeaturePairs(Population[FeaturePair]):
 
 
 class LabelledPair(eqx.Module):
-    """A pair of answers. The first answer is preferred with `probability`, and the gradient flow runs until `time`."""
+    """A pair of answers. The first answer is preferred with `probability`, and the gradient flow of a preference loss
+    runs until `time`.
+    """
 
     probability: Float[Array, ""]
     beta: Float[Array, ""]

@@ -43,7 +43,7 @@ class Rewards:
             preferences are intransitive, or deviate from rewards for other reasons. NaN if `freedom` is 0.
         worst: the pair that deviates most from the model, the share of its comparisons that the first item won, and the
             predicted probability of such a win.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
         tie: the probability that two items of equal rewards tie, and the ends of its confidence interval; (0, NaN, NaN)
@@ -68,8 +68,8 @@ class Rewards:
         """Return the probabilities that the first item wins, that the two items tie, and that the second item wins.
 
         Args:
-            first: an item.
-            second: another item.
+            first: the name of an item.
+            second: the name of another item.
 
         Raises:
             UnknownNameError: if an item was not compared.
@@ -82,8 +82,8 @@ class Rewards:
         """Return the probability that the first item beats the second if they do not tie, and the ends of its interval.
 
         Args:
-            first: an item.
-            second: another item.
+            first: the name of an item.
+            second: the name of another item.
 
         Raises:
             UnknownNameError: if an item was not compared.
@@ -125,7 +125,7 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
     Args:
         comparisons: pairs (winner, loser) of names or numbers, one for each comparison, or an array of shape (m, 2).
         ties: pairs of items that were compared without a winner, in the same form, in any order.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         DataError: if the input has another form, if an item is compared with itself, or if chains of wins do not lead

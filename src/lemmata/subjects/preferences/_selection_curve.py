@@ -68,7 +68,7 @@ def best_of(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray,
     """Return the mean of each column at the best draw, over all choices of m of the K draws.
 
     Args:
-        sample: the draws.
+        sample: the K draws, sorted by reward.
         m: the number of draws from which the best is chosen.
         logs: the logarithms of the factorials up to K!.
     """
@@ -80,7 +80,7 @@ def without_each(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.nda
     """Return K results of `best_of`, each without one of the K draws. All results are computed in one pass.
 
     Args:
-        sample: the draws.
+        sample: the K draws, sorted by reward.
         m: the number of draws from which the best is chosen, at most K - 1.
         logs: the logarithms of the factorials up to K!.
     """
@@ -113,7 +113,7 @@ def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:
     A tie counts as half a win.
 
     Args:
-        sample: the draws.
+        sample: the K draws, sorted by reward.
         m: the number of draws from which the best is chosen, at most K - 1.
         logs: the logarithms of the factorials up to K!.
     """

@@ -36,7 +36,8 @@ def _probabilities(problem: TabularPolicy) -> list[Hypothesis]:
 
 
 class TabularPolicies(Population[TabularPolicy]):
-    """A reference with normal logits, and a policy. Random numbers of size `distance` are added to the policy's logits.
+    """A reference with normal logits, and a policy. The policy's logits are the reference's logits plus random numbers
+    of size `distance`.
 
     Args:
         distance: the default size of the change of the logits.
@@ -104,8 +105,8 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class SubGaussianRewards(Population[TabularPolicy]):
-    """Rewards on Gauss-Hermite nodes, and policies that tilt the reference. Half of the problems add noise to the
-    logits.
+    """Rewards on Gauss-Hermite nodes, and policies that tilt the reference by a factor e^(t reward). Half of the
+    problems add noise to the logits.
 
     The reference has the Gauss-Hermite weights. Its even moments are at most those of the standard normal distribution.
     Therefore the rewards, divided by their scale, are 1-sub-Gaussian under the reference. With k nodes, the moments are

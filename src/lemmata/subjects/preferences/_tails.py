@@ -12,14 +12,14 @@ def tail_index(rewards: Float[np.ndarray, " n"], level: float) -> tuple[float, f
 
     The result is None if the top tenth has fewer than 50 draws, or only equal rewards. The amounts by which rewards
     exceed the 90 % quantile are modelled by a generalised Pareto distribution. The index is estimated from
-    probability-weighted moments. Its standard error is that of Hosking and Wallis (1987), which exists for an index
-    below 1/2. If the estimate is at least 0.45, the upper end is infinite. The standard error for the lower end is then
-    4 divided by the square root of the number of excesses. Bounded tails have an index below 0, normal and exponential
-    tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
+    probability-weighted moments. Its standard error is that of Hosking and Wallis (1987), which exists only for an
+    index below 1/2. If the estimate is at least 0.45, the upper end is infinite. The standard error for the lower end
+    is then 4 divided by the square root of the number of excesses. Bounded tails have an index below 0, normal and
+    exponential tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
 
     Args:
         rewards: the rewards of independent draws.
-        level: confidence of the interval.
+        level: the confidence level of the interval.
     """
     count = int(_SHARE * len(rewards))
     if count < _FEWEST:

@@ -1,8 +1,8 @@
 """If people disagree, fitted rewards rank answers by how often they win, not by their mean utility.
 
-This theory is about the Bradley-Terry rewards that are fitted to comparisons by annotators of several kinds, if every
-pair of answers is compared equally often. It assumes that each kind has its own utilities. It leaves unexplained whose
-utilities should count.
+This theory is about the Bradley-Terry rewards that are fitted to comparisons, made by annotators of several kinds, if
+every pair of answers is compared equally often. It assumes that each kind has its own utilities. It leaves unexplained
+whose utilities should count.
 """
 
 import jax
@@ -49,7 +49,7 @@ class FittedRewardsOrderByBorda(Claim[Opinions]):
         return _ranks(problem.preferred.sum(axis=1))
 
     def measure(self, problem: Opinions, key: Key[Array, ""]) -> Array:
-        """Fit the rewards by Newton's method on the expected log likelihood, with automatic derivatives."""
+        """Return the ranks of rewards fitted by Newton's method to the expected log likelihood."""
         preferred = problem.preferred * (1 - jnp.eye(problem.utilities.shape[1]))
 
         def loss(rewards):

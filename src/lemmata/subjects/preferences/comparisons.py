@@ -173,5 +173,7 @@ class PromptShiftsAreInvisible(Claim[PromptRewards]):
         return jnp.sum(jnp.log(won / (won + lost)), axis=1)
 
     def condition(self, problem: PromptRewards) -> Array:
-        """The exponential of a shifted reward has a relative rounding error of eps times the exponent."""
+        """Bound the rounding errors. The exponential of a shifted reward has a relative rounding error of eps times the
+        exponent.
+        """
         return 8 * (1 + jnp.abs(problem.rewards).max() + jnp.abs(problem.shifts).max())

@@ -20,7 +20,9 @@ _RATE = 0.3  # the step of mirror descent times beta
 
 
 def _below_the_best(problem: TabularPolicy, beta: Float[Array, ""]) -> Array:
-    """Return b log Z - b KL(policy | the policy tilted with `beta`), where b is the problem's own beta."""
+    """Return b log Z - b KL(policy | the policy tilted with `beta`), where b is the problem's own beta. Z is the
+    normalising constant of the tilted policy.
+    """
     log_z = jax.nn.logsumexp(problem.log_ref + problem.rewards / problem.beta)
     best = tilted(problem.log_ref, problem.rewards, beta)
     return problem.beta * (log_z - divergence(problem.log_policy, best))
@@ -59,7 +61,7 @@ class GibbsIdentity(Claim[TabularPolicy]):
         return jnp.sum(policy * (problem.rewards - problem.beta * (problem.log_policy - problem.log_ref)))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """Return the size of the terms of the sums, relative to their difference."""
+        """Return the size of the terms of the sums, relative to the difference of the two sums."""
         policy, beta = jnp.exp(problem.log_policy), problem.beta
         logs = jnp.abs(problem.log_policy) + jnp.abs(problem.log_ref) + jnp.abs(problem.rewards) / beta
         size = beta * (jnp.sum(policy * logs) + jnp.abs(problem.rewards).max() / beta)
@@ -99,7 +101,8 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
         return _after_steps(problem, 1 - _RATE)
 
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
-        """Take the steps of mirror ascent with an automatic gradient."""
+        """Return the log probabilities, minus their mean, after the steps of mirror ascent with an automatic gradient.
+        """
 
         def value(policy):
             return jnp.sum(policy * (problem.rewards - problem.beta * (jnp.log(policy) - problem.log_ref)))
@@ -110,7 +113,9 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
         return _centred(jax.lax.fori_loop(0, _STEPS, step, problem.log_policy))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """Each step rounds logits of the size of log pi and r/beta; later steps shrink this rounding error."""
+        """Bound the rounding errors. Each step rounds logits of the size of log pi and r/beta; later steps shrink this
+        rounding error.
+        """
         size = jnp.abs(problem.log_policy).max() + jnp.abs(problem.log_ref).max()
         size += jnp.abs(problem.rewards).max() / problem.beta
         return 8 / _RATE * (1 + size / jnp.abs(_after_steps(problem, 1 - _RATE)).max())

@@ -34,7 +34,7 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
         E_pi e - E_ref e <= sqrt(chi²(pi | ref)) sd_ref(e),    chi² = sum_y pi(y)²/ref(y) - 1.
 
     Equality holds if the error is a linear function of the ratio pi/ref with a positive slope. Training a policy on r^
-    tends towards this case, because training raises the probability of answers with large errors.
+    moves the policy towards this case, because training raises the probability of answers with large errors.
     """
 
     title = "The over-estimation of a policy's reward is at most a multiple of the root of its chi-squared divergence"
@@ -60,7 +60,7 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
         return 4.0 * len(problem.rewards)
 
     def trivial(self, problem: TabularPolicy) -> Array:
-        """Return the range of the error."""
+        """Return the largest minus the smallest error e(y), which bounds every difference of mean errors."""
         return problem.rewards.max() - problem.rewards.min()
 
 

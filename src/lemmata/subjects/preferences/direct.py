@@ -75,7 +75,7 @@ class DpoOptimum(Claim[ComparedRewards]):
 
 
 def _margin(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
-    """Return the reference-corrected log odds of a log-linear policy, from its log probabilities."""
+    """Return the margin m of a log-linear policy: its log odds of the chosen answer minus those of the reference."""
     logs = jax.nn.log_softmax(problem.features @ weights)
     ref = jax.nn.log_softmax(problem.features @ problem.reference)
     return (logs[0] - logs[1]) - (ref[0] - ref[1])
@@ -86,7 +86,7 @@ def _loss(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
 
 
 def _pull(problem: FeaturePair) -> Array:
-    """Return beta sigma(-beta m), the weight of an update."""
+    """Return beta sigma(-beta m), the weight of a pair with margin m in an update."""
     apart = (problem.features[0] - problem.features[1]) @ (problem.weights - problem.reference)
     return problem.beta * jax.nn.sigmoid(-problem.beta * apart)
 
@@ -125,7 +125,7 @@ class DpoGradient(Claim[FeaturePair]):
         return jax.grad(_loss)(problem.weights, problem)
 
     def condition(self, problem: FeaturePair) -> Array:
-        """The automatic gradient contains the probabilities of all answers, which cancel."""
+        """Bound the rounding errors. The automatic gradient contains the probabilities of all answers, which cancel."""
         largest = jnp.abs(problem.features).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
         return 4 * (1 + largest / jnp.abs(_difference(problem)).max()) * len(problem.features)
 
@@ -165,7 +165,7 @@ class ChosenCanFall(Claim[FeaturePair]):
         return jax.jvp(chosen, (problem.weights,), (direction,))[1]
 
     def condition(self, problem: FeaturePair) -> Array:
-        """The products of features in the inner product cancel in part."""
+        """Bound the rounding errors. The products of features in the inner product cancel in part."""
         size = jnp.sum(problem.features**2, axis=1).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
         return 4 * (1 + _pull(problem) * size * len(problem.features) / jnp.abs(self.predict(problem)))
 

@@ -1,4 +1,5 @@
-"""The largest gain in reward at a given divergence: for light tails, a multiple of the root of the divergence.
+"""The largest gain in reward at a given divergence: for rewards with light tails, a multiple of the root of the
+divergence.
 
 This theory bounds the gain E_pi r - E_ref r of any policy by its divergence from the reference. It assumes rewards
 that are sub-Gaussian under the reference. It leaves unexplained proxies with heavy tails, for which no such bound
@@ -44,7 +45,9 @@ class DivergenceFrontier(Claim[TabularPolicy]):
         return jnp.sum(moved * problem.rewards)
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """Both sides are rounded sums over the answers. Terms cancel down to the size of the divergence's root."""
+        """Bound the rounding errors. Both sides are rounded sums over the answers. Terms cancel down to the size of the
+        divergence's root.
+        """
         return 100 * (1 + 1 / jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref)))
 
     def trivial(self, problem: TabularPolicy) -> Array:

@@ -1,9 +1,10 @@
-"""Goodhart's law with numbers: the gold reward can keep rising with the proxy, peak, or lose all of its gain.
+"""Goodhart's law with numbers: if a proxy is optimised, the gold reward can keep rising, peak, or lose all of its gain.
 
-This theory gives the gold reward of policies that follow a proxy of this reward. With independent normal errors, the
-gold reward never falls. If the gold reward is a quadratic function of the proxy, the gold reward peaks at a known
-divergence. With heavy-tailed errors, the whole gain is finally lost. The theory assumes that the distribution of the
-proxy given the gold reward is known. It leaves unexplained which of the three cases a learned reward resembles.
+The gold reward is the true value of an answer, and a proxy is a reward that stands in for it. This theory gives the
+gold reward of policies that follow a proxy. With independent normal errors, the gold reward never falls. If the gold
+reward is a quadratic function of the proxy, the gold reward peaks at a known divergence. With heavy-tailed errors, the
+whole gain is finally lost. The theory assumes that the distribution of the proxy given the gold reward is known. It
+leaves unexplained which of the three cases a learned reward resembles.
 """
 
 import equinox as eqx
@@ -33,7 +34,9 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 
 class NormalProxy(eqx.Module):
-    """Standard deviations of a normal gold reward and of a proxy's independent error, and a tilt by e^(tilt proxy)."""
+    """Standard deviations of a normal gold reward and of a proxy's independent error, and a tilt. The tilt is by the
+    weights e^(tilt proxy).
+    """
 
     gold: Float[Array, ""]
     error: Float[Array, ""]
@@ -222,7 +225,8 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
         E gold(best of 64) > E gold(best of 256) > E gold(best of 1024) > E gold(best of 4096).
 
     The expected gold reward falls towards 0, which is its value under the reference, while the proxy grows like
-    n^(1/nu). The reason is that the answers with the largest proxies are those with the largest errors.
+    n^(1/nu). The reason is that the answers with the largest proxies have the largest errors, and not the largest gold
+    rewards.
     """
 
     title = "With heavy-tailed errors of the proxy, the best of n draws loses gold reward from n = 64 on"

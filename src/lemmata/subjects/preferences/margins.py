@@ -47,7 +47,7 @@ class DpoMargin(Claim[LabelledPair]):
         return jnp.log(problem.probability / (1 - problem.probability)) / problem.beta
 
     def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
-        """Minimise the loss by Newton's method with automatic derivatives, started at 0."""
+        """Return the margin of least loss, by Newton's method with automatic derivatives, started at 0."""
         q, beta = problem.probability, problem.beta
         return _newton(lambda h: -q * jax.nn.log_sigmoid(beta * h) - (1 - q) * jax.nn.log_sigmoid(-beta * h), 20)
 
@@ -87,7 +87,7 @@ class IpoMargin(Claim[LabelledPair]):
         return _newton(lambda h: q * (h - target) ** 2 + (1 - q) * (-h - target) ** 2, 2)
 
     def condition(self, problem: LabelledPair) -> Array:
-        """The gradients for the two labels cancel."""
+        """Bound the rounding errors. The gradients for the two labels cancel."""
         return 8 / (2 * problem.probability - 1)
 
 

@@ -1,4 +1,4 @@
-"""The best of n draws: its distribution, its divergence from the reference, and how often it wins.
+"""The best of n draws: its distribution, its divergence from the reference, and how often it beats another draw.
 
 This theory is about the answer with the largest reward among n independent draws from a reference. It assumes that
 rewards have no ties, or that ties are broken at random. It leaves unexplained whether the reward is worth having.
@@ -38,7 +38,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
         return jnp.exp(best_of_n_law(jnp.log(problem.probabilities), problem.draws))
 
     def measure(self, problem: FewAnswers, key: Key[Array, ""]) -> Array:
-        """List all k^n sequences of draws and add up their probabilities."""
+        """Return the probability that each answer is the best, by adding up the probabilities of all k^n draws."""
         answers = len(problem.probabilities)
         drawn = np.array(list(itertools.product(range(answers), repeat=problem.draws)))
         chance = jnp.prod(problem.probabilities[drawn], axis=1)
@@ -117,7 +117,9 @@ class WinRateOfBestOfN(Claim[RankedAnswers]):
         return problem.draws / (problem.draws + 1)
 
     def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
-        """Average the chance that a draw is worse, plus half the chance of a tie, over the distribution of the best."""
+        """Average the chance that a further draw has a smaller reward, plus half the chance of a tie. The average is
+        over the distribution of the best of n.
+        """
         chance = jnp.exp(problem.logp)
         worse = jnp.cumsum(chance) - chance
         return jnp.sum(jnp.exp(best_of_n_law(problem.logp, problem.draws)) * (worse + chance / 2))

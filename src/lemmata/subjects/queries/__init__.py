@@ -1,4 +1,6 @@
-"""Statistical queries: which parts of a target gradients can detect, and which parts they cannot detect."""
+"""Statistical queries (averages over the data): which parts of a target gradients can detect, and which parts they
+cannot detect.
+"""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,7 @@
-"""The directions of inputs on which a label depends, found by PCA of inputs that a filter of the label selects."""
+"""The directions of inputs on which a label depends, from PCA of inputs that a filter of the label selects.
+
+A filter is a function of the label, whose values are weights of the inputs.
+"""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -51,7 +54,7 @@ class FilterResult:
         eigenvalues: the eigenvalues of the mean of psi(y) zz', the largest in absolute value first. Here z is a
             whitened input, and the filter psi is scaled to mean 0 and variance 1.
         p_values: for each eigenvalue, the p-value of the hypothesis that the eigenvalue is zero. The list ends with the
-            first hypothesis that is not rejected. Each half of the rows tests an eigenvector of the other half.
+            first hypothesis that is not rejected. Each half of the rows tests the eigenvectors of the other half.
         count: the number of eigenvalues that differ significantly from zero.
         null: the largest absolute eigenvalue after random shuffles of the labels among the rows. There are 19 shuffles,
             or fewer, at least 3, for large tables.

@@ -34,11 +34,12 @@ class GradientSignal:
         signal: the variance of the gradient over the family, summed over all parameters.
         interval: a confidence interval of the signal, if the targets are a sample of a family. None if the targets are
             the whole family.
-        random: the signal for targets of random signs, scaled to the mean square of the targets minus the mean target.
+        random: the signal for targets of random signs, which are scaled to the mean square of (target minus mean
+            target).
         parts: for each array of parameters, by its path, the share of the signal that comes from this array.
         distances: for each target, the distance between its gradient and the gradient for the mean target.
-        common: the length of the gradient for the mean target.
-        targets: the number of targets.
+        common: the Euclidean length of the gradient for the mean target.
+        targets: the number of targets in the family or sample.
         rows: the number of inputs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -97,7 +98,8 @@ class GradientSignal:
         )
 
     def _hidden(self, noise: float) -> str:
-        """Return the bound on the number of steps, as text. A bound below one step is called vacuous."""
+        """Return the bound on the number of steps, for this noise, as text. A bound below one step is called vacuous.
+        """
         steps = self.steps(noise)
         return f"{steps:.3g} steps" if steps >= 1 else "less than one step (vacuous)"
 
@@ -151,7 +153,7 @@ def gradient_signal(
 
     Args:
         outputs: a JAX function of the parameters that returns one output for each of n inputs.
-        params: a pytree of arrays.
+        params: the parameters of `outputs`, a pytree of arrays.
         targets: the family, an array of shape (k, n) with the values of each target at the inputs.
         sampled: whether the targets are a random sample of a larger family. If so, the result has a confidence
             interval.

@@ -72,7 +72,7 @@ def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:
     columns.
 
     Args:
-        z: columns.
+        z: the columns that are tested.
         what: the first words of the condition's name, which describe the columns.
     """
     squares = len(z) / 6 * (stats.skew(z, axis=0) ** 2 + stats.kurtosis(z, axis=0) ** 2 / 4)

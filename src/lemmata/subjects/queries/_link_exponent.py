@@ -27,7 +27,7 @@ _STRETCH = 1.15
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InformationExponent:
-    """The Hermite coefficients of a label along a direction, and the number of samples that gradient methods need.
+    """The Hermite coefficients of a label along a direction, and the samples that gradient descent needs to find it.
 
     Args:
         exponent: the first degree whose coefficient is significantly different from zero. None if there is no such
@@ -201,7 +201,8 @@ def information_exponent(
 
 
 def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
-    """Return the conditions that x has several columns, and that the rows exclude a smaller exponent."""
+    """Return the conditions that x has several columns, and that the rows exclude exponents below the one found.
+    """
     several = Condition("x has several columns", float(columns), columns > 1,
                         "with one column, there is only one direction")  # fmt: skip
     if exponent is None:

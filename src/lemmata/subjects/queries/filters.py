@@ -31,7 +31,7 @@ class Ridges(eqx.Module):
     away: Float[Array, " d"]
 
     def __call__(self, x: Float[Array, "... d"]) -> Float[Array, "..."]:
-        """Return the label at each input."""
+        """Return the network's output, which is the label, at each input."""
         return jax.nn.relu(x @ self.weights.T) @ self.output
 
     @property
@@ -62,7 +62,7 @@ class SecondMomentOfANetwork(Claim[Ridges]):
 
     because the second derivative of the ReLU is a point mass at its kink. If all a_i are positive, the range of the
     matrix is the span of the w_i. Weights of both signs can cancel: the matrix is zero for the parity networks of more
-    than two coordinates.
+    than two coordinates (`queries.parity_networks`).
     """
 
     title = "The second moment matrix of a ReLU network's labels is a weighted sum over the hidden directions"
@@ -76,7 +76,7 @@ class SecondMomentOfANetwork(Claim[Ridges]):
     unexplained = "labels for which this matrix is zero"
 
     def predict(self, problem: Ridges) -> Array:
-        """Return the matrix, and the projection to the span."""
+        """Return the weighted sum of the w_i w_i', and the projection to the span of the w_i."""
         lengths = jnp.linalg.norm(problem.weights, axis=1)
         scaled = problem.weights.T * (problem.output / (lengths * jnp.sqrt(2 * jnp.pi)))
         return jnp.concatenate([(scaled @ problem.weights), problem.basis @ problem.basis.T])
@@ -88,7 +88,9 @@ class SecondMomentOfANetwork(Claim[Ridges]):
         return jnp.concatenate([matrix, leading @ leading.T])
 
     def condition(self, problem: Ridges) -> Array:
-        """The rounding error of an eigenspace is the error of the matrix divided by the gap between the eigenvalues."""
+        """Bound the rounding errors. The rounding error of an eigenspace is the error of the matrix divided by the gap
+        between the eigenvalues.
+        """
         values = jnp.linalg.eigvalsh(self.predict(problem)[: problem.weights.shape[1]])
         singular = jnp.linalg.svd(problem.weights, compute_uv=False)
         gap = values[-1] / values[-len(problem.weights)]

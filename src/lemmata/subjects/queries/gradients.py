@@ -1,7 +1,7 @@
 """Gradients of the squared loss are correlations with the target; a parity has small correlations with most functions.
 
 This theory writes every coordinate of a gradient as one correlation of the target with a known function. It considers
-many orthogonal targets, one of which is true, and bounds how much the coordinate depends on this target. It assumes
+many orthogonal targets, one of which is true, and bounds how much the coordinate depends on the true target. It assumes
 that the distribution of the inputs is known. It does not explain methods that use single samples, which are not limited
 to correlations.
 """
@@ -41,7 +41,7 @@ class CubeNetwork(eqx.Module):
         return jnp.prod(1 + cube(self.d) @ self.teacher, axis=1)
 
     def loss(self, parameters: tuple[Array, Array, Array], target: Float[Array, " points"]) -> Float[Array, ""]:
-        """E (f(x) - y)²/2."""
+        """The loss E (f(x) - y)²/2 for the given target y."""
         weights, bias, output = parameters
         values = self.scale * jnp.tanh(cube(self.d) @ weights.T + bias) @ output
         return jnp.mean((values - target) ** 2) / 2
@@ -99,7 +99,7 @@ class GradientsAreQueries(Claim[CubeNetwork]):
         return problem.gradient(problem.target)
 
     def condition(self, problem: CubeNetwork) -> Array:
-        """The two expectations may cancel."""
+        """Bound the rounding errors. The two expectations may cancel."""
         values, features = problem.features()
         terms = (jnp.abs(values) + jnp.abs(problem.target)) @ jnp.abs(features) / len(values)
         return 4 * terms.max() / jnp.abs(problem.gradient(problem.target)).max()
@@ -135,7 +135,7 @@ class InvisibleParities(Claim[CubeNetwork]):
         return jnp.mean((jax.vmap(problem.gradient)(parities) - known) ** 2, axis=0)
 
     def condition(self, problem: CubeNetwork) -> Array:
-        """Each gradient is the known part minus a small correlation."""
+        """Bound the rounding errors. Each gradient is the known part minus a small correlation."""
         values, features = problem.features()
         known = jnp.sqrt(jnp.mean(values**2) * jnp.mean(features**2, axis=0).max())
         return 8 * (1 + known / jnp.sqrt(self.predict(problem).max()))
@@ -199,5 +199,5 @@ class SparseParitiesAreSeen(Claim[SignUnit]):
         return jax.grad(lambda w: jnp.mean(parity * jax.nn.relu(x @ w)))(problem.w)
 
     def condition(self, problem: SignUnit) -> Array:
-        """2^d terms of size 1 add up to the coefficient."""
+        """Bound the rounding errors. 2^d terms of size 1 add up to the coefficient."""
         return 1 / jnp.abs(self.predict(problem)).max()

@@ -1,9 +1,9 @@
-"""How the time to find a direction by gradient descent depends on the degree of the link's first Hermite polynomial.
+"""How long gradient descent takes to find a direction, by the degree of the link's first Hermite polynomial.
 
-This theory is about a label f(<w, x>) with Gaussian x. A unit weight follows the gradient of the population loss on
-the sphere from a random start. The time until it finds w depends on the degree of the first Hermite polynomial in f
-and on the dimension. It does not explain networks of many units, filters of the label, or samples that are used more
-than once.
+This theory is about a label f(<w, x>) with Gaussian x, where f is the link function. A weight vector of length 1
+follows the gradient of the population loss on the sphere from a random start. The time until this vector finds w
+depends on the degree of the first Hermite polynomial in f and on the dimension. It does not explain networks of many
+units, filters of the label, or samples that are used more than once.
 """
 
 import math
@@ -30,7 +30,9 @@ def hermite(z: Float[Array, "..."], degrees: int) -> Float[Array, "k ..."]:
 
 
 class TwoWays(eqx.Module):
-    """Two vectors that give the directions of two ridge functions, and the coefficients of h_0, ..., h_4."""
+    """Two vectors that give the directions of two ridge functions, and the coefficients c_0, ..., c_4 of both. The
+    function f is sum_k c_k h_k with the Hermite polynomials h_0, ..., h_4.
+    """
 
     w: Float[Array, " d"]
     v: Float[Array, " d"]
@@ -38,7 +40,7 @@ class TwoWays(eqx.Module):
 
     @property
     def units(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-        """Both vectors, scaled to length 1."""
+        """The directions w and v: both vectors, scaled to length 1."""
         return self.w / jnp.linalg.norm(self.w), self.v / jnp.linalg.norm(self.v)
 
 
@@ -50,7 +52,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         (sum_k k c_k² m^(k-1)) (w - m v).
 
     So near m = 0 the gradient is as small as m^(k-1), where k is the first degree above 0 with c_k other than 0. This
-    degree is the information exponent.
+    degree k is the information exponent.
     """
 
     title = "The gradient towards a hidden direction is a power of the overlap with this direction"
@@ -82,7 +84,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return jax.grad(correlation)(v)
 
     def condition(self, problem: TwoWays) -> Array:
-        """The condition number of sqrt(1 - m²) at m."""
+        """Bound the rounding errors. The condition number of sqrt(1 - m²) at m."""
         w, v = problem.units
         size = jnp.sum(problem.coefficients**2) * 30 / (1 - (v @ w) ** 2)
         return size / jnp.abs(self.predict(problem)).max()

@@ -1,5 +1,6 @@
 """Many orthogonal targets, of which one correlational query can correlate with only a few.
 
+The parity network of a set S of r coordinates is the sum over w in {-1, 1}^r of w_1 ... w_r relu(<w, x_S>/sqrt(r)).
 This theory counts how many targets of an orthonormal family one query can correlate with. It shows that the parity
 networks of different sets form such a family. It assumes that the distribution of the inputs does not change if
 coordinates change their signs. It does not explain queries that use the label in other ways than by a correlation.
@@ -102,12 +103,12 @@ class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
         return jnp.diag(each(jnp.asarray(problem.sets)) ** 2)
 
     def measure(self, problem: HiddenSets, key: Key[Array, ""]) -> Array:
-        """Average over all 2^d sign flips."""
+        """Return E_z[g_S(x o z) g_T(x o z)] for all S and T, as a mean over all 2^d sign flips."""
         values = problem.networks(row=0)
         return values @ values.T / values.shape[1]
 
     def condition(self, problem: HiddenSets) -> Array:
-        """2^r terms cancel in each network."""
+        """Bound the rounding errors. 2^r terms cancel in each network."""
         x = problem.lengths[0]
         terms = jax.vmap(lambda chosen: magnitude(x[chosen], jax.nn.relu))(jnp.asarray(problem.sets)).max()
         return terms / jnp.sqrt(self.predict(problem).max())
@@ -144,7 +145,7 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         return jnp.sum(jnp.abs(family @ query) / values.shape[1] >= self._tau(problem)).astype(float)
 
     def trivial(self, problem: HiddenSets) -> Array:
-        """All functions of the family."""
+        """Return the number of all functions of the family."""
         return jnp.asarray(float(len(problem.sets)))
 
     def _tau(self, problem: HiddenSets) -> Array:

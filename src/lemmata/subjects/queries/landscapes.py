@@ -1,8 +1,8 @@
 """The loss of a shallow network under Gaussian inputs is a sum of distances of tensors, and has spurious minima.
 
-This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree. So one
-can design an objective by choosing degrees. It assumes Gaussian inputs and a teacher network. It does not explain which
-designed objectives have no spurious minima.
+This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree. A
+designed objective keeps only the terms of chosen degrees. It assumes Gaussian inputs and a teacher network. It does not
+explain which designed objectives have no spurious minima.
 """
 
 import equinox as eqx
@@ -66,7 +66,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |²,
 
     where w^(k) is the k-th tensor power. The trials use the ReLU. If sigma is replaced by its part of chosen degrees,
-    only the terms of these degrees remain. They are the terms of a designed landscape.
+    only the terms of these degrees remain. These terms are a designed objective.
     """
 
     title = "The loss of a shallow network is a sum of squared distances of tensors"
@@ -90,11 +90,11 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         return u @ jnp.where(jnp.eye(len(u), dtype=bool), weights.sum(), entries) @ u + rest
 
     def measure(self, problem: StudentAndTeacher, key: Key[Array, ""]) -> Array:
-        """Compute the loss in closed form."""
+        """Compute E (f - y)² in closed form, from the angles between the weight vectors."""
         return _closed(problem)
 
     def condition(self, problem: StudentAndTeacher) -> Array:
-        """Terms of both signs cancel in part."""
+        """Bound the rounding errors. Terms of both signs cancel in part."""
         u = jnp.abs(problem.differences())
         return 4 * jnp.sum(u) ** 2 / _closed(problem)
 
@@ -131,7 +131,9 @@ def relu_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.ndar
 
 
 def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.ndarray, " nn"]]:
-    """|sum_i w_i^(k) - sum_i e_i^(k)|² for unit rows w_i, summed over the degrees k = 2 and 4, and its gradient."""
+    """|sum_i w_i^(k) - sum_i e_i^(k)|² for unit rows w_i, summed over the degrees k = 2 and 4, and its gradient. The
+    e_i are the basis vectors.
+    """
     free = w.reshape(n, n)
     lengths = np.linalg.norm(free, axis=1, keepdims=True)
     rows = free / lengths
@@ -162,7 +164,8 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     predict = 1.0
 
     def measure_at(self, problem: Start, key: Key[Array, ""], n: float) -> Array:
-        """Return 1 if descent on the ReLU loss ends above 1e-3, else 0, minus the same number for the designed loss."""
+        """Return 1 if descent on the ReLU loss ends above 1e-3, else 0, minus this indicator for the designed loss.
+        """
         size = int(n)
         start = np.asarray(problem.numbers)[: size**2] / np.sqrt(size)
         options = {"maxiter": 5000, "maxfun": 10000, "ftol": 0.0, "gtol": 1e-7}

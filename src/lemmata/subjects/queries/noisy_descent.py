@@ -1,4 +1,4 @@
-"""Noisy gradient descent can be simulated by noisy queries, and needs many steps to find a target among many.
+"""Noisy gradient descent can be simulated by noisy queries, and needs many steps to find one of many possible targets.
 
 This theory compares the distributions of two trajectories whose steps differ in their means and share Gaussian noise.
 It bounds the total variation distance of the two trajectories. This bound also gives a number of steps that a
@@ -87,7 +87,8 @@ class ErroneousSteps(eqx.Module):
 
     @property
     def tau(self) -> Float[Array, ""]:
-        """The largest error of a coordinate in units of the noise, total / sqrt(p T)."""
+        """The largest error of a coordinate in units of the noise: `total` / sqrt(p T), for p coordinates and T steps.
+        """
         return self.total / jnp.sqrt(self.errors.size)
 
 
@@ -98,8 +99,8 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         T (2 Phi(tau sqrt(p)/(2 s)) - 1)   and   tau sqrt(p T)/(2 s),
 
     where Phi is the standard normal distribution function. The first bound adds the distances of the steps. The second
-    bound adds their divergences and is better for many steps. If the differences do not depend on the parameters, the
-    distance is that of two Gaussians in p T dimensions.
+    bound adds the divergences of the steps and is smaller than the first bound for many steps. If the differences do
+    not depend on the parameters, the distance is that of two Gaussians in p T dimensions.
     """
 
     title = "A bound on the total variation distance of two noisy descents whose mean steps differ slightly"
@@ -126,7 +127,8 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.stack([steps * once, problem.tau * jnp.sqrt(p * steps) / 2])
 
     def measure(self, problem: ErroneousSteps, key: Key[Array, ""]) -> Array:
-        """Integrate half of the densities' absolute difference along the shift, by the trapezoidal rule."""
+        """Return the total variation distance: half the integral of the densities' absolute difference along the shift.
+        """
         shifts = problem.tau * jnp.where(problem.half > 0, problem.sides, problem.errors)
         length = jnp.sqrt(jnp.sum(shifts**2))
         grid = jnp.linspace(-10.0, 12.0, 20001)
@@ -134,7 +136,9 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.full(2, jnp.trapezoid(apart, grid) / 2)
 
     def condition(self, problem: ErroneousSteps) -> Array:
-        """At the kink of the difference, the trapezoidal rule has an error of about the square of its spacing."""
+        """Bound the rounding errors. At the kink of the difference, the trapezoidal rule has an error of about the
+        square of its spacing.
+        """
         return jnp.asarray(1e-6 / 32 / jnp.finfo(float).eps)
 
 
@@ -149,7 +153,7 @@ class FrozenFeatures(eqx.Module):
     d: int = eqx.field(static=True)
 
     def values(self) -> Float[Array, "points p"]:
-        """The features at all points."""
+        """The features at all points of the cube."""
         return jnp.tanh(self.scale * cube(self.d) @ self.weights.T + self.bias)
 
 
@@ -193,7 +197,9 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
         return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)
 
     def measure(self, problem: FrozenFeatures, key: Key[Array, ""]) -> Array:
-        """Each target shifts all steps by the same vector. So its trajectory and the reference are two Gaussians."""
+        """Each target shifts all steps by the same vector. So its trajectory and the trajectory Q for the mean target
+        are two Gaussians.
+        """
         correlations = walsh_hadamard(problem.values().T)
         shifts = jnp.linalg.norm(correlations - correlations.mean(axis=1, keepdims=True), axis=0)
         return jnp.mean(2 * norm.cdf(jnp.sqrt(problem.steps) * shifts / (2 * problem.s)) - 1)

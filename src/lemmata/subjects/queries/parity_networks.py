@@ -1,9 +1,9 @@
 """Shallow networks that hide a parity: their output weights are the parity of the signs of their hidden weights.
 
-This theory describes one network for each set S of r coordinates, with 2^r units whose weights are signs on S. It
-assumes that the distribution of the inputs does not change if coordinates change their signs. Gaussian inputs are an
-example. Different sets give orthogonal networks, so a correlational query correlates with only a few of these networks.
-The theory does not explain learners that use more than correlations with the label.
+This theory describes one network for each set S of r coordinates. It has one unit for each of the 2^r vectors of signs
+on S. It assumes that the distribution of the inputs does not change if coordinates change their signs. Gaussian inputs
+are an example. Different sets give orthogonal networks, so a correlational query correlates with only a few of these
+networks. The theory does not explain learners that use more than correlations with the label.
 """
 
 import math
@@ -73,7 +73,7 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
         return problem.each(lambda part, unit: parity_network(flipped[part], unit, problem.scale))
 
     def condition(self, problem: FlippedPoint) -> Array:
-        """2^r terms cancel.
+        """Bound the rounding errors. 2^r terms cancel.
 
         For the ReLU, the terms cancel completely if one coordinate is larger than the sum of the others.
         """
@@ -93,7 +93,8 @@ class LowDegreesCancel(Claim[FlippedPoint]):
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
 
     So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. The statement also holds for
-    powers of coordinates: a monomial counts only if the coordinates with odd powers are those of S.
+    powers of coordinates: a monomial has a mean other than 0 only if its coordinates with odd powers are exactly those
+    of S.
     """
 
     title = "A parity network of r coordinates is orthogonal to all polynomials of degree below r"
@@ -117,11 +118,13 @@ class LowDegreesCancel(Claim[FlippedPoint]):
         return problem.each(one)
 
     def measure(self, problem: FlippedPoint, key: Key[Array, ""]) -> Array:
-        """The mean over all 2^r signs, with all 2^r monomials."""
+        """Return the mean of g_S(x o z) p(x o z) over all 2^r signs z, for a polynomial p with all 2^r monomials."""
         return problem.each(lambda part, unit: self._terms(problem, part, unit).mean())
 
     def condition(self, problem: FlippedPoint) -> Array:
-        """The terms of the mean cancel in part. Within each of these terms, the network's terms also cancel in part."""
+        """Bound the rounding errors. The terms of the mean cancel in part. Within each of these terms, the network's
+        terms also cancel in part.
+        """
 
         def one(part: slice, unit: Unit) -> Array:
             x = problem.x[part]
@@ -181,7 +184,7 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
         return jnp.stack([_signed_sum(arc, r), _signed_sum(lambda c: _sigmoid_kernel(c, s), r - 1)])
 
     def measure(self, problem: FlippedPoint, key: Key[Array, ""]) -> Array:
-        """Average over 4096 normal points."""
+        """Return the mean of g_S(x)² over 4096 normal points."""
         x = jax.random.normal(key, (4096, len(problem.x)))
         return problem.each(lambda part, unit: jnp.mean(parity_network(x[:, part], unit, problem.scale) ** 2))
 

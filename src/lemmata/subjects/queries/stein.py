@@ -56,7 +56,7 @@ class SteinForSmoothFunctions(Claim[Units]):
     unexplained = "inputs that are not Gaussian"
 
     def predict(self, problem: Units) -> Array:
-        """Compute the derivatives by automatic differentiation."""
+        """Return E[g'(X)] and E[g''(X)], with derivatives by automatic differentiation."""
         grid = jnp.linspace(-_END, _END, 2001)
         first = jax.grad(lambda x: problem.values(x, jnp.tanh))
         return jnp.stack([_mean(jax.vmap(first)(grid), grid), _mean(jax.vmap(jax.grad(first))(grid), grid)])
@@ -67,7 +67,9 @@ class SteinForSmoothFunctions(Claim[Units]):
         return jnp.stack([_mean(values * grid, grid), _mean(values * (grid**2 - 1), grid)])
 
     def condition(self, problem: Units) -> Array:
-        """The terms, which are as large as the second derivatives of the units, cancel in part."""
+        """Bound the rounding errors. The terms, which are as large as the second derivatives of the units, cancel in
+        part.
+        """
         terms = jnp.abs(problem.output) @ (1 + problem.slopes**2)
         return 4 * terms / jnp.abs(self.predict(problem))
 
@@ -101,7 +103,7 @@ class SteinCountsKinks(Claim[Units]):
         return jnp.sum(problem.output * problem.slopes * norm.pdf(problem.bias / problem.slopes))
 
     def measure(self, problem: Units, key: Key[Array, ""]) -> Array:
-        """Integrate by Gauss-Legendre quadrature between the kinks."""
+        """Return E[g(X)(X² - 1)], by Gauss-Legendre quadrature between the kinks."""
         kinks = jnp.clip(-problem.bias / (problem.slopes * problem.sides), -_END, _END)
         ends = jnp.concatenate([jnp.asarray([-_END]), jnp.sort(kinks), jnp.asarray([_END])])
         nodes, weights = np.polynomial.legendre.leggauss(120)
@@ -111,6 +113,6 @@ class SteinCountsKinks(Claim[Units]):
         return jnp.sum(half[:, None] * weights * terms)
 
     def condition(self, problem: Units) -> Array:
-        """Terms of both signs cancel."""
+        """Bound the rounding errors. Terms of both signs cancel."""
         terms = jnp.sum(jnp.abs(problem.output) * (problem.slopes + jnp.abs(problem.bias)))
         return 8 * terms / jnp.abs(self.predict(problem))

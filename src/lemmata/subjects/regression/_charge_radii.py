@@ -47,7 +47,9 @@ class MeasuredRadii:
 
 @functools.cache
 def measured_radii(least: int = 8) -> MeasuredRadii:
-    """Return the table of Angeli and Marinova (2013) from the installed package nucleardatapy, without downloads.
+    """Return the charge radii of Angeli and Marinova (2013) from the installed package nucleardatapy.
+
+    The function does not download anything.
 
     The package is not imported, because its import would load its plots. Only the file of the table is read. The
     licence is CC BY-NC-ND 4.0, so lemmata does not contain a copy.
@@ -98,7 +100,7 @@ def isospin_radii(nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
     0.0663
 
     Args:
-        nuclei: measured nuclei.
+        nuclei: the measured nuclei, to which R and b are fitted.
     """
     mass = (nuclei.z + nuclei.n).astype(float)
     columns = np.stack([mass ** (1 / 3), -(nuclei.n - nuclei.z) * mass ** (-2 / 3)], axis=1)
@@ -139,7 +141,7 @@ class RadiiTable:
         name: the name of the base model.
         points: the pairs (Z, N).
         radius: the measured radii, in fm.
-        base: the radii of the base model.
+        base: the radii of the base model, in fm.
     """
 
     name: str
@@ -172,7 +174,7 @@ def radii_table(base: str) -> RadiiTable:
 
 
 class RadiiHalf(eqx.Module):
-    """A table of radii in two parts.
+    """A table of radii whose nuclei are divided into two parts.
 
     Args:
         choose: the nuclei whose errors choose the hyper-parameters. Only the errors at the other nuclei are reported.
@@ -184,7 +186,7 @@ class RadiiHalf(eqx.Module):
 
 
 class RadiiHalves(Population[RadiiHalf]):
-    """Random parts of the measured nuclei, by default halves, and a base model.
+    """Random divisions of the measured nuclei into two parts, by default halves, and a base model.
 
     Args:
         bases: the base models that the claim is about.
@@ -213,7 +215,7 @@ class RadiiHalves(Population[RadiiHalf]):
 
 
 class HiddenRadii(eqx.Module):
-    """A table of radii, some of which are hidden at random. A claim can hide further radii."""
+    """A table of radii, some of which are hidden from the fit at random. A claim can hide further radii."""
 
     hidden: Bool[Array, " n"]
     table: RadiiTable = eqx.field(static=True)
@@ -276,9 +278,10 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """Return the chain of each nucleus, its step among the chain's last four isotopes or 0, and the number of chains.
+    """Return the number of each nucleus's chain, its step, and the number of chains.
 
-    A chain is an element with at least nine isotopes. Nuclei outside all chains have the chain 0 and the step 0.
+    A chain is an element with at least nine isotopes. The step is 1 to 4 for the last four isotopes of a chain, and
+    otherwise 0. Nuclei outside all chains have the chain 0 and the step 0.
     """
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]

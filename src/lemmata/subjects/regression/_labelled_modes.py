@@ -27,11 +27,16 @@ def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 
 class LabelledModes(eqx.Module):
-    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on n points, with eta = P(label +1) and modes e_i.
+    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on n points.
+
+    Here eta is the probability of the label +1.
+
+    The modes e_i are eigenvectors of a kernel matrix whose eigenvalues fall like i^-beta with beta = 2, and a is a
+    factor that makes the target smaller than 1.
 
     Args:
         signs: the signs of the modes, as many as the largest grid has.
-        s: the interpolation smoothness.
+        s: the interpolation smoothness, as in the exponent above.
         n: the number of points.
         depth: the number of hidden layers, if the kernel belongs to a network.
     """
@@ -42,7 +47,9 @@ class LabelledModes(eqx.Module):
     depth: int = eqx.field(static=True, default=1)
 
     def at_size(self, n: int) -> Float[np.ndarray, " n"]:
-        """Return the target on n points of the interval. On 1024 points, its largest absolute value would be 0.9."""
+        """Return the target on n points of the interval. The factor a is such that the largest absolute value on 1024
+        points is 0.9.
+        """
         return _MOST * self._series(n) / np.abs(self._series(_REFERENCE)).max()
 
     def _series(self, n: int) -> Float[np.ndarray, " n"]:
@@ -56,7 +63,7 @@ def labels_of(f: Float[np.ndarray, "*shape n"], rng: np.random.Generator) -> Flo
 
 
 class IntervalTargets(Population[LabelledModes]):
-    """Targets with random signs of all modes, and smoothness from 0.5 to 1.2."""
+    """Targets on the interval with random signs of all modes, and smoothness s from 0.5 to 1.2."""
 
     n: int = 2400
 
@@ -76,7 +83,7 @@ class IntervalTargets(Population[LabelledModes]):
 
 
 class CosineLabels(eqx.Module):
-    """The target cos 2 pi x on the grid of n points of the interval. For min(x, x'), its smoothness s is 1/2."""
+    """The target cos 2 pi x on n grid points of [0, 1]. For the kernel min(x, x'), its smoothness s is 1/2."""
 
     n: int = eqx.field(static=True)
 
@@ -117,18 +124,21 @@ class CircleTargets(Population[LabelledModes]):
 class Bumps(eqx.Module):
     """Targets +-h on equal pieces of [0, 1], with signs drawn from a seed.
 
-    The function h is a bump of order r, so s = 1 and beta = 2 r.
+    The function h is a bump of order r. So the targets have smoothness s = 1 with respect to the Sobolev space H^r. The
+    eigenvalues of its kernel fall like i^-beta with beta = 2 r.
     """
 
     seed: Float[np.ndarray, " two"]
     r: int = eqx.field(static=True)
 
     def height(self, n: int) -> float:
-        """Return n^(-r / (2r + 1)). With n^(1/(2r+1)) pieces, the norm in H^r stays bounded."""
+        """Return the height n^(-r / (2r + 1)) of a bump. With n^(1/(2r+1)) pieces, the norm of the target in H^r stays
+        bounded as n grows.
+        """
         return float(n) ** (-self.r / (2 * self.r + 1))
 
     def shape(self, t: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
-        """Return (4 t (1 - t))^r for t in [0, 1]."""
+        """Return the bump (4 t (1 - t))^r of height 1, for t in [0, 1]."""
         return (4 * t * (1 - t)) ** self.r
 
 

@@ -36,7 +36,9 @@ CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two sca
 
 
 def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n n"]:
-    """Return the Gram matrix of a kind of kernel. The ridge, the last number of the setting, is not added."""
+    """Return the Gram matrix of a kind of kernel, one of the keys of `GRIDS`, at the nuclei (Z, N). The last number of
+    the setting is the ridge, which is not added.
+    """
     if kind == "two scales":
         return np.asarray(gram(RBF(1.0), jnp.asarray(points / np.array(setting[:2]))))
     if kind == "parity of N":
@@ -59,7 +61,7 @@ def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray,
 
 
 def _inverses(kind: str, points: Float[np.ndarray, "n 2"]) -> Iterator[Float[np.ndarray, "n n"]]:
-    """Yield (K + ridge I)^-1 of all nuclei, for one setting of the grid after the other."""
+    """Yield (K + ridge I)^-1 of all nuclei, for each setting in the grid of this kind of kernel."""
     for lengths, settings in itertools.groupby(GRIDS[kind], key=lambda setting: setting[:-1]):
         kernel = matrix(kind, (*lengths, 0.0), points)
         for setting in settings:
@@ -73,7 +75,7 @@ def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], 
 
 @functools.cache
 def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
-    """Return the leave-one-out errors for each base model with `count` nuclei.
+    """Return the leave-one-out errors for each base model with `count` nuclei, for every setting of the grid.
 
     Base models with the same number of nuclei have the same nuclei.
     """
@@ -91,7 +93,8 @@ def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
 def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -> float:
     """Return the root mean square of leave-one-out errors at the nuclei outside `choose`.
 
-    The setting of the kernel has the least leave-one-out errors at the nuclei `choose`.
+    Among the settings of the grid, the kernel has the setting with the least leave-one-out error at the nuclei
+    `choose`.
     """
     errors = left_out(table, kind)
     setting = np.argmin(np.mean(errors[:, choose] ** 2, axis=1))

@@ -20,9 +20,10 @@ def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Flo
 
 
 def power(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"], exponent: float) -> Float[np.ndarray, "n m"]:
-    """Return -r^e for e below 2 and r^e otherwise. For e below 4, both are conditionally positive definite.
+    """Return -r^e for e below 2 and r^e otherwise, for all pairs of points at the distance r and e = `exponent`.
 
-    They are positive definite on weights that annihilate affine functions.
+    For e below 4, both are conditionally positive definite: they are positive definite on weights w_i with sum w_i = 0
+    and sum w_i x_i = 0, which annihilate affine functions.
     """
     return (-1.0 if exponent < 2 else 1.0) * squared_gaps(x, z) ** (exponent / 2)
 
@@ -33,7 +34,9 @@ def affine_columns(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n p"]:
 
 
 def complement(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
-    """Return orthonormal columns, which span the weights that annihilate affine functions of the points."""
+    """Return orthonormal columns, which span the weights w with sum w_i = 0 and sum w_i x_i = 0. These weights
+    annihilate affine functions of the points x_i.
+    """
     return np.linalg.qr(affine_columns(x), mode="complete")[0][:, x.shape[1] + 1 :]
 
 
@@ -47,7 +50,7 @@ class ScatteredValues(eqx.Module):
         z: the other points.
         turn: the orthogonal matrix of the rotation.
         shift: the shift of the points.
-        magnification: the factor s.
+        magnification: the factor s by which points are magnified.
         exponent: the exponent e of a covariance r^e, in (0.5, 1.5) or (2.5, 3.5).
     """
 
@@ -61,14 +64,14 @@ class ScatteredValues(eqx.Module):
     exponent: float
 
     def moved(self, points: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
-        """Return the points, rotated, magnified and shifted."""
+        """Return points after the rotation, the magnification and the shift of the problem."""
         return self.magnification * points @ self.turn.T + self.shift
 
     def conditioning(self, K: Float[np.ndarray, "n n"]) -> float:
-        """Return the product of two condition numbers: of K + noise on the span of `complement`, and of the affine
-        drift.
+        """Return the product of two condition numbers. The first is that of K + diag(noise) on the span of
+        `complement`.
 
-        The second factor is the condition number of the Gram matrix of the affine columns.
+        The second is that of the Gram matrix of `affine_columns`.
         """
         basis = complement(self.x)
         values = np.abs(np.linalg.eigvalsh(basis.T @ (K + np.diag(self.noise)) @ basis))
@@ -121,7 +124,9 @@ class DiscPoints(eqx.Module):
 
 
 class FilledDiscs(Population[DiscPoints]):
-    """The centre and rings of twelve points, slightly perturbed. Rings are closer together near the edge."""
+    """The centre of a disc, and rings of twelve points around it, slightly perturbed. Rings are closer together near
+    the edge.
+    """
 
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 

@@ -22,14 +22,16 @@ def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
 
 
 class SplineValues(eqx.Module):
-    """Values at points, the places at which splines through these values are evaluated, and a cotangent of the results.
+    """Values at points, places at which splines through these values are evaluated, and a cotangent of the results.
+
+    A cotangent holds the derivatives of a number with respect to the results.
 
     Args:
         points: the points t.
         values: the values Y at the points.
         z: the places at which the splines are evaluated.
         cotangent: the cotangent G of the outputs.
-        slope: b; the level is c = 16 b².
+        slope: the parameter b of the covariance; the level is c = 16 b².
     """
 
     points: Float[Array, "N p"]
@@ -56,7 +58,9 @@ class SplineValues(eqx.Module):
 
 
 class SplinePackages(Population[SplineValues]):
-    """Points in the unit ball or of a hyperoctahedron, with normal values, places of evaluation and cotangents.
+    """Splines at points in the unit ball or of a hyperoctahedron, with normal values, places and cotangents.
+
+    A hyperoctahedron has the points 0, e_1, ..., e_p, -e_1, ..., -e_p of R^p.
 
     Args:
         octahedron: whether the points are the points of the hyperoctahedron.
@@ -129,12 +133,12 @@ class GenericPoints(Population[ScatteredPoints]):
 
 
 class IdentityStack(eqx.Module):
-    """A chain of packages (sets of splines) with the values gamma t at the points t of a hyperoctahedron.
+    """A chain of equal packages (sets of splines) with the values gamma t at the points t of a hyperoctahedron.
 
     Args:
-        start: the start z, in R^p.
-        readout: the readout u, a standard normal cotangent of the output.
-        slope: b; the level is c = 16 b².
+        start: the start z, in R^p, which the first package maps.
+        readout: a standard normal vector u; gradients are those of <u, output>.
+        slope: the parameter b of the covariance; the level is c = 16 b².
         scale: the factor gamma.
     """
 
@@ -150,7 +154,7 @@ class IdentityStack(eqx.Module):
 
 
 class IdentityStacks(Population[IdentityStack]):
-    """Starts in a random direction with a norm from 0.4 to 1.2.
+    """Chains of packages with starts in a random direction and with a norm from 0.4 to 1.2.
 
     Args:
         most: the number of inputs of the widest package. A claim may use only the first p coordinates of the start,

@@ -1,13 +1,14 @@
 """Cascades of polyharmonic splines: composed packages, their tangent kernel, steps in function space, and depth.
 
-The parameters of a cascade f = F_L(...F_1(z)) are the values Y_l of its packages at their constellations. In these
+A package is a set of splines with the covariance r² (ln r - b) + c on one set of points, its constellation. The
+parameters of a cascade f = F_L(...F_1(z)) are the values Y_l of its packages at their constellations. In these
 coordinates, the tangent kernel is a sum over packages of products of two small matrices. A step that solves for the
 function on the rows is a damped Gauss-Newton step on all values Y_l.
 
-A package whose values equal the points of its constellation is nearly the identity. The sphere of radius sqrt(4/e - 1)
-is attracting. On this sphere, the packages are the identity to leading order in 1/p, for every b and c. So the
-gradients of a deep cascade do not vanish. This theory controls cascades before training. It does not say how training
-changes the behaviour at the sphere.
+A package from R^p to R^p whose values equal the points of its constellation, a hyperoctahedron, is nearly the identity.
+If such packages follow each other, the sphere of radius sqrt(4/e - 1) is attracting. On this sphere, the packages are
+the identity to leading order in 1/p, for every b and c. So the gradients of a deep cascade do not vanish. This theory
+controls cascades before training. It does not say how training changes the behaviour at the sphere.
 """
 
 import math
@@ -37,7 +38,7 @@ class CascadeRows(eqx.Module):
         cascade: the cascade f, which has one output.
         z: the rows.
         y: the targets.
-        damping: the damping alpha.
+        damping: the damping alpha of a training step.
     """
 
     cascade: Cascade
@@ -47,7 +48,9 @@ class CascadeRows(eqx.Module):
 
 
 class NormalCascades(Population[CascadeRows]):
-    """Cascades of two packages, R^p to R^width to R, with values of the order of 1/2."""
+    """Cascades of two packages, R^p to R^width to R, with normal values. The norm of a package's values at one point is
+    of the order of 1/2.
+    """
 
     settings = Space(
         p=Integer(4, 1, 50, "inputs", corners=(3, 6)),
@@ -84,7 +87,10 @@ _LAYERS = 100
 
 
 def unrolled(problem: CascadeRows, values: tuple[Array, ...]) -> Float[Array, " n"]:
-    """Return f at the rows if the packages have other values, computed from differences and by general solves."""
+    """Return f at the rows if the packages have the given values.
+
+    The values of f are computed from differences of points and by general linear solves.
+    """
     z = problem.z
     for package, own in zip(problem.cascade.packages, values, strict=True):
         points, k = package.constellation.points, package.covariance
@@ -101,7 +107,10 @@ def flat_jacobian(problem: CascadeRows) -> Float[Array, "n v"]:
 
 
 def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
-    """The sum of the condition numbers of the covariances, from the eigenvalues on hyperoctahedra."""
+    """The sum over packages of the condition number of the covariance matrix.
+
+    It is computed from the eigenvalues of this matrix on the hyperoctahedron.
+    """
     total = jnp.zeros(())
     for package in problem.cascade.packages:
         h = package.constellation
@@ -173,7 +182,7 @@ class CascadeStep(Claim[CascadeRows]):
         return _change(problem, problem.damping)
 
     def measure(self, problem: CascadeRows, key: Key[Array, ""]) -> Array:
-        """Solve the least squares problem for all values, by a QR factorisation of J stacked on the damping."""
+        """Solve the least squares problem for the step dY, by a QR factorisation of J stacked on sqrt(alpha) I."""
         jacobian = flat_jacobian(problem)
         size = jacobian.shape[1]
         stacked = jnp.concatenate([jacobian, jnp.sqrt(problem.damping) * jnp.eye(size)])
@@ -183,7 +192,7 @@ class CascadeStep(Claim[CascadeRows]):
         return jax.scipy.linalg.solve_triangular(r, q.T @ residual)
 
     def condition(self, problem: CascadeRows) -> Array:
-        """The condition number of T + alpha I, times the condition number of the covariances."""
+        """Return a bound on the condition number of T + alpha I, times `cascade_condition`."""
         return cascade_condition(problem) * (1 + jnp.trace(problem.cascade.tangent_gram(problem.z)) / problem.damping)
 
 
@@ -210,10 +219,10 @@ def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, A
 
 
 class DeepCascadeGradient(Claim[IdentityStack]):
-    """Consider a cascade f of 100 packages from R^p to R^p without skip connections. Each package has the values t at
-    the points t of its hyperoctahedron. Start at z_0 in a random direction, and let u be a standard normal readout. Let
-    u_0 be the part of u that is orthogonal to the end point f(z_0). As p grows, the norm of f(z_0) tends to sqrt(4/e -
-    1) = 0.687 for every b and c, and
+    """Consider a cascade f of 100 packages from R^p to R^p with the covariance r² (ln r - b) + c. It does not have skip
+    connections. Each package has the values t at the points t of its hyperoctahedron. Start at z_0 in a random
+    direction, and let u be a standard normal vector. Let u_0 be the part of u that is orthogonal to the end point
+    f(z_0). As p grows, the norm of f(z_0) tends to sqrt(4/e - 1) = 0.687 for every b and c, and
 
         |gradient of <u, f(z_0)>| / |u_0| -> sqrt(4/e - 1) / |z_0|,
 
@@ -252,8 +261,9 @@ class DeepCascadeGradient(Claim[IdentityStack]):
 
 
 class ScaleThreshold(Claim[IdentityStack]):
-    """Consider a deep cascade R^p to R^p to ... to R^p. Every package has the values gamma t at the points t of its
-    hyperoctahedron. In the limit of many layers, the logarithm of the norm of a gradient changes per layer by
+    """Consider a deep cascade R^p to R^p to ... to R^p of packages with the covariance r² (ln r - b) + c. Every package
+    has the values gamma t at the points t of its hyperoctahedron. In the limit of many layers, the logarithm of the
+    norm of the gradient of <u, f(z)>, for a normal vector u, changes per layer by
 
         min(0, ln gamma + ln((b - 1/2)/(b - ln 2))).
 

@@ -28,7 +28,8 @@ def half_error(problem: RadiiHalf, kind: str) -> Array:
 
 
 class OddEvenLowersTheError(Claim[RadiiHalf]):
-    """Fit the differences between measured charge radii and a base model by kernel ridge regression. Compare three
+    """Fit the differences between measured charge radii and a base model by kernel ridge regression. The odd-even
+    kernel is a Gaussian of (Z, N) plus a second Gaussian between nuclei of equal parities of Z and N. Compare three
     kernels, in this order: the Gaussian, the odd-even kernel with the parity of Z alone, and the full odd-even kernel.
     The root mean square error at left-out nuclei falls from each kernel to the next. The errors are means over random
     halvings of the nuclei. In each halving, the hyper-parameters minimise the leave-one-out error over one half. The
@@ -94,9 +95,10 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
-    """The odd-even kernel reduces the error of the Gaussian kernel at left-out nuclei. In nine of ten halvings of the
-    nuclei, a Gaussian with separate length scales for Z and N achieves at least half of this reduction. This Gaussian
-    uses no parity, and has three hyper-parameters instead of four.
+    """Fit the differences between measured charge radii and a base model by kernel ridge regression. The odd-even
+    kernel reduces the error of the Gaussian kernel at left-out nuclei. In nine of ten halvings of the nuclei, a
+    Gaussian with separate length scales for Z and N achieves at least half of this reduction. This Gaussian does not
+    use parities, and has three hyper-parameters instead of four.
     """
 
     title = "For charge radii, a Gaussian with two length scales achieves at least half of the odd-even kernel's gain"

@@ -1,10 +1,11 @@
 """Isotope chains by odd-even kernels: staggering, kinks at closed shells, and radii beyond the known isotopes.
 
-Kernel ridge regression on the known nuclei corrects the isospin formula. The errors at hidden nuclei are computed from
-the inverse for all nuclei (`_radii_fits`). For staggering and kinks, the hyper-parameters minimise the left-out error
-over the table, and a tenth of all nuclei is hidden at random. For radii beyond the last known isotopes, the
-hyper-parameters are chosen only on the known nuclei, and the removed elements are drawn at random. So no claim depends
-on a single choice of known nuclei. The grids and thresholds were chosen after looking at the table.
+Kernel ridge regression on the known nuclei corrects the isospin formula R (1 - b (N - Z)/A) A^(1/3) of charge radii.
+The errors at hidden nuclei are computed from the inverse matrix for all nuclei (`_radii_fits`). For staggering and
+kinks, the hyper-parameters minimise the left-out error over the table, and a tenth of all nuclei is hidden at random.
+For radii beyond the last known isotopes, the hyper-parameters are chosen only on the known nuclei, and the removed
+elements are drawn at random. So no claim depends on a single choice of known nuclei. The grids and thresholds were
+chosen after looking at the table.
 """
 
 import jax.numpy as jnp
@@ -36,7 +37,10 @@ _CALCIUM, _SHELL = 20, 82
 
 
 def neighbours(table: RadiiTable, z: int) -> list[tuple[int, int, int]]:
-    """Return rows of the isotopes (N, N - 1, N + 1) of an element, for each N at which all three are measured."""
+    """Return the table's rows of the isotopes (N, N - 1, N + 1) of the element with z protons.
+
+    The result has an entry for each N at which all three isotopes are measured.
+    """
     place = table.place
     rows = [(place.get((z, n)), place.get((z, n - 1)), place.get((z, n + 1))) for n in range(200)]
     return [(at, left, right) for at, left, right in rows if at is not None and left is not None and right is not None]
@@ -53,7 +57,9 @@ def _size(values: Float[np.ndarray, " k"]) -> Array:
 
 
 def staggering_error(problem: HiddenRadii, kind: str) -> Array:
-    """Hide each middle isotope of calcium in turn, and return the root mean square error of the staggering."""
+    """Hide each isotope of calcium with two measured neighbours in turn. Return the root mean square error of the
+    predicted staggering.
+    """
     errors = []
     for at, _, _ in neighbours(problem.table, _CALCIUM):
         hidden = np.array(problem.hidden)
@@ -64,10 +70,10 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 
 class CalciumStaggers(Claim[HiddenRadii]):
     """Let R(N) be the charge radius of the calcium isotope with N neutrons, and R(N) - (R(N - 1) + R(N + 1))/2 its
-    staggering. Hide each middle isotope in turn, and predict its staggering. The odd-even kernel has a smaller root
-    mean square error than two Gaussian kernels: one with a single length scale, and one with separate length scales for
-    Z and N. Each trial also hides a random tenth of all other nuclei. Over these random choices, the claim holds with
-    probability 9/10.
+    staggering. Hide each isotope with two measured neighbours in turn, and predict its staggering by kernel ridge
+    regression on the other nuclei. The odd-even kernel has a smaller root mean square error than two Gaussian kernels:
+    one with a single length scale, and one with separate length scales for Z and N. Each trial also hides a random
+    tenth of all other nuclei. Over these random choices, the claim holds with probability 9/10.
     """
 
     title = "The odd-even kernel predicts the staggering of calcium's charge radii better than Gaussian kernels do"
@@ -89,7 +95,7 @@ class CalciumStaggers(Claim[HiddenRadii]):
         return staggering_error(problem, "odd-even") * jnp.ones(2)
 
     def trivial(self, problem: HiddenRadii) -> Array:
-        """The error of the prediction that nothing staggers."""
+        """Return the root mean square staggering, which is the error of the prediction that nothing staggers."""
         return _size(staggering(problem.table)) * jnp.ones(2)
 
 
@@ -148,22 +154,23 @@ class KinkAtClosedShell(Claim[HiddenRadii]):
         return jnp.stack(found)
 
     def trivial(self, problem: HiddenRadii) -> Array:
-        """The bend of the isospin formula."""
+        """Return the mean bend of the isospin formula's radii."""
         return kink(problem.table.base, problem.table) * jnp.ones(2)
 
 
 def extrapolated(problem: HiddenEnds, kind: str, isotopes: int) -> Array:
-    """Return the root mean square error at the first `isotopes` hidden isotopes of each cut chain."""
+    """Return the root mean square error at the first `isotopes` hidden isotopes of each chain whose end is hidden."""
     step = np.asarray(problem.step)
     _, errors = chosen_on_known(problem.table, kind, step > 0)
     return _size(errors[step[step > 0] <= isotopes])
 
 
 class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
-    """Choose a random half of the long isotope chains, and hide the last four measured isotopes of each chain. On
-    average over these halves, the odd-even kernel has a smaller root mean square error over the hidden isotopes than
-    the Gaussian kernel. Both kernels use the hyper-parameters that minimise the leave-one-out error over the known
-    nuclei.
+    """Choose a random half of the long isotope chains, which are elements with at least nine measured isotopes. Hide
+    the last four measured isotopes of each chain in this half, and predict their radii by kernel ridge regression on
+    the other nuclei. On average over these halves, the odd-even kernel has a smaller root mean square error over the
+    hidden isotopes than the Gaussian kernel. Both kernels use the hyper-parameters that minimise the leave-one-out
+    error over the known nuclei.
     """
 
     title = "Odd-even effects in the kernel lower the mean error of extrapolating charge radii to neutron-rich isotopes"
@@ -182,15 +189,16 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     predict = -1.0
 
     def measure(self, problem: HiddenEnds, key: Key[Array, ""]) -> Array:
-        """Return the error without parities, and the error with them."""
+        """Return the errors of the Gaussian kernel (without parities) and of the odd-even kernel."""
         return jnp.stack([extrapolated(problem, kind, LAST) for kind in ("smooth", "odd-even")])
 
 
 class ExtrapolationGainsNearby(Claim[HiddenEnds]):
-    """Choose a random half of the long isotope chains, and hide the last four measured isotopes of each chain. Take the
-    root mean square error over the first two hidden isotopes of each chain. With probability 4/5, this error is smaller
-    for the odd-even kernel than for the Gaussian kernel. Both kernels use the hyper-parameters that minimise the
-    leave-one-out error over the known nuclei.
+    """Choose a random half of the long isotope chains, which are elements with at least nine measured isotopes. Hide
+    the last four measured isotopes of each chain in this half, and predict their radii by kernel ridge regression on
+    the other nuclei. Take the root mean square error over the first two hidden isotopes of each chain. With probability
+    4/5, this error is smaller for the odd-even kernel than for the Gaussian kernel. Both kernels use the
+    hyper-parameters that minimise the leave-one-out error over the known nuclei.
     """
 
     title = "Odd-even effects in the kernel lower the error of extrapolating charge radii by one and two isotopes"
@@ -211,6 +219,6 @@ class ExtrapolationGainsNearby(Claim[HiddenEnds]):
         return extrapolated(problem, "odd-even", 2)
 
     def trivial(self, problem: HiddenEnds) -> Array:
-        """The error of the isospin formula."""
+        """Return the root mean square error of the isospin formula at these isotopes."""
         step = np.asarray(problem.step)
         return _size(problem.table.rest[(step > 0) & (step <= 2)])

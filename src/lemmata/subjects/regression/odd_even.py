@@ -1,9 +1,10 @@
 """Kernel ridge regression with a second term for each class of parities.
 
 Numbers at nuclei (Z, N) are fitted by f + g. Here f is a combination of Gaussians, and g is a combination of Gaussians
-that couple only nuclei of equal parities. Each term has its own ridge. This theory reduces the two terms to one kernel.
-It bounds the staggering of a smooth function. It also gives the error at a left-out nucleus with and without the second
-term. It does not explain the origin of the staggering of nuclei.
+that couple only nuclei of equal parities of Z and of N. Each term has its own ridge. This theory reduces the two terms
+to one kernel. It bounds the staggering of a smooth function, which is its value at one isotope minus the mean of its
+values at the two neighbouring isotopes. It also gives the error at a left-out nucleus with and without the second term.
+It does not explain the origin of the staggering of nuclei.
 """
 
 import equinox as eqx
@@ -39,20 +40,20 @@ _ROWS, _COLUMNS = 6, 8  # elements and isotopes of the part
 
 
 def whole_part() -> Float[Array, "48 2"]:
-    """Return the pairs (Z, N) of a block of the chart of nuclei."""
+    """Return the pairs (Z, N) of a block of the chart of nuclei, with 6 elements and 8 isotopes of each."""
     z, n = jnp.meshgrid(20.0 + jnp.arange(_ROWS), 24.0 + jnp.arange(_COLUMNS), indexing="ij")
     return jnp.stack([z.ravel(), n.ravel()], axis=1)
 
 
 class TwoTermFit(eqx.Module):
-    """Numbers at nuclei, other nuclei, and the length scales and ridges of two terms.
+    """Numbers at nuclei, other nuclei, and the length scales and ridges of the two terms f and g.
 
     Args:
         x: nuclei (Z, N), all different.
         y: the numbers at the nuclei x.
         new: other nuclei.
-        lengthscale, odd_even_lengthscale: the length scales of the two Gaussians.
-        ridge, odd_even_ridge: the ridges of the two terms.
+        lengthscale, odd_even_lengthscale: the length scales of the Gaussians of f and of g.
+        ridge, odd_even_ridge: the ridges of f and of g.
     """
 
     x: Float[Array, "n 2"]
@@ -65,8 +66,8 @@ class TwoTermFit(eqx.Module):
 
 
 class TwoTermFits(Population[TwoTermFit]):
-    """Random nuclei of a block of the chart, length scales near 1, and ridges over a decade. The second ridge is the
-    larger.
+    """Random nuclei of a block of the chart, length scales near 1, and ridges that vary by a factor of ten. The second
+    ridge is larger than the first.
     """
 
     free = ("y",)
@@ -117,7 +118,7 @@ class StaggeredCurve(eqx.Module):
 
 
 class StaggeredCurves(Population[StaggeredCurve]):
-    """Numbers at half of the block, which are 24 nuclei, with length scales from 2 to 4."""
+    """Numbers at half of the block of `whole_part`, which are 24 nuclei, with length scales from 2 to 4."""
 
     settings = Space(
         weight=Real(0.3, 0.05, 1.0, "variance of the staggering term", corners=(0.2, 0.4)),
@@ -142,7 +143,7 @@ class SmoothFunction(eqx.Module):
     Args:
         x: nuclei (Z, N), the centres.
         coefficients: the coefficients a_i.
-        at: the nucleus between two isotopes.
+        at: the nucleus at which the function may stagger, between two isotopes of the same element.
         lengthscale: the length scale l.
     """
 
@@ -153,8 +154,8 @@ class SmoothFunction(eqx.Module):
 
 
 class SmoothFunctions(Population[SmoothFunction]):
-    """Half of the functions stagger at the nucleus as strongly as their norm allows. The others have random
-    coefficients.
+    """Smooth functions. Half of them stagger at the nucleus `at` as strongly as their norm allows. The others have
+    random coefficients.
     """
 
     free = ("coefficients",)
@@ -185,13 +186,19 @@ def gaussian(x: Float[Array, "n 2"], y: Float[Array, "m 2"], lengthscale: Float[
 
 
 def equal_parities(x: Float[Array, "n 2"], y: Float[Array, "m 2"]) -> Float[Array, "n m"]:
-    """Return 1 for pairs of equal parities, else 0: the product of (1 + s s')/2, where s = cos(pi x) = (-1)^x."""
+    """Return 1 for pairs of nuclei with equal parities of Z and of N, and otherwise 0.
+
+    This is the product of (1 + s s')/2 over both coordinates x, where s = cos(pi x) = (-1)^x.
+    """
     signs, others = jnp.cos(jnp.pi * x), jnp.cos(jnp.pi * y)
     return jnp.prod((1 + jnp.round(signs[:, None] * others[None])) / 2, axis=-1)
 
 
 def _effective(problem: TwoTermFit, weight: Float[Array, ""]) -> Float[Array, " values"]:
-    """Return f and g at the known nuclei, and f + g at the new ones, from one kernel with the given weight."""
+    """Return f and g at the known nuclei, and f + g at the new nuclei, from a fit with one kernel.
+
+    In this kernel, the second term has the given weight.
+    """
     kernel = OddEvenKernel(problem.lengthscale, problem.odd_even_lengthscale, weight)
     both, smooth = gram(kernel, problem.x), gram(RBF(problem.lengthscale), problem.x)
     alpha = jnp.linalg.solve(both + problem.ridge * jnp.eye(len(both)), problem.y)
@@ -280,11 +287,14 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
         return jnp.abs(values[0] - (values[1] + values[2]) / 2)
 
     def trivial(self, problem: SmoothFunction) -> Array:
-        """The values of f are at most |f|, so its staggering is at most 2 |f|."""
+        """Return 2 |f|, which bounds the staggering of f because the values of f are at most |f|."""
         return 2 * _norm(problem)
 
     def condition(self, problem: SmoothFunction) -> Array:
-        """Three sums of the size of the coefficients cancel, and the bound is the square root of a difference."""
+        """Allow for the cancellation of three sums of the size of the coefficients.
+
+        The bound is the square root of a difference.
+        """
         root = self.predict(problem) / _norm(problem)
         return jnp.abs(problem.coefficients).sum() / self.predict(problem) + 1 / root**2
 
@@ -295,7 +305,7 @@ def _norm(problem: SmoothFunction) -> Float[Array, ""]:
 
 
 def _laws(problem: StaggeredCurve) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
-    """Return the covariances of numbers without and with staggering, both with noise."""
+    """Return the covariance matrices of numbers without and with the staggering term, both with noise."""
     smooth = gaussian(problem.x, problem.x, problem.lengthscale) + problem.noise * jnp.eye(len(problem.x))
     second = equal_parities(problem.x, problem.x) * gaussian(problem.x, problem.x, problem.lengthscale)
     return smooth, smooth + problem.weight * second
@@ -305,7 +315,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
     """Let targets at nuclei have the covariance C, which is the sum of a Gaussian kernel and noise. If the targets
     stagger, C also contains a second term of weight w between nuclei of equal parities. Fit the targets by kernel ridge
     regression with the variance of the noise as ridge. Let Q be the inverse of the sum of the fit's Gram matrix and
-    ridge times the identity. The expected mean squared error at a left-out nucleus is
+    ridge times the identity. The expected mean squared error at a nucleus that is left out of the fit is
 
         mean over i of [Q C Q]_ii / Q_ii².
 

@@ -35,7 +35,7 @@ _SLOPE, _LEVEL = 5.0, 400.0
 
 @eqx.filter_jit
 def _compiled(x: Array, y: Array, noise: Array, z: Array) -> tuple[Array, Array]:
-    """Return the values of the spline of r² ln r, and its variance."""
+    """Return the values of the spline of r² ln r at z, and the variance of its error there."""
     spline = polyharmonic_spline(x, y, noise)
     return spline(z), spline.variance(z)
 
@@ -56,17 +56,19 @@ def _compiled_kriging(
 def spline_at(
     problem: ScatteredValues, noise: Float[np.ndarray, " n"], z: Float[np.ndarray, "t d"], part: int = 0
 ) -> Float[np.ndarray, " t"]:
-    """Return the library's spline of r² ln r (part 0), or its variance (part 1), at the points z."""
+    """Return the library's spline of r² ln r (part 0), or the variance of its error (part 1), at the points z."""
     return np.asarray(_compiled(*map(jnp.asarray, (problem.x, problem.y, noise, z)))[part])
 
 
 def gaussian_mixture(squares: Float[np.ndarray, "n m"], weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, ""]:
-    """Return 1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for weights that annihilate affine functions.
+    """Return 1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for squared distances r_ij² and weights w_i.
+
+    The weights annihilate affine functions: sum w_i = 0 and sum w_i x_i = 0.
 
     The function sums e^(-u) - 1 + u, where u = s r_ij², instead of e^(-u). For weights that annihilate affine
-    functions, both sums are equal. The first sum does not cancel for small s. The integral is computed by the trapezoid
-    rule in log s with step 1/4. The integrand is analytic in a strip of half-width pi/2, so the relative error is
-    e^(-pi²/step).
+    functions, both sums are equal. In the first sum, the terms do not cancel for small s. The integral is computed by
+    the trapezoid rule in log s with step 1/4. The integrand is analytic in a strip of half-width pi/2, so the relative
+    error is e^(-pi²/step).
     """
     scales = np.exp(np.arange(-_REACH, _REACH, _STEP))
     u = scales[:, None, None] * squares
@@ -84,7 +86,10 @@ def saddle_prediction(
     z: Float[np.ndarray, "t d"],
     y: Float[np.ndarray, "n *k"],
 ) -> Float[np.ndarray, "t *k"]:
-    """Return the spline with affine drift, by solving the whole linear system [K P; P' 0] at once."""
+    """Return the spline with affine drift through the values y at the points x, evaluated at the points z.
+
+    The whole linear system [K P; P' 0] is solved at once, where K contains the noise and P are the affine columns.
+    """
     columns = affine_columns(x)
     size = columns.shape[1]
     system = np.block([[K, columns], [columns.T, np.zeros((size, size))]])
@@ -121,7 +126,7 @@ class GaussianMixture(Claim[ScatteredValues]):
         return np.asarray(w @ logarithmic(problem.x, problem.x) @ w)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition number of the sum."""
+        """Return the condition number of the sum: the sum of the absolute values of its terms, divided by the sum."""
         w, terms = _annihilating(problem), logarithmic(problem.x, problem.x)
         return float(len(w) * (np.abs(w) @ np.abs(terms) @ np.abs(w)) / (w @ terms @ w))
 
@@ -164,7 +169,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
         return _power_spline(problem, problem.moved(problem.x), problem.moved(problem.z), noise)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The larger condition number of the two systems, times a factor for the rounding of shifted points."""
+        """Return the condition number of the linear system, times a factor for the rounding of shifted points."""
         shifted = 1 + np.linalg.norm(problem.shift) / problem.magnification
         return float(problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2)
 
@@ -208,7 +213,7 @@ class MovedParameters(Claim[ScatteredValues]):
         return _magnified_process(problem)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition number of K + noise."""
+        """Return the condition number of K + diag v."""
         return _process_condition(problem)
 
 
@@ -217,7 +222,7 @@ def _process_as_it_was(problem: ScatteredValues) -> np.ndarray:
 
 
 def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> np.ndarray:
-    """Compute the predictions by the formula."""
+    """Compute the predictions at z by the formula k(z)' (K + diag v)^-1 y with b = slope and c = level."""
     covariance = lambda a, b: logarithmic(a, b) - slope * squared_gaps(a, b) + level
     return covariance(problem.z, problem.x) @ np.linalg.solve(
         covariance(problem.x, problem.x) + np.diag(problem.noise), problem.y
@@ -238,8 +243,9 @@ def _process_condition(problem: ScatteredValues) -> float:
 
 class BestUnder(Claim[ScatteredValues]):
     """Draw a function with generalised covariance r² ln r and an affine part of any size, and observe it with noise of
-    variances v_i. Take the spline of r² ln r with these v_i on the diagonal. At every point, its mean square error is
-    at most the mean square error of the spline of r^e, for every e between 0 and 4.
+    variances v_i. Take the spline of r² ln r with affine drift and with these v_i on the diagonal. Compare it with the
+    same spline with r^e in place of r² ln r, for any e between 0 and 4. At every point, the mean square error of the
+    spline of r² ln r is at most the mean square error of the spline of r^e.
     """
 
     title = "For functions with the covariance r² ln r, no spline has a smaller mean square error than that of r² ln r"
@@ -256,11 +262,11 @@ class BestUnder(Claim[ScatteredValues]):
         return _error(problem, _weights(problem, _power_of(problem)), logarithmic)
 
     def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
-        """Return the variance that the spline itself computes."""
+        """Return the mean square error (variance) that the library's spline computes."""
         return spline_at(problem, problem.noise, problem.z, part=1)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition number of the system."""
+        """Return the condition number of the linear system of the spline."""
         return problem.conditioning(logarithmic(problem.x, problem.x))
 
 
@@ -269,12 +275,15 @@ def _power_of(problem: ScatteredValues):
 
 
 def _weights(problem: ScatteredValues, covariance) -> Float[np.ndarray, "t n"]:
-    """Return the weights w of the values y in the spline of a covariance."""
+    """Return the weights w of the values y in the spline's predictions, one row for each point z."""
     K = covariance(problem.x, problem.x) + np.diag(problem.noise)
     return saddle_prediction(K, covariance(problem.z, problem.x), problem.x, problem.z, np.eye(len(K)))
 
 
 def _error(problem: ScatteredValues, weights: Float[np.ndarray, "t n"], covariance) -> Float[np.ndarray, " t"]:
-    """Return E (w'y - f(z))² for functions f with this covariance. A generalised covariance is 0 at r = 0."""
+    """Return E (w'y - f(z))² for noisy values y of functions f with this generalised covariance.
+
+    A generalised covariance is 0 at r = 0.
+    """
     K = covariance(problem.x, problem.x) + np.diag(problem.noise)
     return np.sum((weights @ K) * weights, axis=1) - 2 * np.sum(weights * covariance(problem.z, problem.x), axis=1)

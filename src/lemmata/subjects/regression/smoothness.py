@@ -1,8 +1,10 @@
 """Estimate the smoothness of 2 eta - 1 by a line through the powers of labels, with or without a noise floor.
 
-Here eta is the probability of the label +1. The mean power of labels in the i-th mode of K/n is f_i² + v/n. Here f_i
-is the coefficient of f = 2 eta - 1 in this mode, and v is the mean of 1 - f². This theory controls the exponent of
-f_i². It does not cover targets whose powers do not follow a power law, for which s is undefined.
+Here eta is the probability of the label +1. Let K be the kernel matrix of n points, and let u_i be the eigenvectors
+(modes) of K/n, whose eigenvalues fall like i^-beta. The power of labels y in mode i is <u_i, y>²/n, and its mean is
+f_i² + v/n, where v/n is the noise floor. Here f_i is the coefficient of f = 2 eta - 1 in this mode, and v is the mean
+of 1 - f². The smoothness s is defined by f_i² ~ i^-(s beta + 1). This theory controls this exponent. It does not cover
+targets whose powers do not follow a power law, for which s is undefined.
 """
 
 import functools
@@ -38,7 +40,7 @@ def interval_spectrum(n: int) -> Spectrum:
 
 
 def drawn_labels(problem: LabelledModes, key: Key[Array, ""]) -> Array:
-    """Draw labels +-1 at the points."""
+    """Draw labels +-1 for the target of the problem at its points."""
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     return jnp.asarray(labels_of(problem.at_size(problem.n), rng))
 
@@ -75,8 +77,9 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
 
 class SmoothnessAboveFloor(Claim[LabelledModes]):
-    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, whose eigenvalues fall
-    like i^-beta, and let f_i² ~ i^-(s beta + 1). To the powers <u_i, y>²/n, fit the law
+    """Let labels y = +-1 have E y_j = f(x_j) at n points with the kernel matrix K. Let u_i be the eigenvectors of K/n,
+    whose eigenvalues fall like i^-beta. Let the coefficients f_i of f in these eigenvectors have f_i² ~ i^-(s beta +
+    1). To the powers <u_i, y>²/n, fit the law
 
         E <u_i, y>²/n = A i^-(s beta + 1) + floor
 
@@ -101,13 +104,14 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
 
 
 class SmoothnessWithFittedDecay(Claim[LabelledModes]):
-    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, whose eigenvalues fall
-    like i^-beta for an unknown beta, and let f_i² ~ i^-(s beta + 1). Estimate -beta by the slope of log eigenvalue
-    against log index over sqrt(n) <= i <= n/4. With this beta, fit a power law and a floor to the powers <u_i, y>²/n.
-    The mean of the fitted s is within 0.1 of the true s.
+    """Let labels y = +-1 have E y_j = f(x_j) at n points with the kernel matrix K. Let u_i be the eigenvectors of K/n,
+    whose eigenvalues fall like i^-beta for an unknown beta. Let the coefficients f_i of f in these eigenvectors have
+    f_i² ~ i^-(s beta + 1). Estimate -beta by the slope of log eigenvalue against log index over sqrt(n) <= i <= n/4.
+    With this beta, fit a power law and a floor to the powers <u_i, y>²/n. The mean of the fitted s is within 0.1 of the
+    true s.
 
-    The first ten indices contain the signal. Over these indices the slope is near -2.5, since the eigenvalues of min(x,
-    x') are proportional to (i - 1/2)^-2.
+    The first ten indices contain the signal. Over these indices, the slope of log eigenvalue would be near -2.5 instead
+    of -2, since the eigenvalues of min(x, x') are proportional to (i - 1/2)^-2.
     """
 
     title = "A target's smoothness can be estimated from labels even if the kernel eigenvalues' decay is fitted, too"

@@ -40,18 +40,26 @@ _MEAN_BUMPS = 600
 
 
 def stopping_time(n: float, s: float, beta: float = DECAY) -> float:
-    """Return the stopping time n^(beta/(s beta + 1)) of the flow whose rates are the eigenvalues of K/n."""
+    """Return the stopping time n^(beta/(s beta + 1)) for n labels. The flow fits modes at the rates of the eigenvalues
+    of K/n.
+    """
     return n ** (beta / (s * beta + 1))
 
 
 def flow_fit(y: Float[np.ndarray, "draws n"], time: float) -> Float[np.ndarray, "draws n"]:
-    """Return the flow on the interval, with the coefficient (1 - e^(-nu lambda_i)) <u_i, y> in mode i."""
+    """Return the output of the flow for the kernel min(x, x') at the time nu.
+
+    Its coefficient in eigenvector u_i is (1 - e^(-nu lambda_i)) <u_i, y>, where lambda_i are the eigenvalues.
+    """
     values, vectors = interval_modes(y.shape[1])
     return ((y @ vectors) * -np.expm1(-time * values)) @ vectors.T
 
 
 def excess_risk(f: Float[np.ndarray, " n"], fit: Float[np.ndarray, "draws n"]) -> float:
-    """Return the 0-1 risk minus the least risk: the mean of |2 eta - 1|, counted only where the sign is wrong."""
+    """Return the 0-1 risk of the sign of `fit` minus the least risk, for f = 2 eta - 1.
+
+    This is the mean of |f| over points and draws, where points with the right sign count as 0.
+    """
     return float(np.mean(np.abs(f) * (f * fit < 0)))
 
 
@@ -212,10 +220,10 @@ class TangentDecay(Claim[LabelledModes]):
 
 class WideNetworkExcess(Claim[LabelledModes]):
     """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1. Start from
-    outputs of 0, and stop at the time nu = n^(2/(2 s + 1)) (in units of the eigenvalue of frequency 1). Let eta be the
-    probability of the label +1, and let 2 eta - 1 have Fourier coefficients with squares k^-(2 s + 1). Classify by the
-    sign of the output. The difference between the 0-1 risk of this classifier and the least possible risk is O(n^(-s/(2
-    s + 1))).
+    outputs of 0, and stop at the time nu = n^(2/(2 s + 1)), in units of 1/(the eigenvalue of frequency 1). Let eta be
+    the probability of the label +1, and let 2 eta - 1 have Fourier coefficients with squares k^-(2 s + 1). Classify by
+    the sign of the output. The difference between the 0-1 risk of this classifier and the least possible risk is
+    O(n^(-s/(2 s + 1))).
     """
 
     title = "An upper bound on the rate of the excess 0-1 risk of an infinitely wide ReLU network on the circle"
@@ -241,7 +249,10 @@ class WideNetworkExcess(Claim[LabelledModes]):
 
 
 def circle_target(problem: LabelledModes, n: int) -> Float[np.ndarray, " n"]:
-    """Return sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2), k < 64, at n points, scaled to size 0.9."""
+    """Return sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2), k < 64, at n points t of the circle.
+
+    The sum is scaled so that its largest absolute value on 1024 points is 0.9.
+    """
     k = np.arange(1, 64)
     signs, sizes = problem.signs[2:128].reshape(-1, 2), k ** (-problem.s - 0.5)
     series = lambda t: np.cos(t * k) @ (signs[:, 0] * sizes) + np.sin(t * k) @ (signs[:, 1] * sizes)

@@ -1,8 +1,9 @@
 """The covariance r² (ln r - b) + c: when it is positive definite, its limit, and what this limit minimises.
 
-The terms -b r² and c act as a prior on the affine part of the function. This theory controls the Gaussian process with
-that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
-dimensions. For these balls, the least level c is larger than for the disc, and no closed form is given here.
+Here r is the distance of two points. The terms -b r² and c act as a prior on the affine part of the function. This
+theory controls the Gaussian process with that covariance for large b and c, and the spline of r² ln r that is its
+limit. It does not treat balls in more than two dimensions. For these balls, the least level c is larger than for the
+disc, and no closed form is given here.
 """
 
 import numpy as np
@@ -28,10 +29,11 @@ _SLOPES = (30.0, 100.0, 300.0, 1000.0)
 
 
 def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -> float:
-    """Return the root mean square difference between the process' mean and the spline of r² ln r at other points.
+    """Return the root mean square difference between the process' mean and the spline of r² ln r at the points z.
 
-    The constant and the slopes are eliminated before the system is solved. The matrix of the process is K + 2b XX' + c
-    uu' - (b²/c) qq'. Here K is the matrix of r² ln r, X holds the points, u = 1 - (b/c) q, and q_i = |x_i|².
+    The terms of the covariance with the constant and the slopes are eliminated before the system is solved. The matrix
+    of the process is K + 2b XX' + c uu' - (b²/c) qq'. Here b is `slope`, c is `level`, K is the matrix of r² ln r, X
+    holds the points, u = 1 - (b/c) q, and q_i = |x_i|².
     """
     x, z = problem.x, problem.z
     q, there = np.sum(x**2, axis=1), np.sum(z**2, axis=1)
@@ -74,7 +76,8 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R.
 
-    So for points in the disc and B >= 1, the least level c is at most R² (2 B² - 2 B + 1).
+    Take points in the disc, let B >= 1, and let c be the least level at which the matrix of the points is positive
+    semidefinite. Then c is at most R² (2 B² - 2 B + 1).
 
     (Proof for R = 1. Write weights w with sum s as w = s delta_0 + v, where v annihilates affine functions. With g = r²
     (ln r - b) and the semi-norm of r² ln r, the quadratic form of w is |v|² + 2 s v(g) + c s². So c has to be at least
@@ -140,14 +143,16 @@ class WeightedSmoothing(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.x)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition numbers of both systems. Close points make E ill-conditioned, because E has no noise term."""
+        """Return the sum of the condition numbers of both systems. If points are close to each other, E is
+        ill-conditioned, because it does not contain the noise.
+        """
         K, basis = logarithmic(problem.x, problem.x), complement(problem.x)
         range_of_noise = float(problem.noise.max() / problem.noise.min())
         return problem.conditioning(K) * range_of_noise + float(np.linalg.cond(basis.T @ K @ basis))
 
 
 def energy_matrix(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
-    """Return E; u'Eu is the least squared semi-norm of a function with the values u at the points."""
+    """Return the matrix E; u'Eu is the least squared semi-norm of functions with the values u at the points."""
     basis = complement(x)
     return basis @ np.linalg.solve(basis.T @ logarithmic(x, x) @ basis, basis.T)
 

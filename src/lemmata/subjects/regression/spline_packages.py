@@ -1,8 +1,10 @@
 """Packages of polyharmonic splines: many splines on one constellation of points, computed by matrix products.
 
 A random function whose distribution has no preferred place, direction or scale has the generalised covariance k(r) = r²
-(ln r - b) + c. Given values Y at t_1, ..., t_N, its mean is F(z) = M(z) K^-1 Y. Splines on the same points share M and
-K. On the centre and the vertices of a hyperoctahedron, k takes four values, so K has an inverse in closed form.
+(ln r - b) + c of the distance r. Given values Y at the points t_1, ..., t_N (the constellation), its mean is F(z) =
+M(z) K^-1 Y. Here K is the matrix of k on these points, and M(z) holds k between z and these points. Splines on the same
+points share M and K. On the centre and the vertices of a hyperoctahedron, k takes four values, so K has an inverse in
+closed form.
 
 This theory controls values, derivatives and operations. It does not say what a package should be used for. For high
 dimensions p, it only counts how many curvatures N points of R^p can determine.
@@ -38,7 +40,9 @@ _SIZES = (16.0, 64.0, 256.0)
 
 
 def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"]:
-    """Return F(z), from differences and a general solve; the logarithm is masked at 0 to keep derivatives finite."""
+    """Return F(z), from differences of points and a general linear solve. At distance 0, the logarithm is replaced so
+    that derivatives stay finite.
+    """
     squared = jnp.sum((z - problem.points) ** 2, axis=1)
     k = jnp.where(squared > 0, squared, 1.0)
     k = jnp.where(squared > 0, k * (jnp.log(k) / 2 - problem.slope), 0.0) + 16 * problem.slope**2
@@ -46,7 +50,7 @@ def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"
 
 
 def gram_condition(problem: SplineValues) -> Float[Array, ""]:
-    """Return the condition number of K."""
+    """Return the condition number of K, the matrix of the covariance on the points."""
     least, largest = problem.extremes
     return largest / least
 
@@ -100,7 +104,7 @@ class PackageByProducts(Claim[SplineValues]):
         return jax.vmap(along)(problem.z, problem.cotangent)
 
     def condition(self, problem: SplineValues) -> Array:
-        """The condition number of K, and the size of the squares relative to their differences."""
+        """Return the condition number of K, times a factor for the cancellation in |z|² + |t|² - 2 z't."""
         squared = jnp.sum((problem.z[:, None] - problem.points) ** 2, axis=-1)
         return gram_condition(problem) * (1 + 1 / jnp.min(squared))
 
@@ -114,10 +118,11 @@ def _without_one(problem: SplineValues) -> Array:
 
 
 class HyperoctahedronInverse(Claim[SplineValues]):
-    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}.
-    Decompose values at these points into three parts. For values that are odd under t -> -t, the inverse of K divides
-    by 4 (b - ln 2). For even values at the vertices with sum 0, it divides by 2 ln 2. The third part is the value at
-    the centre and the mean of the values at the vertices. To this pair, the inverse of K applies the inverse of
+    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}, where
+    r is the distance. Decompose values at these points into three parts. For values that are odd under t -> -t, the
+    inverse of K divides by 4 (b - ln 2). For even values at the vertices with sum 0, it divides by 2 ln 2. The third
+    part is the value at the centre and the mean of the values at the vertices. To this pair, the inverse of K applies
+    the inverse of
 
         [ c       2p (c - b)                  ]
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
@@ -172,7 +177,7 @@ class ClosedInverseCost(Claim[SplineValues]):
     predict = 1.0
 
     def measure_at(self, problem: SplineValues, key: Key[Array, ""], p: float) -> Array:
-        """Return the compiler's count of operations."""
+        """Return the compiler's count of floating-point operations for packages with p axes."""
         return jnp.asarray(counted_operations(int(p), *problem.cotangent.shape))
 
 
@@ -211,7 +216,7 @@ class IdentityPackageGain(Claim[IdentityStack]):
         return _derivative_at_centre(problem)
 
     def condition(self, problem: IdentityStack) -> Array:
-        """The size of the coefficients relative to their sum, times c."""
+        """Allow for cancellation: the size of the coefficients relative to the derivative, times c."""
         return jnp.asarray(problem.covariance.level / (problem.slope - math.log(2)))
 
 

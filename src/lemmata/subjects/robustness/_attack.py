@@ -18,8 +18,8 @@ def attack(
     restarts: int = 2,
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return, for each row, the smallest <row, outputs> that projected gradient descent finds on the ball, and its
-    input.
+    """Return, for each row, the smallest <row, outputs> that projected gradient descent finds on the ball, and the
+    input that gives this value.
 
     Args:
         network: the network.

@@ -22,8 +22,8 @@ class Bulk:
         scores: the coordinates of the rows along the first eigenvector.
         gamma: the ratio r/n.
         noise: the variance of the noise in each direction, from the median eigenvalue.
-        misplaced: the largest difference, over all points, between two numbers: the number of eigenvalues below the
-            point, and the number that the Marchenko-Pastur distribution predicts.
+        misplaced: the largest difference, over all points of the real line, between two numbers: the number of
+            eigenvalues below the point, and the number that the Marchenko-Pastur distribution predicts.
         allowed: the largest value of `misplaced` for which the rows count as isotropic.
     """
 
@@ -36,7 +36,9 @@ class Bulk:
 
     @property
     def isotropic(self) -> bool | None:
-        """Whether the eigenvalues agree with isotropic rows. None if there are fewer than 10 eigenvalues."""
+        """Whether the eigenvalues agree with isotropic rows (`misplaced` is at most `allowed`). None if there are fewer
+        than 10 eigenvalues.
+        """
         return None if len(self.values) < FEWEST else self.misplaced <= self.allowed
 
     @property
@@ -45,7 +47,7 @@ class Bulk:
         return self.noise * (1 + np.sqrt(self.gamma)) ** 2
 
     def chance(self, number: int) -> float:
-        """Return the probability that isotropic rows have a largest eigenvalue of at least `values[number]`.
+        """Return the probability that n isotropic rows have a largest eigenvalue of at least `values[number]`.
 
         The probability is computed from the Tracy-Widom distribution with Johnstone's centre and scale, for n rows
         whose mean was subtracted.
@@ -66,8 +68,8 @@ class Bulk:
         return self._spike_of(self.values[0] / self.noise)
 
     def unseen(self, chance: float) -> float:
-        """Return the spike whose eigenvalue is exceeded by noise with probability `chance`. Smaller spikes look like
-        noise.
+        """Return the spike with an eigenvalue that the largest eigenvalue of noise exceeds with probability `chance`.
+        Smaller spikes look like noise.
         """
         centre, scale = self._johnstone()
         normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
@@ -82,7 +84,7 @@ def bulk_of(moved: Float[np.ndarray, "n d"], dimension: int) -> Bulk:
     """Compute the spectrum of rows whose mean was subtracted.
 
     Args:
-        moved: the rows.
+        moved: the rows, with mean 0.
         dimension: the number r of dimensions that the features span.
     """
     n = len(moved)

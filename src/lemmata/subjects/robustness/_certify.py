@@ -56,7 +56,7 @@ class Certificate:
             first of the tied classes wins. If a single output is 0, the class is 0.
         radius: the argument of `certify`. It is an array in the shape of the input if each coordinate has its own
             radius.
-        norm, method: the arguments of `certify`.
+        norm, method: the norm of the ball and the method of the bounds, as passed to `certify`.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
@@ -80,7 +80,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The least margin of the attack minus `bound`. The gap is 0 if both are exact."""
+        """The smallest margin that the attack found, minus `bound`. The gap is 0 if both numbers are exact."""
         return float(self.attack.min() - self.bound)
 
     def __str__(self) -> str:
@@ -108,8 +108,8 @@ def certify(
 
     A margin is the output of the class minus the output of another class. The methods are intervals ("interval"), CROWN
     ("crown"), optimised slopes ("alpha"), the triangle linear programme ("lp"), and the mixed-integer programme
-    ("exact"). Each method is at least as tight as the methods before it. The method "exact" is exact if it ends in
-    time.
+    ("exact"). The bounds of each method are at least as tight as the bounds of the methods before it. The method
+    "exact" is exact if it ends within the time limit.
 
     All methods start from bounds on the inputs of the hidden units. For "interval" and "crown", these bounds are
     computed by CROWN. For "alpha", "lp" and "exact", the bounds are tighter: slopes are optimised separately for each
@@ -216,7 +216,9 @@ def _margins(network: ReluNetwork, ball: Ball, label: int | None):
 def _lower(
     network: ReluNetwork, ball: Ball, bounds, tight, rows: Float[np.ndarray, "r k"], method: str, seconds: float
 ):
-    """Return lower bounds, a candidate for the worst input for each row, and the number of searches that ended in time.
+    """Return a lower bound on <row, outputs> and a candidate for the worst input, for each row.
+
+    Also return the number of mixed-integer searches that ended in time.
 
     Intervals and CROWN start from the bounds `bounds` of the hidden units. The other methods start from the tighter
     bounds `tight`.
@@ -273,7 +275,7 @@ def largest_radius(
         method: as for `certify`.
         params: as for `certify`.
         label: the class whose margins are bounded; by default, the network's class at x.
-        tolerance: the relative tolerance of the radius.
+        tolerance: the bisection stops if the relative error of the radius is at most this number.
         scales: a positive number, or for "linf", an array of the shape of x. Each coordinate may change by this
             multiple of the radius.
 

@@ -17,14 +17,15 @@ class Compared:
 
     Args:
         value: the logarithm of the ratio of two numbers. The first is the largest eigenvalue of the class's covariance
-            after whitening by the other classes. The second is (1 + sqrt(d/n))².
+            after whitening by the other classes. The second is (1 + sqrt(d/n))², the expected largest eigenvalue of n
+            rows of noise in d dimensions.
         low, high: the smallest and the largest value of the other classes.
         scores: the coordinates of the class's whitened rows along the first eigenvector.
         chance: the probability that a further draw from the distribution of the other classes' values is at least
             `value`, by Student's distribution.
         normal: the p-value of the Shapiro-Wilk test that the other classes' values are normal.
         median: the median of the other classes' values.
-        bulk: the number log (1 + sqrt(d/n))².
+        bulk: the number 2 log(1 + sqrt(d/n)).
         mean, spread, free: the mean, scale and degrees of freedom of Student's distribution for a further value.
     """
 
@@ -41,10 +42,11 @@ class Compared:
     free: int
 
     def unseen(self, chance: float) -> float:
-        """Return the least variance that one direction of the whitened rows must gain so that `self.chance` can fall to
-        `chance`.
+        """Return the least variance that one direction of the whitened rows must gain so that the field `chance` can
+        fall to the argument `chance`.
 
-        If a covariance matrix gains variance l in one direction, its largest eigenvalue grows by at most l (Weyl).
+        If a covariance matrix gains variance l in one direction, its largest eigenvalue grows by at most l (Weyl's
+        inequality).
         """
         limit = self.mean + self.spread * float(stats.t.isf(chance, self.free))
         return max(float(np.exp(limit + self.bulk) - np.exp(self.value + self.bulk)), 0.0)
@@ -83,8 +85,8 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
 
 
 def _narrow(moved: Sequence[Float[np.ndarray, "_ d"]]) -> tuple[list[np.ndarray], int]:
-    """Return the rows and the number of columns. If there are more columns than rows, use coordinates in the rows'
-    span.
+    """Return the rows of each class, and the number of columns. If there are more columns than rows, the new columns
+    are coordinates in the span of the rows.
     """
     pooled = np.concatenate(moved)
     if pooled.shape[1] <= len(pooled):

@@ -23,7 +23,7 @@ _ROWS = 8  # smallest number of distinct rows of a class
 
 @dataclasses.dataclass(frozen=True)
 class ClassSpectrum:
-    """The result for the features of one class.
+    """The largest eigenvalue of the features of one class, and whether it shows rows that do not belong to the class.
 
     Args:
         label, n: the class and the number of its rows.
@@ -38,9 +38,10 @@ class ClassSpectrum:
             isotropic.
         threshold: sqrt(gamma), where gamma = d/n for n distinct rows in d dimensions. A spike below the threshold does
             not change the largest eigenvalue.
-        unseen: a spike below this number would not be detected at this level. A larger spike is detected if its rows
-            form a separate group. If the noise is isotropic, the unit is `noise`. Otherwise the unit is the variance
-            within the other classes, by which rows are whitened. None if there is no reference.
+        unseen: a spike below this number would not be detected at the level of the report. A larger spike is detected
+            if its rows form a separate group. If the noise is isotropic, the unit is `noise`. Otherwise the unit is the
+            variance within the other classes, by which rows are whitened. None if neither noise nor other classes can
+            serve as a reference.
         overlap: the squared cosine between the first eigenvector and the direction of the shift, predicted from the
             spike.
         chance: the probability that a clean class has at least this largest eigenvalue, if the conditions hold. None if
@@ -75,7 +76,7 @@ class ClassSpectrum:
 
 @dataclasses.dataclass(frozen=True)
 class BackdoorReport:
-    """The evidence, in the eigenvalues of each class, for rows that do not belong to the class.
+    """The evidence, in the covariance eigenvalues of each class's features, for rows that do not belong to the class.
 
     Args:
         classes: one result for each class.
@@ -107,11 +108,11 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
 
     If a fraction of a class's rows is shifted by one vector, the covariance of the class gains a spike: extra variance
     in one direction. Clean features also have directions of large variance. So the function first looks for a
-    reference, and the result names the reference:
+    reference, with which the largest eigenvalue is compared, and the result names the reference:
 
     * If the eigenvalues of a class fit isotropic noise (the Marchenko-Pastur distribution), the noise is the
       reference. The threshold of Baik, Ben Arous and Péché is the smallest spike that is visible at this number of
-      rows. The overlap measures the accuracy of the direction.
+      rows. The overlap, a squared cosine, says how well the first eigenvector shows the direction of the shift.
     * Otherwise the other classes are the reference, if there are at least four classes. The rows of the class are
       whitened by the covariance within the other classes, and the top eigenvalue is compared with the top eigenvalues
       of the other classes.
@@ -158,8 +159,8 @@ class _Group:
     """The distinct rows of a class, minus their mean, and the positions of all its rows.
 
     Args:
-        table: all rows.
-        where: the positions of the class's rows.
+        table: the rows of all classes.
+        where: the positions of the class's rows in the table.
     """
 
     def __init__(self, table: Float[np.ndarray, "rows d"], where: np.ndarray):
@@ -174,8 +175,8 @@ class _Group:
 
 
 def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n d"], np.ndarray, float]:
-    """Return the features divided by their largest absolute value, the labels, and this value. Constant and repeated
-    columns are left out.
+    """Return the features divided by their largest absolute value, the labels, and this largest value. Constant and
+    repeated columns are left out.
     """
     table, given = np.asarray(features), np.asarray(labels)
     if table.ndim != 2 or table.shape[1] < 2:
@@ -274,7 +275,9 @@ def _reading(
 
 
 def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
-    """Return the result "undecided" for a class if it is visible. Return other results unchanged."""
+    """Return the result "undecided" for a visible class if too many classes are visible. Return other results
+    unchanged.
+    """
     if not reading.visible:
         return reading
     why = "structure in most classes is not a sign of a backdoor, because a backdoor is in few classes"

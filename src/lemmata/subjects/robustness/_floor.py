@@ -32,14 +32,15 @@ class RobustFloor:
         radii: the radii of the balls, as passed by the caller.
         floors: for each radius, a lower bound on the robust error of every classifier, as a share of the rows.
         reached: for each radius, the robust error of one classifier. The answer of this classifier is the class of the
-            nearest row outside the cover. Each row of the cover is in conflict with a row outside, so it counts as an
-            error.
+            nearest row outside the cover (see `covers`). Each row of the cover is in conflict with a row outside, so it
+            counts as an error.
         pairs: for each radius, the pairs of rows in conflict that prove `floors`, as positions of the two rows. With
             two classes, each row occurs at most once, and each pair counts as one error. With more classes, a row may
             occur twice, and each pair counts as half an error.
         covers: for each radius, positions of rows such that every conflict contains at least one of them.
         conflicts: for each radius, the number of pairs in conflict.
-        separation: half of the smallest distance between rows of different classes. At smaller radii, `floors` is 0.
+        separation: half of the smallest distance between rows of different classes. At radii below this number,
+            `floors` is 0.
         norm: the norm in which distances are measured.
         classes: the number of classes.
         rows: the number of rows.
@@ -104,8 +105,8 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
 
     Two rows of different classes are in conflict if their distance is at most twice the radius. Then no classifier is
     right on all points of the balls of both rows. With two classes, the smallest error is the largest number of
-    disjoint pairs in conflict, divided by the number of rows. With more classes, the result is a lower bound from
-    linear programming.
+    disjoint pairs in conflict, divided by the number of rows. With more classes, the result is a lower bound on the
+    smallest error, from linear programming.
 
     Args:
         x: inputs, (n, d).
@@ -193,7 +194,7 @@ def _conflicts(
     table: Float[np.ndarray, "n d"], labels: Int[np.ndarray, " n"], norm: str, reach: float
 ) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"], float]:
     """Return the pairs of rows of different classes within distance `reach`, their distances, and the least distance of
-    all.
+    all pairs of rows of different classes.
 
     The row of the smaller class comes first in a pair.
     """
@@ -253,7 +254,7 @@ def _kept(
     In the linear program for a fractional cover, each row has the value 0 (`kept`), 1/2 (`halves`) or 1. Rows of value
     0 are in conflict only with rows of value 1. Rows of one class are not in conflict with each other. So the rows of
     value 0 can be kept together with rows of value 1/2 of one class. If this is the most frequent class of value 1/2,
-    the share of the other rows is at most 2(1 - 1/classes) times the lower bound.
+    the share of rows that are not kept is at most 2(1 - 1/classes) times the lower bound on the error.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
     order = np.argsort(np.diff(graph.indptr), kind="stable")  # rows with few conflicts come first
@@ -272,8 +273,8 @@ def _kept(
 def _reached(
     graph: sparse.csr_array, partner: Int[np.ndarray, " n"]
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Return the rows on each side that alternating paths reach from unmatched rows of the first side (König's
-    construction).
+    """Return the rows on each side of the bipartite graph that alternating paths reach from unmatched rows of the first
+    side (König's construction).
     """
     mate = np.full(len(partner), -1)
     mate[partner[partner >= 0]] = np.flatnonzero(partner >= 0)

@@ -28,7 +28,7 @@ class Signal:
     """A value in the graph: the sum over blocks b and units u of u * columns[b][u], plus offset.
 
     Args:
-        columns: for each block of units, one array of the value's shape for each unit.
+        columns: for each block of units, the factors of its units: one array of the value's shape for each unit.
         offset: the value if all units are 0.
     """
 
@@ -51,7 +51,7 @@ class Graph:
 
     Args:
         shape: the shape of the input.
-        array: the function that converts a NumPy array to the type of the arrays.
+        array: the function that converts a NumPy array to the array type of the signals, for example JAX.
     """
 
     def __init__(self, shape: tuple[int, ...], array: Callable[[np.ndarray], Any]):
@@ -118,7 +118,7 @@ class Graph:
         return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))
 
     def _last_use(self, output: Signal, depth: int) -> dict[int, int]:
-        """Return, for each block on which the output depends, the last layer that must carry its units."""
+        """Return, for each block on which the output depends, the last layer that must carry the units of the block."""
         last: dict[int, int] = {}
         waiting = [(output, depth)]
         while waiting:
@@ -142,8 +142,8 @@ class Graph:
 
 
 def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return two matrices: for the units that a layer adds to carry a value, and for the value as a function of these
-    units.
+    """Return two matrices. The first gives the pre-activations of the units that a layer adds to carry a value. The
+    second gives the value as a function of these units.
 
     The input is carried as its positive and negative parts.
 

@@ -15,7 +15,7 @@ def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
     """Return one input as float64. Raise ShapeError if there is no input, and DataError if a number is not finite.
 
     Args:
-        x: the numbers.
+        x: the numbers of one input, in any shape.
     """
     point = np.asarray(x)
     if point.ndim < 1 or not point.size:
@@ -28,7 +28,7 @@ def as_weights(name: str, values: Any) -> Float[np.ndarray, "*shape"]:
     """Return weights or biases as float64.
 
     Args:
-        name: the name in the message.
+        name: the name of the weights or biases, for messages.
         values: the weights or biases that the caller passed.
 
     Raises:
@@ -50,7 +50,7 @@ def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: 
     Args:
         name: the name of the argument, for messages.
         radius: the radius that was passed.
-        point: the input.
+        point: the input around which the ball lies.
         norm: the norm in which the radius is measured.
 
     Raises:

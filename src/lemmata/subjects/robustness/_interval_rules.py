@@ -57,8 +57,8 @@ class IntervalRules(Population[IntervalRule]):
         return Space(scale=scale, intervals=Integer(3, 1, 8, "intervals"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IntervalRule:
-        """Draw intervals of 0.5 to 5 times the scale. The input, at 0, is in the middle interval or below the
-        threshold.
+        """Draw intervals with lengths of 0.5 to 5 times the scale of the noise. The input, at 0, is in the middle
+        interval or below the threshold.
         """
         kind_key, length_key, gap_key, place_key = jax.random.split(key, 4)
         count, scale = setting["intervals"], jnp.asarray(setting["scale"])

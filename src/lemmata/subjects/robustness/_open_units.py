@@ -1,8 +1,8 @@
 """A network on a ball as a function of its open units: the units that may be active or inactive on the ball.
 
 All other units are affine or 0 on the ball. Let z_k be the inputs of the open units of layer k, and r_k = max(z_k, 0).
-Then z_k = M_k [1, x, r_1, ..., r_(k-1)], because the maps between open units are affine on the ball. The relaxations
-are the same as in `_relaxation`, but need only a fraction of the operations.
+Then z_k = M_k [1, x, r_1, ..., r_(k-1)] with a matrix M_k, because the maps between open units are affine on the ball.
+The relaxations are the same as in `_relaxation`, but need only a fraction of its operations.
 """
 
 import dataclasses
@@ -64,7 +64,9 @@ class OpenNetwork:
     def optimised(
         self, ball: Ball, rows: Float[np.ndarray, "r units"], steps: int
     ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-        """Return lower bounds on linear functions of [1, x, r_1, ..., r_k] with optimised slopes, and their minimisers.
+        """Return lower bounds, with optimised slopes, on linear functions of [1, x, r_1, ..., r_k].
+
+        Also return the inputs x at which the linear relaxations are least.
 
         The method is that of `lemmata.subjects.robustness._relaxation.optimised`.
 
@@ -101,8 +103,8 @@ class OpenNetwork:
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Return the coefficients of [1, x] in the relaxation. The other columns contain the coefficient of each open
-        unit before the unit is replaced by a line.
+        """Return, in the first columns, the coefficients of [1, x] in the relaxation. The other columns contain the
+        coefficient of each open unit before the unit is replaced by a line.
         """
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
@@ -114,7 +116,10 @@ class OpenNetwork:
         return found
 
     def _gradients(self, found: np.ndarray, chords: list, points: np.ndarray) -> np.ndarray:
-        """Return the derivatives of the bounds with respect to all slopes: max(coefficient, 0) z at the minimiser."""
+        """Return the derivatives of the bounds with respect to the slopes of all units.
+
+        A derivative is max(coefficient, 0) z, where z is the unit's input in the relaxation at the minimiser.
+        """
         first = 1 + points.shape[1]
         units = np.ones(found.shape)
         units[:, 1:first] = points

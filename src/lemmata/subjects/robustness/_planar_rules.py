@@ -49,7 +49,9 @@ class PlanarRule(eqx.Module):
         return (norm.pdf(offset) * inside * across / self.sigma) @ weights
 
     def _wave(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """Return the mean, under noise, of a function that is 1 on even and -1 on odd intervals of length `size`.
+        """Return the mean, under noise on t, of a function of one coordinate.
+
+        The function is alternately 1 and -1 on intervals of length `size`.
 
         The mean is computed by a Fourier series.
         """

@@ -104,8 +104,8 @@ class SeparatedParts(Population[Parts]):
 
 
 class Backdoor(eqx.Module):
-    """n rows of standard normal features in d dimensions. A fraction of the rows is shifted by one vector of known
-    length.
+    """n rows of standard normal features in d dimensions. A fraction of the rows is shifted by one vector, whose length
+    follows from `spike` and `fraction`.
 
     Args:
         spike: l = fraction (1 - fraction) shift².
@@ -125,11 +125,11 @@ class Backdoor(eqx.Module):
 
 
 class Backdoors(Population[Backdoor]):
-    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n). If `hidden`, half are below the
-    threshold.
+    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n). If `hidden` is true, half of the spikes
+    are below the threshold.
 
     Args:
-        low, high: the ends of this range of multiples.
+        low, high: the smallest and the largest spike, in multiples of the threshold.
         hidden: whether half of the spikes are 0.3 to 0.6 times the threshold.
     """
 
@@ -168,7 +168,7 @@ class Votes(eqx.Module):
 
 
 class PartitionVotes(Population[Votes]):
-    """Random votes of models, drawn with normal logits of the classes."""
+    """Random votes of models, drawn independently from one distribution of the classes with normal logits."""
 
     def settings(self) -> Space:
         """Return settings with numbers of models and classes that are small enough for an exhaustive search."""

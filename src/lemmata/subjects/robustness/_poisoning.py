@@ -87,8 +87,8 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
 
 
 def spiked_overlap(spike: float, gamma: float) -> float:
-    """Return the squared cosine between a shift and the first eigenvector: (1 - gamma/l²)/(1 + gamma/l), or 0 for small
-    l.
+    """Return the squared cosine between a shift of some rows and the first eigenvector of the rows' covariance: (1 -
+    gamma/l²)/(1 + gamma/l), or 0 for small l.
 
     Args:
         spike: l, the largest eigenvalue of the true covariance minus the noise variance, in units of the noise

@@ -14,12 +14,13 @@ from ._relaxation import Ball, Bounds
 
 
 def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
-    """Return A and b of A v <= b, the equalities, and the lower and upper ends of v = (x, a_1, ..., a_H[, switches]).
+    """Return the constraints of the triangle or mixed-integer programme for v = (x, a_1, ..., a_H[, switches]).
 
-    The vectors a_1, ..., a_H are the hidden layers. Let a = max(z, 0) be a unit with bounds l <= z <= u. If l < 0 < u,
-    the constraints are a >= z, a >= 0 and a <= u (z - l)/(u - l). If `whole` is true, a switch s in {0, 1} is added for
-    this unit. Then a <= z - l (1 - s) and a <= u s replace the last constraint. The intervals max(l, 0) <= a <= max(u,
-    0) use the bounds on z.
+    The constraints are A and b of A v <= b, the equalities, and the lower and upper ends of v. The vectors a_1, ...,
+    a_H are the hidden layers. Let a = max(z, 0) be a unit with bounds l <= z <= u. If l < 0 < u, the constraints are a
+    >= z, a >= 0 and a <= u (z - l)/(u - l). If `whole` is true, a switch s in {0, 1} is added for this unit. Then a <=
+    z - l (1 - s) and a <= u s replace the last constraint. The intervals max(l, 0) <= a <= max(u, 0) use the bounds on
+    z.
     """
     sizes = [network.inputs, *(len(low) for low, _ in bounds)]
     starts = np.concatenate([[0], np.cumsum(sizes)])

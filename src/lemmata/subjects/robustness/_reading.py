@@ -29,7 +29,8 @@ class _Affine:
     """A layer that is affine in its input. It is given by a matrix and bias (`pair`), or by functions of a batch of
     inputs.
 
-    `whole` is the layer. `linear` is the layer without its bias, which maps each unit vector to a column of the matrix.
+    `whole` is the function of the layer. `linear` is the function of the layer without its bias, which maps each unit
+    vector to a column of the matrix.
     """
 
     pair: tuple[np.ndarray, np.ndarray] | None = None
@@ -220,8 +221,8 @@ def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
 
 
 def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
-    """Return the network of these steps. Consecutive affine maps become one map. If the steps begin or end with a ReLU,
-    an identity map is added there.
+    """Return the network of these steps, which are affine maps and ReLUs. Consecutive affine maps become one map. If
+    the steps begin or end with a ReLU, an identity map is added there.
     """
     if shape is None:
         pairs = [step.pair for step in steps if step is not None][:1]

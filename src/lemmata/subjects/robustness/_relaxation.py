@@ -1,9 +1,9 @@
 """Linear relaxations of ReLU networks on a ball: intervals, CROWN, and optimised slopes.
 
-Each relaxation gives a lower bound on the smallest value of <row, outputs> over |x' - x| <= radius. A unit max(z, 0)
-with pre-activation bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1]
-(Zhang et al., 2018; Xu et al., 2021). Backward substitution turns <row, outputs> into a linear function of x, whose
-minimum over a ball follows from the dual norm.
+Let `row` be a vector with one entry for each output. Each relaxation gives a lower bound on the smallest value of <row,
+outputs> over inputs x' with |x' - x| <= radius. A unit max(z, 0) with pre-activation bounds l < 0 < u satisfies alpha z
+<= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1] (Zhang et al., 2018; Xu et al., 2021). Backward
+substitution turns <row, outputs> into a linear function of x, whose minimum over a ball follows from the dual norm.
 """
 
 import dataclasses
@@ -83,8 +83,8 @@ def pre_activation_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
 
 
 def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]) -> np.ndarray:
-    """Return, for each row, the smallest <row, outputs> if the last hidden units may take any values within their
-    bounds.
+    """Return, for each row, the smallest <row, outputs> if the units of the last hidden layer may take any values
+    within their bounds.
     """
     if not bounds:
         return ball.least(rows @ network.weights[0]) + rows @ network.biases[0]
@@ -93,13 +93,18 @@ def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 
 
 def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
-    """Return CROWN's lower slopes: 1 if u > -l, and 0 otherwise. They minimise the area of a unit's relaxation."""
+    """Return CROWN's slopes of the lower lines: 1 if u > -l, and 0 otherwise, for pre-activation bounds l and u. They
+    minimise the area of a unit's relaxation.
+    """
     return [(high > -low).astype(float) for low, high in bounds]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Backward:
-    """The result of backward substitution: a linear function of the input, and its coefficients on hidden layers."""
+    """The result of backward substitution: a linear function of the input for each row.
+
+    It also holds the coefficients of the hidden units before they are replaced by lines.
+    """
 
     rows: np.ndarray
     offset: np.ndarray
@@ -110,7 +115,7 @@ class _Backward:
 
 
 def lines(bounds: Bounds, slopes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return the slopes of the lower lines, and the slopes and offsets of the upper lines, for the units of each layer.
+    """Return the lines that bound the units of each layer: slopes of lower lines, slopes and offsets of upper lines.
 
     Args:
         bounds: the bounds of the units.
@@ -146,14 +151,16 @@ def crown(
     rows: Float[np.ndarray, "r k"],
     slopes: list[np.ndarray] | None = None,
 ) -> Float[np.ndarray, " r"]:
-    """Return lower bounds by CROWN. Slopes of lower lines have shape (units,) or (rows, units) for each layer."""
+    """Return, for each row, a lower bound on <row, outputs> by CROWN. The slopes of lower lines have shape (units,) or
+    (rows, units) for each layer; by default, they are CROWN's slopes.
+    """
     return _backward(network, bounds, rows, adaptive_slopes(bounds) if slopes is None else slopes).value(ball)
 
 
 def optimised(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"], steps: int = 40
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return, for each row, the best bound over `steps` steps of projected ascent in the slopes, and a minimiser.
+    """Return, for each row, the best lower bound over `steps` steps of projected ascent in the slopes, and a minimiser.
 
     The ascent starts at CROWN's slopes. Every choice of slopes gives a valid bound, so stopping early only makes the
     bound less tight. The derivative of the bound with respect to a slope is max(row, 0) z, where z is the

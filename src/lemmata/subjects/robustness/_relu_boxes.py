@@ -48,9 +48,10 @@ class ReluBoxes(Population[ReluBox]):
     """Networks with normal weights of variance 2/inputs, normal biases of variance 0.09, and a standard normal centre.
 
     Args:
-        inputs, width, hidden: the default sizes.
-        radius: the default radius.
+        inputs, width, hidden: the default numbers of inputs, of units in each hidden layer, and of hidden layers.
+        radius: the default radius of the box.
         monotone: the share of problems in which the weights are replaced by their absolute values.
+        depths: the smallest and the largest number of hidden layers.
     """
 
     free = ("center",)

@@ -15,10 +15,10 @@ def rounding(
     """Return an upper bound on the rounding errors of the lower bounds of <row, outputs>.
 
     Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. The sizes of
-    the products add up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ..., where C is the matrix of the
-    rows, and the sums are over units that are active somewhere on the ball. The error of a sum of n products is at most
-    n eps times the sum of the products' sizes (Higham 2002, section 3.1). The bounds of the hidden units in each layer
-    add further errors.
+    the products add up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + .... Here C is the matrix of the rows,
+    and W_k and b_k are weights and biases. The dots stand for the terms of the other biases, and the sums are over
+    units that are active somewhere on the ball. The error of a sum of n products is at most n eps times the sum of the
+    products' sizes (Higham 2002, section 3.1). The bounds of the hidden units in each layer add further errors.
 
     Args:
         network: the network.

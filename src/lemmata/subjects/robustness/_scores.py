@@ -13,7 +13,7 @@ from lemmata.errors import SettingError
 
 
 def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], np.ndarray], bool]:
-    """Return a function from a batch of inputs to class scores or classes, and whether inputs may have any shape.
+    """Return a function from a batch of inputs to class scores or classes, and whether an input may have several axes.
 
     Args:
         network: a module of PyTorch, Flax or Equinox, a `Serial` with its `params`, or a fitted classifier with

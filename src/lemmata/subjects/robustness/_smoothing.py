@@ -23,7 +23,7 @@ _BATCH = 4096
 
 
 def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float:
-    """Return sigma/2 (Phi^-1(p) - Phi^-1(rival)), rounded down.
+    """Return sigma/2 (Phi^-1(p) - Phi^-1(rival)), rounded down, where Phi is the standard normal distribution function.
 
     This is an l2 radius within which the class of the smoothed classifier does not change (Cohen et al., 2019).
 
@@ -68,8 +68,9 @@ class SmoothCertificate:
             if the classifier abstains.
         linf: the radius of the largest infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
-        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
-        sigma, alpha: the arguments of `smooth`.
+        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give, where Phi is the standard
+            normal distribution function.
+        sigma, alpha: the standard deviation of the noise, and the largest probability of a wrong certificate.
         conditions: the conditions for the results.
         claims: names of the claims that state the radius.
     """

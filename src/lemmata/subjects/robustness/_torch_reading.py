@@ -1,8 +1,8 @@
 """Convert PyTorch modules into affine maps and ReLUs, from the graph of operations that torch.fx traces.
 
-Any operation whose outputs are affine in the inputs counts as a layer. The module tests on random numbers that an
+Any operation whose outputs are affine in the inputs counts as a layer. This file tests on random numbers whether an
 operation is affine. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. Any other operation raises an
-error that gives its name.
+error that gives the name of the operation.
 """
 
 import copy
@@ -163,7 +163,10 @@ class _Run:
         return self.graph.largest_of(parts)
 
     def _affine(self, call: Callable[..., Any], where: str, given: Any, named: Any) -> Any:
-        """Return the result of an affine operation: the operation at the offset, and its linear part on each column."""
+        """Return the signal that an affine operation gives.
+
+        The operation is applied to the offset, and its linear part to each column.
+        """
         import torch  # pyright: ignore[reportMissingImports]
 
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]

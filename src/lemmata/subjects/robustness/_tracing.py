@@ -1,8 +1,8 @@
 """Convert JAX functions into affine maps and ReLUs, by tracing the functions.
 
-A Flax module is such a function. Its trace consists of sums, products, convolutions and maxima, for any names and
-connections of the layers. A value that depends on the input is stored as an affine function of units, with one column
-for each unit. Units are the input and ReLUs. A maximum adds new units.
+A Flax module is such a function. Its trace consists of sums, products, convolutions and maxima, whatever the names and
+connections of the layers are. A value that depends on the input is stored as an affine function of units, with one
+column for each unit. Units are the coordinates of the input and ReLUs. A maximum adds new units.
 """
 
 import dataclasses
@@ -135,7 +135,9 @@ def _times(sign: float, value: Any) -> Any:
 def _mapped(
     primitive: Primitive, params: Any, values: list[Any], which: list[int], signals: list[Signal], *, fixed: bool
 ) -> Signal:
-    """Return the result of an affine primitive: the primitive at the offsets, and its linear part on the columns.
+    """Return the signal that an affine operation of JAX (a primitive) gives on signals.
+
+    The offset is the operation applied to the offsets, and the columns are its linear part applied to the columns.
 
     The linear part of a product keeps the constant factor. The linear part of a sum drops the constant terms.
     """

@@ -21,7 +21,10 @@ ABOUT = {"tool": "random matrices", "architecture": "any", "object": "spectrum"}
 
 
 def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float]:
-    """The largest eigenvalue of the covariance, and the squared cosine of its eigenvector with the shift."""
+    """Return the largest eigenvalue of the covariance of drawn rows, and its eigenvector's squared cosine.
+
+    The cosine is that of the angle between the eigenvector and the shift.
+    """
     generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
     rows = generator.standard_normal((problem.n, problem.d))
     shifted = round(problem.fraction * problem.n)
@@ -113,7 +116,10 @@ class SpectralSignature(Claim[Parts]):
         return jnp.asarray(problem.eps)
 
     def measure(self, problem: Parts, key: Key[Array, ""]) -> Array:
-        """Return the larger of the two shares of misplaced rows, minimised over the threshold."""
+        """Return the larger of two shares of misplaced rows, minimised over t.
+
+        The shares are those of rows of D with |<x - mu, v>| > t, and of rows of W with |<x - mu, v>| < t.
+        """
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         rows, sigma, q = generator.standard_normal((problem.n, problem.d)), float(problem.sigma), problem.stray
         if problem.atoms:
@@ -138,7 +144,7 @@ class VotesThatSurvive(Claim[Votes]):
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 
     rows, because each row changes at most one vote. Here 1{c' < c} is 1 if c' < c, and 0 otherwise. If one more vote
-    may change, class c loses for some change of the votes.
+    may change, another class wins for some change of the votes.
     """
 
     title = "A vote of models trained on disjoint rows survives the change of a known number of training rows"

@@ -22,8 +22,8 @@ _LENGTHS = (1.5, 3.0)
 
 
 class MedianBias(Claim[Contaminated]):
-    """Let many rows be normal with mean mu and standard deviation sigma. Replace a fraction eps < 1/2 of the rows by
-    values beyond all other rows. The median moves by
+    """Let many numbers be normal with mean mu and standard deviation sigma. Replace a fraction eps < 1/2 of them by
+    values beyond all other numbers. The median moves by
 
         sigma Phi^-1( 1 / (2 (1 - eps)) ),
 
@@ -63,7 +63,9 @@ def _first_order(problem: Contaminated) -> Array:
 
 
 def _shifted(problem: ShiftedRows, key: Key[Array, ""], n: int, d: int, length: float) -> tuple[np.ndarray, int]:
-    """Return rows of which the first are shifted by a vector of equal coordinates, and the number of shifted rows."""
+    """Return n rows, and the number of shifted rows. The first rows are shifted by a vector of equal coordinates and of
+    the given length.
+    """
     generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
     rows, count = generator.standard_normal((n, d)), round(problem.eps * n)
     rows[:count] += length / d**0.5
@@ -94,8 +96,8 @@ class MediansAddUp(Claim[ShiftedRows]):
 def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarray, " d"]:
     """Return the mean of the rows that a spectral filter keeps. All rows but a fraction eps have the covariance I.
 
-    There are up to eight rounds. Each round removes a share eps/4 of the rows: those farthest out along the direction
-    of largest variance.
+    There are up to eight rounds. Each round removes a share eps/4 of the rows: the rows farthest from the mean along
+    the direction of largest variance.
     """
     kept, batch = rows, max(1, int(eps * len(rows) / 4))
     for _ in range(8):
@@ -110,8 +112,8 @@ def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarr
 
 class FilterFreeOfDimension(Claim[ShiftedRows]):
     """Take n standard normal rows in d dimensions, with d/n fixed, and shift a fraction eps of them by one vector. A
-    spectral filter removes rows that are far along the direction of largest variance. The filter repeats this step
-    until the largest variance is no larger than is plausible for standard normal rows. Compare the mean of the
+    spectral filter removes rows that are far from the mean along the direction of largest variance. It repeats this
+    step until the largest variance is no larger than is plausible for standard normal rows. Compare the mean of the
     remaining rows with the mean of the rows that were not shifted. Take the largest distance between these two means
     over shifts of length 3/2, 3 and (3/2) d^(1/2). This distance does not grow with d: it is O(d^0).
     """

@@ -39,7 +39,7 @@ class LabelledCloud(eqx.Module):
 
 
 class LabelledClouds(Population[LabelledCloud]):
-    """Two normal clouds whose centres differ by half to twice a standard deviation."""
+    """Two normal clouds of rows, one for each class, whose centres differ by 0.5 to 2 standard deviations."""
 
     settings = Space(
         n=rows(80, 20, 300, corners=(50, 120)),
@@ -95,9 +95,10 @@ class FloorOfRobustError(Claim[LabelledCloud]):
         return jnp.tile(_matched(problem, 2 * problem.radius), 2)
 
     def measure(self, problem: LabelledCloud, key: Key[Array, ""]) -> Array:
-        """Return the least cover's share of rows, and the error of a rule if midpoints are attacked.
+        """Return the share of rows in the least cover (rows that include one of every conflict), and a rule's error.
 
-        The rule answers the class of the nearest row outside the cover.
+        The rule answers the class of the nearest row outside the cover. It errs on a row if it is wrong at the row or
+        at the midpoint of one of the row's conflicts.
         """
         first, second = np.nonzero(problem.distances <= 2 * problem.radius)
         pairs = np.stack([np.flatnonzero(problem.y == 0)[first], np.flatnonzero(problem.y == 1)[second]], axis=1)
@@ -116,5 +117,5 @@ class FloorOfRobustError(Claim[LabelledCloud]):
         return jnp.array([cover.sum() / n, wrong.mean()])
 
     def condition(self, problem: LabelledCloud) -> Array:
-        """The program is solved to 1e-7."""
+        """Allow for the linear program, which is solved to 1e-7."""
         return jnp.array([1e8, 1.0])

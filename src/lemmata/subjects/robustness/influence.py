@@ -1,7 +1,7 @@
 """Influence functions: the effect of leaving one training row out, to first order.
 
-This theory describes the change of a prediction if one row of a regularised regression is left out. It assumes a
-smooth, strongly convex loss. It does not explain networks, whose minima are neither unique nor isolated. It does not
+This theory describes the change of a prediction if one training row of a regularised regression is left out. It assumes
+a smooth, strongly convex loss. It does not explain networks, whose minima are neither unique nor isolated. It does not
 explain the removal of many rows at once, whose effects do not add up.
 """
 
@@ -17,11 +17,11 @@ ABOUT = {"tool": "statistics", "architecture": "linear model", "object": "traini
 
 
 class LogisticRows(eqx.Module):
-    """Normal inputs whose classes are drawn at the odds exp(<truth, x>).
+    """Normal inputs x whose classes are drawn at the odds exp(<truth, x>).
 
     Args:
-        truth: the weights.
-        point: another input.
+        truth: the weights of the true odds.
+        point: another input, at which outputs are compared.
         penalty: lambda/n, where lambda |w|²/2 is added to the sum of the losses of n rows.
     """
 
@@ -31,7 +31,7 @@ class LogisticRows(eqx.Module):
 
 
 class LogisticSamples(Population[LogisticRows]):
-    """Weights of length 1.5, normal points."""
+    """Samples whose true weights have the length 1.5 and a random direction. The other input is normal."""
 
     def settings(self) -> Space:
         d = Integer(5, 2, 12, "coordinates", corners=(3, 7))
@@ -54,7 +54,10 @@ _NEWTON = 50
 def _fit(
     rows: Float[np.ndarray, "n d"], signs: Float[np.ndarray, " n"], penalty: float, start: Float[np.ndarray, " d"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The minimiser of sum_i log(1 + exp(-s_i <w, x_i>)) + penalty |w|²/2 by Newton steps, and the Hessian there."""
+    """Return the minimiser of sum_i log(1 + exp(-s_i <w, x_i>)) + penalty |w|²/2, and the Hessian there.
+
+    The minimiser is found by Newton steps. The signs s_i are the classes.
+    """
     eye = penalty * np.eye(rows.shape[1])
     loss = lambda w: np.logaddexp(0.0, -signs * (rows @ w)).sum() + penalty * w @ w / 2
     weights = start
@@ -77,9 +80,10 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
 
         H^-1 g_i,
 
-    where H is the Hessian of the penalised loss at w, and g_i is the gradient of the loss of row i. At any input,
-    compare the output after this estimated change with the output of the fit without row i. The root mean square
-    difference over the removed rows falls like n^(-2), but the change of the output itself falls only like n^(-1).
+    where H is the Hessian of the penalised loss at the fit to all rows, and g_i is the gradient of the loss of row i
+    there. At any input, compare the output after this estimated change with the output of the fit without row i. The
+    root mean square difference over the removed rows falls like n^(-2), but the change of the output itself falls only
+    like n^(-1).
     """
 
     title = "The error of influence functions falls like n^(-2) with the number of rows n"
@@ -94,7 +98,9 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
     predict = -2.0
 
     def measure_at(self, problem: LogisticRows, key: Key[Array, ""], n: float) -> Array:
-        """Leave out a few rows, one at a time, and compare each fit with its estimate."""
+        """Leave out a few rows, one at a time. Return the root mean square difference of the outputs of each fit and of
+        its estimate.
+        """
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         truth, point, count = np.asarray(problem.truth), np.asarray(problem.point), int(n)
         rows = generator.standard_normal((count, len(truth)))

@@ -53,7 +53,10 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
 
 
 def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
-    """Return the width of the interval bounds divided by the width of the exact range, both summed over outputs."""
+    """Return the width of the interval bounds of random linear layers divided by the width of the exact range.
+
+    Both widths are summed over outputs.
+    """
     keys = jax.random.split(key, len(sizes) - 1)
     matrices = [jax.random.normal(own, (sizes[k + 1], sizes[k])) for k, own in enumerate(keys)]
     whole, apart = matrices[0], jnp.abs(matrices[0])

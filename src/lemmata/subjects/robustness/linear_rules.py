@@ -49,7 +49,9 @@ def _dual(w: Float[Array, " d"], kind: str) -> Float[Array, ""]:
 
 
 class AttackedRule(eqx.Module):
-    """A rule sign<w, x> for x = y m + F z with a sign y and a normal z; changes of x have norms up to `budget`."""
+    """A rule sign<w, x> for inputs x = y m + F z with a random sign y, the class, and a standard normal z. An adversary
+    changes x by a vector whose norm is at most `budget`.
+    """
 
     mean: Float[Array, " d"]
     factor: Float[Array, "d d"]
@@ -64,7 +66,10 @@ class AttackedRule(eqx.Module):
 
 
 class AttackedRules(Population[AttackedRule]):
-    """Rules with errors from 0.15 to 0.35, and budgets that raise the errors to between 0.4 and 0.8."""
+    """Rules with errors from 0.15 to 0.35, and budgets of an adversary.
+
+    With its budget, an adversary raises the error of a rule to between 0.4 and 0.8.
+    """
 
     settings = Space(d=dimension(12, 3, 50, corners=(6, 24)), norm=Choice("linf", ("linf", "l1"), "norm of the change"))
 
@@ -83,7 +88,7 @@ class AttackedRules(Population[AttackedRule]):
 
 
 def _projected(x: Float[Array, " d"], budget: Float[Array, ""], kind: str) -> Float[Array, " d"]:
-    """Return the nearest point of the ball with radius `budget`."""
+    """Return the point nearest to x of the ball with radius `budget` around 0, in the norm `kind`."""
     if kind == "linf":
         return jnp.clip(x, -budget, budget)
     size = jnp.sort(jnp.abs(x))[::-1]
@@ -142,7 +147,9 @@ def _robust_error(problem: AttackedRule, size: Float[Array, ""]) -> Float[Array,
 
 
 class AttackedClasses(eqx.Module):
-    """Two classes with means m and -m, standard deviations of the independent normal features, and a budget."""
+    """Two classes with means m and -m, and the standard deviations of the independent normal features. A quantile gives
+    the adversary's budget, the largest change of a coordinate.
+    """
 
     mean: Float[Array, " d"]
     spread: Float[Array, " d"]
@@ -150,7 +157,7 @@ class AttackedClasses(eqx.Module):
 
     @property
     def budget(self) -> Float[Array, ""]:
-        """The budget, given as a quantile of the sizes of the means."""
+        """The budget, which is a quantile of the absolute values of the mean's coordinates."""
         return jnp.quantile(jnp.abs(self.mean), self.quantile)
 
     def errors(self, weight: Float[Array, " d"]) -> Float[Array, "2"]:
@@ -162,7 +169,9 @@ class AttackedClasses(eqx.Module):
 @jax.jit
 @jax.value_and_grad
 def _log_error(parts: Array, problem: AttackedClasses) -> Array:
-    """Return the log of the robust error of <w, x> + b, where w = p - q. At a minimum, min(p, q) = 0."""
+    """Return the log of the robust error of the rule sign(<w, x> + b), where w = p - q with p, q >= 0. At a minimum,
+    min(p, q) = 0.
+    """
     plus, minus, offset = parts[: len(problem.mean)], parts[len(problem.mean) : -1], parts[-1]
     weight = plus - minus
     size = jnp.linalg.norm(problem.spread * weight)
@@ -209,7 +218,9 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         return problem.errors(kept / problem.spread**2)
 
     def measure(self, problem: AttackedClasses, key: Key[Array, ""]) -> Array:
-        """Descend 5 times over w and b from rules with more and more weight on large means; return the best result."""
+        """Minimise the robust error over w and b from 5 starts, with more and more weight on large means. Return the
+        robust error and the error without an adversary of the best result.
+        """
         generator, d = generator_of(key), len(problem.mean)
         size, tries = np.abs(np.asarray(problem.mean)), []
         for power in 2 ** np.arange(_STARTS):
@@ -228,15 +239,18 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         return jnp.stack([jnp.exp(best.fun), clean])
 
     def condition(self, problem: AttackedClasses) -> Array:
-        """The search ends if slopes are as small as their rounding error.
+        """Allow for the search, which ends if slopes are as small as their rounding error.
 
-        Then w has an error of about the square root of the rounding error, which hardly changes the least error.
+        Then w has an error of about the square root of the rounding error, which hardly changes the least robust error.
         """
         return jnp.array([1e5, 1e8])
 
 
 class FragileRule(eqx.Module):
-    """The rule sign(pull |c| x_1 + sum_j c_j x_j) of one strong sign x_1 and weak features x_j of mean eta y."""
+    """The rule sign(pull |c| x_1 + sum_j c_j x_j) of one strong sign x_1 and weak features x_j of mean eta y.
+
+    Here y is the class. The sign x_1 is y with probability `keep`.
+    """
 
     keep: Float[Array, ""]
     pull: Float[Array, ""]
@@ -249,7 +263,7 @@ class FragileRule(eqx.Module):
         return self.strength / jnp.sqrt(len(self.weights))
 
     def accuracy(self, means: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the accuracy if the mean of each weak feature is the label times the given number."""
+        """Return the accuracy if the mean of each weak feature is y times the given number."""
         score = self.weights @ means / jnp.linalg.norm(self.weights)
         right = ndtr(score + jnp.array([1.0, -1.0]) * self.pull)
         return right @ jnp.stack([self.keep, 1 - self.keep])
@@ -289,7 +303,7 @@ class FragileFeatures(Claim[FragileRule]):
         return error * problem.keep / (1 - problem.keep)
 
     def measure(self, problem: FragileRule, key: Key[Array, ""]) -> Array:
-        """Return the accuracy if each weak feature is moved by 2 eta against the slope of the score."""
+        """Return the accuracy if each weak feature is moved by 2 eta in the direction that makes the rule err."""
         return problem.accuracy(problem.eta - 2 * problem.eta * jnp.sign(problem.weights))
 
     def trivial(self, problem: FragileRule) -> Array:

@@ -50,7 +50,7 @@ class LinearLogits(Population[Logits]):
 
 
 class SteepNetwork(eqx.Module):
-    """A margin v'max(W x + b, 0) at x = 0, and inputs at the distance `radius`."""
+    """A margin v'max(W x + b, 0) at the input x = 0, and the length `radius` of perturbations."""
 
     weight: Float[Array, "m d"]
     bias: Float[Array, " m"]
@@ -59,7 +59,8 @@ class SteepNetwork(eqx.Module):
 
 
 class SteepNetworks(Population[SteepNetwork]):
-    """In half of the networks, W has orthogonal rows and b keeps all units active; in the others, both are normal."""
+    """In half of the networks, W has orthonormal rows and b keeps all units active. In the others, W and b are normal.
+    """
 
     free = ("weight", "bias", "readout")
 
@@ -124,7 +125,7 @@ class LipschitzMarginRadius(Claim[Logits]):
         return jnp.where(is_first, jnp.inf, (logits[first] - logits) / jnp.where(is_first, 1.0, apart)).min()
 
     def condition(self, problem: Logits) -> Array:
-        """Margins are differences of logits."""
+        """Allow for the cancellation in margins, which are differences of logits."""
         logits = jnp.sort(problem.weight @ problem.x)
         return 100 * (1 + jnp.abs(logits).max() / (logits[-1] - logits[-2]))
 
@@ -148,7 +149,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
         return jnp.linalg.norm(problem.readout) * jnp.linalg.norm(problem.weight, ord=2) * problem.radius
 
     def measure(self, problem: SteepNetwork, key: Key[Array, ""]) -> Array:
-        """The largest fall that projected gradient descent finds on the ball."""
+        """Return the largest fall of the margin that projected gradient descent finds on the ball."""
         margin = lambda x: problem.readout @ jax.nn.relu(problem.weight @ x + problem.bias)
         start = jnp.zeros(problem.weight.shape[1])
 
@@ -162,7 +163,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
         return margin(start) - jnp.minimum(found.min(), margin(start))
 
     def condition(self, problem: SteepNetwork) -> Array:
-        """The fall is a difference of two margins. Each margin is a sum of a few hundred products."""
+        """Allow for rounding in the fall, a difference of two sums of a few hundred products."""
         size = jnp.abs(problem.readout) @ (jnp.abs(problem.bias) + problem.radius * jnp.linalg.norm(problem.weight))
         fall = jnp.linalg.norm(problem.readout) * jnp.linalg.norm(problem.weight, ord=2) * problem.radius
         return 10 * (1 + size / fall)

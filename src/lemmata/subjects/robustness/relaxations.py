@@ -37,23 +37,29 @@ def _read(problem: ReluBox) -> tuple[ReluNetwork, Ball]:
 
 
 def _drop(problem: ReluBox, bound) -> Array:
-    """Return how far the output can fall below its value at the centre, from a function that gives a lower bound."""
+    """Return how far the output can fall below its value at the centre, according to a bound.
+
+    The function `bound` gives a lower bound on the output.
+    """
     network, ball = _read(problem)
     lower = bound(network, ball, pre_activation_bounds(network, ball), _ROW)
     return jnp.asarray(network(ball.center[None])[0, 0] - lower[0])
 
 
 def _condition(problem: ReluBox) -> Array:
-    """Programmes are solved to about 1e-12 of the output's size, and the fall is a difference of two outputs."""
+    """Allow for linear programmes, which are solved to about 1e-12 of the output's size. The fall is a difference of
+    two outputs.
+    """
     size = 1.0 + sum(float(jnp.abs(bias).max()) for bias in problem.biases)
     return 1e4 * size / jnp.maximum(_drop(problem, triangle), 1e-12)
 
 
 class OrderOfRelaxations(Claim[ReluBox]):
     """On a box of inputs, consider the largest fall of the output of a ReLU network below its value at the centre. A
-    mixed-integer programme computes this fall exactly. One step of gradient descent finds a smaller fall. The triangle
-    relaxation is a linear programme, and its bound is larger than the exact fall. CROWN is one choice of slopes within
-    the triangle relaxation, and its bound is even larger. All methods use the same bounds of the hidden units.
+    mixed-integer programme computes this fall exactly. One step of gradient descent finds a smaller fall than the exact
+    fall. The triangle relaxation is a linear programme, and its bound on the fall is larger than the exact fall. CROWN
+    is one choice of slopes within the triangle relaxation, and its bound is even larger. All methods use the same
+    bounds of the hidden units.
 
     The test numbers the methods: 1 is the attack, 2 is the exact programme, 3 is the triangle relaxation and 4 is
     CROWN.
@@ -111,10 +117,11 @@ class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
 
 
 def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray) -> float:
-    """Maximise the lower bound over the slopes of one hidden layer, by a linear programme in the slopes.
+    """Return the largest lower bound on <row, outputs> over the slopes of one hidden layer, by a linear programme.
 
-    The bound is Lambda'x - eps |Lambda|_1 plus constants, where Lambda is linear in the slopes. With variables t >=
-    |Lambda|, this is a linear programme in (slopes, t).
+    The bound is Lambda'x - eps |Lambda|_1 plus constants, where x is the centre and eps the radius of the box. The
+    coefficients Lambda of the input are affine in the slopes. With variables t >= |Lambda|, this is a linear programme
+    in (slopes, t).
     """
     (low, high), sign = bounds[0], row @ network.weights[1]
     free = (low < 0) & (high > 0)
@@ -175,8 +182,9 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
 
 class AlphaIsTheTriangle(Claim[ReluBox]):
     """Let a ReLU network have one hidden layer. Take lower bounds of its output by backward substitution. For each unit
-    that may switch, the lower linear bound of the unit can have any slope in [0, 1]. The best bound over these slopes
-    equals the optimum of the triangle relaxation, because the two programmes are dual to each other.
+    that may be active or inactive on the box, the lower linear bound of the unit can have any slope in [0, 1]. The best
+    bound over these slopes equals the optimum of the triangle relaxation, because the two programmes are dual to each
+    other.
     """
 
     title = "Linear bounds of a ReLU network with the best slopes reach the triangle relaxation"

@@ -30,7 +30,7 @@ _ALPHA = 0.05
 
 
 def _distance_to_change(problem: IntervalRule) -> Array:
-    """Return the distance at which the smoothed class changes first, found on a grid and then by bisection."""
+    """Return the least distance from the input at which the smoothed class changes, by a grid and then by bisection."""
     reach = 1.0 / (_GRID - 1) * jnp.arange(_GRID) * _FAR * problem.scale
 
     def one_side(sign: float) -> Array:
@@ -117,7 +117,11 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
 
     def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
-        """Return the distance of the first change along some rays, by grid and bisection; large if there is none."""
+        """Return the least distance to a change of the answer along 48 rays, or 6 sigma.
+
+        The result is 6 sigma if the answer does not change within 6 sigma. Each ray is searched on a grid, and then by
+        bisection.
+        """
         angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
         rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
@@ -205,7 +209,7 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
 
 
 def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
-    """Return the largest difference quotients of the smoothed function and of its quantile, over random pairs.
+    """Return the largest difference quotients of g(x) = E f(x + noise) and of Phi^-1(g), over random pairs of inputs.
 
     The distance within each pair is at most a tenth of the standard deviation of the noise.
     """
@@ -310,7 +314,9 @@ def _certified(problem: Drawn, count: int) -> Array:
 
 
 def _typical(problem: Drawn) -> Array:
-    """Return the radius certified if the class occurs as often as expected. Half of the certificates are larger."""
+    """Return the radius that is certified if the class occurs as often as expected. About half of the certificates have
+    larger radii.
+    """
     return _certified(problem, round(problem.n * float(problem.p)))
 
 
@@ -346,13 +352,13 @@ class CeilingOfCounts(Claim[Drawn]):
         return jnp.asarray(float(problem.sigma) * -stats.norm.isf(limit))
 
     def condition(self, problem: Drawn) -> Array:
-        """The condition numbers of an n-th power, and of a quantile at a limit of about 1 - 3/n."""
+        """Allow for the condition numbers of an n-th power, and of a quantile at about 1 - 3/n."""
         return jnp.asarray(10.0 * problem.n)
 
 
 class NoRadiusInTheInfinityNorm(Claim[Drawn]):
     """Let p be the probability of the leading class under normal noise of standard deviation sigma, in d dimensions. If
-    only p is known, the certified infinity-norm radius is
+    only p is known, the largest infinity-norm radius that can be certified is
 
         sigma Phi^-1(p) d^(-1/2)
 

@@ -1,9 +1,9 @@
 """Errors on a high-dimensional sphere: the distance to the nearest error.
 
-This theory describes the mean distance from a random point of the sphere to a set of errors, using only the measure of
-the set. Caps are the farthest sets of a given measure, and even their mean distance is only a few times n^(-1/2). The
-theory assumes inputs that are uniform on the sphere. It does not explain data on a manifold, because a set of the same
-measure may be far away on a manifold.
+This theory describes the mean distance from a random point of the unit sphere of R^n to a set of errors, using only the
+measure of the set. Caps are the farthest sets of a given measure, and even their mean distance is only a few times
+n^(-1/2). The theory assumes inputs that are uniform on the sphere. It does not explain data on a manifold, because a
+set of the same measure may be far away on a manifold.
 """
 
 import functools
@@ -27,7 +27,8 @@ class SphereErrors(eqx.Module):
 
     Args:
         measure: the share of the sphere that the set covers.
-        coordinates: 0 for a cap, k for the quadric on which the first k coordinates are long, |(x_1, ..., x_k)| >= r.
+        coordinates: 0 for a cap, or k for a set bounded by a quadric: points with |(x_1, ..., x_k)| >= r, where r
+            follows from `measure`.
         n: the dimension of the space.
     """
 
@@ -37,14 +38,16 @@ class SphereErrors(eqx.Module):
 
 
 class SphereErrorSets(Population[SphereErrors]):
-    """Sets, half of which are caps. The others are quadrics, which include pairs of opposite caps."""
+    """Sets of errors, half of which are caps. The others are bounded by quadrics; for k = 1, such a set is a pair of
+    opposite caps.
+    """
 
     def settings(self) -> Space:
         measure = Real(0.05, 0.001, 0.3, "largest measure of the errors")
         return Space(n=Integer(100, 10, 500, "coordinates"), measure=measure)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereErrors:
-        """Draw a set, and a measure between a twentieth of the largest measure and the largest."""
+        """Draw a set, and a measure between a twentieth of the largest allowed measure and the largest measure."""
         kind_key, size_key, measure_key = jax.random.split(key, 3)
         log = jax.random.uniform(
             measure_key, minval=jnp.log(setting["measure"] / 20), maxval=jnp.log(setting["measure"])
@@ -111,7 +114,10 @@ class CapsAreFarthest(Claim[SphereErrors]):
         return jnp.asarray(_distance_to_cap(problem.n, float(problem.measure)) + _SLACK / np.sqrt(problem.n - 1))
 
     def measure(self, problem: SphereErrors, key: Key[Array, ""]) -> Array:
-        """Average the distances to the set. Angles to the cap's axis or to the quadric's subspace give distances."""
+        """Average the distances of 1000 uniform points to the set.
+
+        The distances follow from the points' angles to the cap's axis or to the subspace of the first k coordinates.
+        """
         n, k, share = problem.n, int(problem.coordinates), float(problem.measure)
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         points = generator.standard_normal((_DRAWS, n))

@@ -1,4 +1,6 @@
-"""Selection of rows: coding rates of kernels, and how good greedy choices by coding rates are."""
+"""Selection of rows: coding rates of kernels (log determinants of Gram matrices), and how good greedy choices by coding
+rates are.
+"""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,6 @@
-"""Test problems for coding rates: random feature vectors. Some have equal second moments in all directions."""
+"""Test problems for coding rates 1/2 log det(I + d/(n eps²) Z'Z): random feature vectors, the rows of Z. Some have
+equal second moments in all directions.
+"""
 
 import equinox as eqx
 import jax
@@ -14,7 +16,7 @@ class CodedFeatures(eqx.Module):
 
     Args:
         features: the matrix Z, one row for each vector.
-        eps: the distortion.
+        eps: the distortion: vectors are described up to a squared error of about eps².
         entropies: the entropy of the classes at each row, between 0 and 1.
         labelled: the number m of labelled rows; these are the first m rows.
         count: the number of rows to choose.
@@ -39,7 +41,7 @@ class CodedFeatures(eqx.Module):
 
     @property
     def unsure(self) -> Float[Array, " n"]:
-        """The noise of each row, which is larger if the entropy of the row is larger."""
+        """The noise of each row, which increases with the entropy of the row."""
         return self.noise * (1 + self.entropies)
 
     @property

@@ -20,7 +20,7 @@ def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) ->
     By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
 
     Args:
-        features: the matrix Z.
+        features: the matrix Z, one feature vector in each row.
         eps: the distortion, above 0.
 
     Raises:

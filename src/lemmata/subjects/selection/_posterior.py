@@ -23,7 +23,8 @@ def posterior_gram(
 
     Here L is the set of labelled points, and the prior is the Gaussian process with covariance K. The result is the
     Schur complement of K_LL + noise I. If K is positive semidefinite, so is the result. Points near labelled points
-    have a small posterior variance. So a choice by this variance prefers points that are far from labelled points.
+    have a small posterior variance. So a choice of points with large variance prefers points that are far from labelled
+    points.
 
     Args:
         gram: the Gram matrix K of all points, including the labelled points.

@@ -1,4 +1,4 @@
-"""Rules that choose the rows to label next. The rules that use distances or variances use the same Gram matrix."""
+"""Rules that choose the rows to label next. All rules that use distances or variances use one Gram matrix."""
 
 import dataclasses
 from typing import Any, Literal, get_args
@@ -86,13 +86,20 @@ def select(
     "coding rate": greedily maximise the log det of the posterior kernel matrix given the labelled rows. Noise, and
     `entropy_weight` times the entropy of each row, are added to the diagonal of this matrix (Luo et al., 2023). The
     entropy is not a separate term of the objective. On the diagonal, entropy acts as additional noise at rows where the
-    model is unsure. "random": draw rows with equal probabilities. "entropy": choose the rows with the largest entropy.
+    model is unsure.
+
+    "random": draw rows with equal probabilities.
+
+    "entropy": choose the rows with the largest entropy of the class probabilities.
+
     "k-centre": in each step, choose the row that is farthest from its nearest labelled or chosen row, in the kernel's
-    distance. "gradients": compute the outer product of p - e and the features for each row (as in BADGE; Ash et al.,
-    2020). Here p is the vector of class probabilities, and e is the indicator of the predicted class. This product is
-    the gradient of the loss. Then draw rows as k-means++ draws centres. The probability of a row is proportional to the
-    squared distance of its gradient from the nearest gradient of the chosen rows. The kernel of the gradients is K
-    times the Gram matrix of p - e.
+    distance.
+
+    "gradients": compute the outer product of p - e and the features for each row (as in BADGE; Ash et al., 2020). Here
+    p is the vector of class probabilities, and e is the indicator of the predicted class. This product is the gradient
+    of the loss with respect to the last layer. Then draw rows as k-means++ draws centres. The probability of a row is
+    proportional to the squared distance of its gradient from the nearest gradient of the chosen rows. The kernel of the
+    gradients is K times the Gram matrix of p - e.
 
     Args:
         candidates: the Gram matrix, labels and class probabilities of the rows.

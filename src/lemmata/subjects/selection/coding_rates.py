@@ -4,9 +4,10 @@ Let the rows of an n x d matrix Z be feature vectors of dimension d, and let eps
 
     R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z).
 
-A kernel's Gram matrix may replace Z Z'. This theory controls one number about a set of rows. It is the information that
-noisy labels of these rows would give about a random function from the kernel's Gaussian process. It leaves open whether
-the kernel fits the labels. So it also leaves open whether a model that is trained on the chosen rows is better.
+A kernel's Gram matrix may replace Z Z'. This theory is about one number of a set of rows: the information that noisy
+labels of these rows would give about a random function from the kernel's Gaussian process. It leaves open whether the
+kernel fits the labels. So it also leaves open whether a model that is trained on the chosen rows is better than a model
+trained on random rows.
 """
 
 import jax
@@ -140,7 +141,7 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
         return problem.rate(problem.noise)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Compute the rate-distortion function by its water level."""
+        """Return the least number of nats (the rate-distortion function), by its water level."""
         values, noise = _moments(problem), problem.noise / len(problem.features)
         return least_nats(values, jnp.sum(values * noise / (values + noise)))
 
@@ -173,7 +174,7 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
         return problem.rate(problem.noise)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Compute the rate-distortion function by its water level."""
+        """Return the least number of nats (the rate-distortion function), by its water level."""
         values, noise = _moments(problem), problem.noise / len(problem.features)
         a = jnp.mean(values)
         return least_nats(values, len(values) * a * noise / (a + noise))
@@ -191,7 +192,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 
-    So the first term rewards rows of high entropy. But the second term treats their labels as noisier.
+    So the first term rewards rows of high entropy. But the second term treats the labels of these rows as noisier.
     """
 
     title = "In a log-determinant objective of row selection, a row's entropy on the diagonal acts as label noise"

@@ -1,6 +1,6 @@
 """Greedy choices: how close choosing one row at a time comes to the best set of rows, and kernels for this choice.
 
-This theory controls the coding rate of rows that are chosen one by one. It also treats two kernels for the coding rate:
+This theory is about the coding rate of rows that are chosen one by one. It also treats two kernels for the coding rate:
 the posterior kernel given labelled rows, and the tangent kernel of a small network that replaces a large network. It
 leaves open how much the labels of the chosen rows improve a model.
 """
@@ -176,7 +176,7 @@ class PosteriorKernel(Claim[CodedFeatures]):
         return _posterior(problem, 1.0)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Compute the covariance from the posterior of the weights w."""
+        """Return the conditional covariance of z'w at all rows, from the posterior of the weights w."""
         z, known = problem.features, problem.features[: problem.labelled]
         return z @ jnp.linalg.solve(jnp.eye(z.shape[1]) + known.T @ known / problem.noise, z.T)
 

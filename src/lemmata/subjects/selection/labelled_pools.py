@@ -52,7 +52,7 @@ class RowPool(eqx.Module):
         pool: the number of rows that have a label or may get one.
         start: the number of rows that have a label.
         batch: the number of rows that get a label in each round.
-        rounds: the number of rounds.
+        rounds: the number of rounds of labelling.
     """
 
     gram: Float[np.ndarray, "n n"]
@@ -129,7 +129,9 @@ _WEIGHT = 0.3
 
 
 def areas(problem: RowPool, rival: Rule) -> Array:
-    """Return areas under the curves of a rival rule, and of coding rates with the entropy on the diagonal."""
+    """Return the areas under the accuracy curves of two rules: a rival rule, and coding rates with the entropy on the
+    diagonal.
+    """
     chosen = problem.chosen("coding rate", entropy_weight=_WEIGHT)
     return jnp.asarray([problem.curve(problem.chosen(rival)).mean(), problem.curve(chosen).mean()])
 

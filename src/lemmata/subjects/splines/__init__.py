@@ -1,4 +1,5 @@
-"""Packages of polyharmonic splines, and cascades of them trained in the space of functions."""
+"""Packages of polyharmonic splines on shared points, and compositions of packages trained in function space.
+"""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -20,10 +20,11 @@ from ._package import Package
 class Cascade(eqx.Module):
     """A composition of packages of splines, R^p0 -> R^p1 -> ... -> R, with derivatives with respect to all values.
 
-    The parameters are the values Y_l of every package l at the points of its constellation. Let H_l = M_l K_l^-1 be the
-    influence at the inputs of package l (`Package.influence`). Let G_l be the gradient of the cascade's output with
-    respect to the outputs of package l. For row a of the inputs, the derivative of the cascade's output with respect to
-    Y_l[t, j] is H_l[a, t] G_l[a, j]. Therefore the tangent kernel of the cascade in these parameters is
+    The parameters are the values Y_l of every package l at the points of its constellation (the points at which its
+    splines have given values). Let H_l = M_l K_l^-1 be the influence at the inputs of package l (`Package.influence`).
+    Let G_l be the gradient of the cascade's output with respect to the outputs of package l. For row a of the inputs,
+    the derivative of the cascade's output with respect to Y_l[t, j] is H_l[a, t] G_l[a, j]. Therefore the tangent
+    kernel of the cascade in these parameters is
 
         T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
 
@@ -60,7 +61,7 @@ class Cascade(eqx.Module):
                 )
 
     def __call__(self, z: Float[Array, "... n p"]) -> Float[Array, "... n"]:
-        """Return the output at points z."""
+        """Return the output of the last package at the points z."""
         for package in self.packages:
             z = _values_at(package, z)
         return z[..., 0]
@@ -100,7 +101,7 @@ class Cascade(eqx.Module):
         Args:
             z: the inputs, (n, p), one input in each row.
             y: the targets (..., n), one row of targets for each cascade.
-            damping: the damping, above 0.
+            damping: the number that is added to the diagonal of T, above 0.
 
         Raises:
             SettingError: if the damping is not a number above 0.

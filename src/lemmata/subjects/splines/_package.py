@@ -26,8 +26,8 @@ class Package(eqx.Module):
     computed together. These axes broadcast.
 
     Args:
-        constellation: the points t_j.
-        covariance: the covariance k.
+        constellation: the points t_j that all splines of the package share.
+        covariance: the covariance k as a function of the distance.
         values: the values Y, (..., N, m).
 
     Raises:

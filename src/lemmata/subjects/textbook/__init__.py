@@ -1,1 +1,1 @@
-"""The textbook: one executable theorem for each of its chapters."""
+"""Executable theorems of a textbook (younes2024introduction): one to four theorems for each subject."""

@@ -16,7 +16,7 @@ class IsingModel(eqx.Module):
 
     Args:
         couplings: the couplings J, a symmetric matrix with 0 where there is no edge.
-        fields: the fields h.
+        fields: the field h_i on each spin.
         messages: u_ij, the field on spin j that spin i sends after belief propagation.
     """
 
@@ -26,12 +26,12 @@ class IsingModel(eqx.Module):
 
     @property
     def totals(self) -> Float[np.ndarray, " n"]:
-        """The field plus the sum of the messages at each spin."""
+        """The total at each spin: its field plus the sum of the messages that it receives."""
         return self.fields + self.messages.sum(0)
 
     @property
     def beliefs(self) -> Float[np.ndarray, " n"]:
-        """The beliefs 1/(1 + exp(-2 total)), which are estimates of the probabilities of s_i = 1."""
+        """The beliefs 1/(1 + exp(-2 total)), where `totals` gives the total at each spin. They estimate P(s_i = 1)."""
         return 1 / (1 + np.exp(-2 * self.totals))
 
 
@@ -52,7 +52,7 @@ def belief_propagation(
 
     Args:
         couplings: the couplings J, a symmetric matrix with 0 where there is no edge.
-        fields: the fields h.
+        fields: the field h_i on each spin.
         rounds: the largest number of rounds.
 
     Returns:
@@ -88,10 +88,11 @@ class IsingModels(Population[IsingModel]):
     """Random Ising models with fields of either sign. Couplings have either sign, or are all attractive.
 
     Args:
-        graph: "tree", "loop" or "dense".
+        graph: the kind of graph: "tree", "loop" or "dense".
         attractive: whether no coupling may be negative.
         strength: the default size of the largest coupling.
-        rest: whether messages are passed until they no longer change. Otherwise all messages are 0.
+        rest: whether messages are passed until they no longer change (belief propagation has converged). Otherwise all
+    messages are 0.
     """
 
     graph: str = eqx.field(default="tree", static=True)

@@ -9,7 +9,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class MixtureFit(eqx.Module):
-    """Points on a line, and a mixture of normal distributions of variance 1 during its fit.
+    """Points on a line, and a mixture of normal distributions of variance 1 during its fit to these points by EM.
 
     Args:
         points: the n points.
@@ -91,9 +91,9 @@ class FactorModel(eqx.Module):
     """The normal distribution of x = W z + noise with latent factors z ~ N(0, I), and rows to which it is fitted.
 
     Args:
-        loadings: the loadings W.
+        loadings: the matrix W of loadings.
         noise: the variance of the noise.
-        rows: the n rows.
+        rows: the n rows x to which the model is fitted.
     """
 
     loadings: Float[np.ndarray, "d k"]

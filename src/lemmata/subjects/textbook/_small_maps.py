@@ -16,7 +16,7 @@ class SmallNetwork(eqx.Module):
     y: Float[np.ndarray, " n"]
 
     def loss(self, layers: tuple[Num[np.ndarray, "..."], ...]) -> complex:
-        """Return the loss at other weight matrices, which may be complex."""
+        """Return the loss at the given weight matrices, which may be complex."""
         u = self.x
         for w in layers[:-1]:
             u = np.tanh(u @ w)

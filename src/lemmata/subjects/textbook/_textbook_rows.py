@@ -139,8 +139,8 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
 
 
 class BoostedRun(eqx.Module):
-    """The results of a run of adaptive boosting, in which each round chooses one rule (a classifier with values -1 and
-    1).
+    """The results of a run of adaptive boosting (AdaBoost), in which each round chooses one rule (a classifier with
+    values -1 and 1).
 
     Args:
         votes: the value of each round's rule at each row, times the class of the row. It is 1 if the rule is right, and

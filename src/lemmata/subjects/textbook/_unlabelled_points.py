@@ -10,7 +10,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class PointsInGroups(eqx.Module):
-    """Sorted points on a line."""
+    """Sorted points on a line, which lie in three groups."""
 
     points: Float[np.ndarray, " n"]
 
@@ -33,7 +33,7 @@ class GroupedPoints(Population[PointsInGroups]):
 
 
 class PointCloud(eqx.Module):
-    """Points in space."""
+    """Points in d-dimensional space, one in each row."""
 
     points: Float[np.ndarray, "n d"]
 

@@ -1,7 +1,8 @@
 """AdaBoost: classifiers that are slightly better than chance, weighted so that their training error vanishes.
 
-The theory bounds the training error after every round by the weighted errors of the rules. It does not bound the error
-on new rows. It does not treat rows with wrong labels, whose weights grow in every round.
+The theory bounds the training error after every round by the weighted errors of the rules (the classifiers that it
+combines). The theory does not bound the error on new rows. The theory does not treat rows with wrong labels, whose
+weights grow in every round.
 """
 
 import jax.numpy as jnp
@@ -43,11 +44,12 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(problem.errors * (1 - problem.errors))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """The fraction of rows whose weighted vote is not on the side of the class, after each round."""
+        """The fraction of rows for which the rules' weighted vote differs in sign from the class, after each round.
+        """
         return jnp.asarray((problem.margins <= 0).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:
-        """All rows."""
+        """Return the fraction 1, that is, all rows."""
         return jnp.ones(len(problem.errors))
 
 
@@ -81,7 +83,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.exp(-problem.margins).mean(axis=1))
 
     def condition(self, problem: BoostedRun) -> Array:
-        """The condition number of weights that are multiplied round after round."""
+        """Return the condition number of weights that are multiplied round after round."""
         return jnp.asarray(10.0 * problem.votes.size)
 
 
@@ -113,5 +115,5 @@ class SmallMarginsOfBoosting(Claim[BoostedRun]):
         return jnp.asarray((problem.margins <= _MARGIN * np.cumsum(problem.weights)[:, None]).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:
-        """All rows."""
+        """Return the fraction 1, that is, all rows."""
         return jnp.ones(len(problem.errors))

@@ -71,9 +71,9 @@ class StartByDistances(Claim[PointsInGroups]):
         return jnp.asarray(8 * (np.log(3) + 2) * least_error(problem.points))
 
     def measure(self, problem: PointsInGroups, key: Key[Array, ""]) -> Array:
-        """The expected sum over all draws."""
+        """The expected sum of squared distances, computed over all draws of the three centres."""
         return jnp.asarray(expected_error_by_distances(problem.points))
 
     def trivial(self, problem: PointsInGroups) -> Array:
-        """The sum of squared distances to one centre, at the worst of the points."""
+        """Return the sum of squared distances to a single centre, placed at the worst of the points."""
         return jnp.asarray(((problem.points[:, None] - problem.points) ** 2).sum(0).max())

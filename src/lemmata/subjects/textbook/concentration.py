@@ -20,7 +20,8 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 
 @functools.cache
 def flips(n: int) -> Int[np.ndarray, "n states"]:
-    """Return the number of the state with coin i turned, for all i and all 2^n states."""
+    """Return the number of the state that results if coin i is turned over, for all i and all 2^n states.
+    """
     return np.arange(2**n) ^ (1 << np.arange(n)[:, None])
 
 
@@ -68,7 +69,7 @@ class CoinFunctions(Population[CoinFunction]):
 
 
 class RareEvents(eqx.Module):
-    """The count of n independent events of probability p, and an excess over the expected number."""
+    """The number n of independent events, their probability p, and the excess t of their count over its mean n p."""
 
     n: int = eqx.field(static=True)
     p: float = eqx.field(static=True)
@@ -122,11 +123,11 @@ class BernsteinOfRareEvents(Claim[RareEvents]):
         return jnp.asarray(np.exp(-(t**2) / (2 * (n * p + t / 3) * (1 - p))))
 
     def measure(self, problem: RareEvents, key: Key[Array, ""]) -> Array:
-        """The tail of the binomial distribution."""
+        """The probability of at least n p + t events, from the binomial distribution."""
         return jnp.asarray(binom.sf(np.round(problem.n * problem.p + problem.excess) - 1, problem.n, problem.p))
 
     def trivial(self, problem: RareEvents) -> Array:
-        """Hoeffding's inequality."""
+        """Hoeffding's bound exp(-2 t²/n)."""
         return jnp.asarray(np.exp(-2 * problem.excess**2 / problem.n))
 
 
@@ -175,9 +176,9 @@ class VarianceBySingleParts(Claim[CoinFunction]):
         return jnp.asarray(np.mean(problem.turns**2, axis=1).sum() / 4)
 
     def measure(self, problem: CoinFunction, key: Key[Array, ""]) -> Array:
-        """The variance of the function over all states."""
+        """The variance of the function over all states of the coins."""
         return jnp.asarray(problem.values.var())
 
     def trivial(self, problem: CoinFunction) -> Array:
-        """A quarter of the squared range, which bounds the variance."""
+        """Return a quarter of the squared range, which bounds the variance."""
         return jnp.asarray(np.ptp(problem.values) ** 2 / 4)

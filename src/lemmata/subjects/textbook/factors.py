@@ -19,7 +19,9 @@ _STEPS = 60
 
 
 def log_density(covariance: Float[np.ndarray, "d d"], model: Float[np.ndarray, "d d"]) -> float:
-    """Return the mean log density of N(0, model) over rows with these second moments, without the constant."""
+    """Return the mean log density of N(0, model) over rows with the second moments `covariance`. The constant -d/2
+    log(2 pi) is left out.
+    """
     return float(-(np.linalg.slogdet(model)[1] + np.trace(np.linalg.solve(model, covariance))) / 2)
 
 
@@ -67,7 +69,7 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
         return jnp.asarray(best - _isotropic(problem.covariance))
 
     def measure(self, problem: FactorModel, key: Key[Array, ""]) -> Array:
-        """The likelihood after sixty steps from the loadings with which the rows were drawn."""
+        """The likelihood after sixty EM steps from the loadings with which the rows were drawn."""
         covariance, loadings, noise = problem.covariance, problem.loadings, problem.noise
         for _ in range(_STEPS):
             loadings, noise = em_step(covariance, loadings, noise)
@@ -75,11 +77,11 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
         return jnp.asarray(log_density(covariance, model) - _isotropic(covariance))
 
     def trivial(self, problem: FactorModel) -> Array:
-        """The likelihood with as many factors as coordinates."""
+        """Return the likelihood with as many factors as coordinates."""
         return jnp.asarray(log_density(problem.covariance, problem.covariance) - _isotropic(problem.covariance))
 
     def condition(self, problem: FactorModel) -> Array:
-        """The condition number of a difference of likelihoods."""
+        """Return the condition number of a difference of likelihoods."""
         values = np.linalg.eigvalsh(problem.covariance)
         return jnp.asarray(
             len(values) * np.abs(np.log(values)).sum() * 10 / self.predict(problem) + values[-1] / values[0]
@@ -106,15 +108,15 @@ class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
         return jnp.asarray(np.sum((problem.table - problem.left @ problem.right) ** 2))
 
     def measure(self, problem: FactoredTable, key: Key[Array, ""]) -> Array:
-        """The squared error after the step."""
+        """The squared error |V - W H|² after the step."""
         w, h = problem.left, problem.right
         return jnp.asarray(np.sum((problem.table - w @ (h * (w.T @ problem.table) / (w.T @ w @ h))) ** 2))
 
     def trivial(self, problem: FactoredTable) -> Array:
-        """The bound |V|² + |W H|², which holds because all entries are nonnegative."""
+        """Return the bound |V|² + |W H|², which holds because all entries are nonnegative."""
         return jnp.asarray(np.sum(problem.table**2) + np.sum((problem.left @ problem.right) ** 2))
 
     def condition(self, problem: FactoredTable) -> Array:
-        """The condition number of the squared residual."""
+        """Return the condition number of the squared residual."""
         size = np.sum(problem.table**2)
         return jnp.asarray(size / np.sum((problem.table - problem.left @ problem.right) ** 2))

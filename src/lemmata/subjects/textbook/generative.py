@@ -56,7 +56,7 @@ class DensityOfCouplings(Claim[CouplingFlow]):
         return jnp.asarray(_log_normal(problem.undo(problem.point)[0]) + np.linalg.slogdet(np.array(derivative))[1])
 
     def condition(self, problem: CouplingFlow) -> Array:
-        """The condition number of a sum that may nearly cancel, and of a determinant."""
+        """Return the condition number of a sum that may nearly cancel, and of a determinant."""
         z, scales = problem.undo(problem.point)
         derivative = [np.imag(problem.undo(problem.point + 1j * _STEP * row)[0]) / _STEP for row in np.eye(len(z))]
         size = z @ z + len(z) + abs(scales) + np.linalg.cond(np.array(derivative)) * len(z)
@@ -89,7 +89,7 @@ class BestDiscriminator(Claim[TwoLaws]):
         return jnp.asarray(np.sum(p * np.log(p / middle)) + np.sum(q * np.log(q / middle)) - np.log(4))
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """The largest value of the objective, by Newton's method for the logits, which starts from 0."""
+        """The largest value of the objective over D, by Newton's method for the logits of D, which starts from 0."""
         p, q, logits = problem.p, problem.q, np.zeros(len(problem.p))
         for _ in range(_NEWTON):
             share = 1 / (1 + np.exp(-logits))
@@ -97,5 +97,5 @@ class BestDiscriminator(Claim[TwoLaws]):
         return jnp.asarray(-np.sum(p * np.logaddexp(0, -logits)) - np.sum(q * np.logaddexp(0, logits)))
 
     def condition(self, problem: TwoLaws) -> Array:
-        """The condition number of a sum of logarithms."""
+        """Return the condition number of a sum of logarithms."""
         return jnp.asarray(float(len(problem.p)) * 10)

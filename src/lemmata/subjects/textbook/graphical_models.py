@@ -21,7 +21,7 @@ _KEY = "younes2024introduction"
 
 @functools.cache
 def spins(n: int) -> Float[np.ndarray, "states n"]:
-    """Return all states of n spins."""
+    """Return all 2^n states of n spins, one in each row."""
     return 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) - 1
 
 
@@ -59,8 +59,8 @@ def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
 def bethe_log_mean_weight(model: IsingModel) -> float:
     """Return Bethe's approximation of log(Z / 2^n), from the beliefs of spins and of pairs.
 
-    It adds up energies and entropies of the pairs, and subtracts the entropies of spins that are counted more than
-    once.
+    The approximation adds up energies and entropies of the pairs. It then subtracts the entropies of spins that belong
+    to several pairs, since these are counted more than once.
     """
     entropy = lambda p: -np.sum(p * np.log(p))
     value, s = 0.0, np.array([-1.0, 1.0])
@@ -98,11 +98,11 @@ class BeliefsOnTrees(Claim[IsingModel]):
         return jnp.asarray(problem.beliefs)
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """The probabilities by the sum over all states."""
+        """The probabilities of s_i = 1, by the sum over all states."""
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """The condition number of messages that are added one after the other along the tree."""
+        """Return the condition number of messages that are added one after the other along the tree."""
         return jnp.asarray(len(problem.fields) ** 2 * np.exp(2 * np.abs(problem.totals).max()))
 
 
@@ -137,11 +137,11 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
         return jnp.asarray((larger * beliefs + smaller * (1 - beliefs)) / (larger + smaller))
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """The probabilities by the sum over all states."""
+        """The probabilities of s_i = 1, by the sum over all states."""
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """The condition number: messages converge at the rate of the ratio of the eigenvalues."""
+        """Return a bound on the rounding errors. Messages converge at the rate of the ratio of the eigenvalues."""
         larger, smaller = loop_eigenvalues(problem)
         rest = len(problem.fields) ** 2 / (1 - abs(smaller / larger))
         return jnp.asarray(rest * np.exp(2 * np.abs(problem.totals).max()))
@@ -167,13 +167,13 @@ class BetheFromBelow(Claim[IsingModel]):
         return jnp.asarray(log_mean_weight(problem))
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """Bethe's approximation from the beliefs."""
+        """Bethe's approximation of log Z - n log 2, computed from the beliefs."""
         return jnp.asarray(bethe_log_mean_weight(problem))
 
     def trivial(self, problem: IsingModel) -> Array:
-        """An upper bound on the logarithm of the largest weight of a state."""
+        """Return an upper bound on the logarithm of the largest weight of a state."""
         return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
 
     def condition(self, problem: IsingModel) -> Array:
-        """The condition number of sums with one term per pair, and of messages that have converged to 1e-13."""
+        """Return the condition number of sums with one term per pair, and of messages that have converged to 1e-13."""
         return jnp.asarray(100 * len(problem.fields) ** 2 / log_mean_weight(problem))

@@ -64,7 +64,8 @@ class DiscriminantIsLeastSquares(Claim[LabelledTable]):
         return _unit(np.linalg.lstsq(design, problem.y)[0][:-1])
 
     def condition(self, problem: LabelledTable) -> Array:
-        """The condition number, which normal equations square."""
+        """Return the number of rows times their squared condition number, since normal equations square it.
+        """
         return jnp.asarray(len(problem.x) * problem.conditioning**2)
 
 
@@ -90,9 +91,9 @@ class PartialLeastSquaresIsConjugateGradients(Claim[LabelledTable]):
         return jnp.asarray(conjugate_gradients(problem, _COMPONENTS))
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """The coefficients by scikit-learn, which deflates the rows."""
+        """The coefficients of partial least squares from scikit-learn, which deflates the rows."""
         return jnp.asarray(PLSRegression(_COMPONENTS, scale=False).fit(problem.x, problem.y).coef_[0])
 
     def condition(self, problem: LabelledTable) -> Array:
-        """The condition number of the normal equations in a Krylov space of dimension 2."""
+        """Return the condition number of the normal equations in a Krylov space of dimension 2."""
         return jnp.asarray(len(problem.x) * problem.conditioning**4)

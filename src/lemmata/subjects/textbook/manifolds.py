@@ -74,7 +74,7 @@ class ScalingRecoversDistances(Claim[PointCloud]):
         return jnp.asarray(PointCloud(scaled_coordinates(problem.distances, problem.points.shape[1])).distances)
 
     def condition(self, problem: PointCloud) -> Array:
-        """The condition number of coordinates that are roots of eigenvalues."""
+        """Return the condition number of coordinates that are roots of eigenvalues."""
         values = np.linalg.svd(problem.points - problem.points.mean(0), compute_uv=False)
         return jnp.asarray(len(problem.points) * (values[0] / values[-1]) ** 2)
 

@@ -2,8 +2,8 @@
 
 The theory bounds the total variation distance to the stationary distribution after t steps, from the worst start. One
 bound uses the probability mass that all rows of the transition matrix have in common. For reversible chains the second
-eigenvalue gives an upper and a lower bound. The theory does not say how to find these numbers for a chain that is not
-given as a matrix.
+eigenvalue gives an upper and a lower bound. The theory does not say how to find the common mass or the eigenvalue for a
+chain that is not given as a matrix.
 """
 
 import jax.numpy as jnp
@@ -59,15 +59,15 @@ class MinorisationForgetsStart(Claim[FiniteChain]):
         return jnp.asarray(_powers(1 - problem.transition.min(0).sum(), problem))
 
     def measure(self, problem: FiniteChain, key: Key[Array, ""]) -> Array:
-        """The distances, from powers of the transition matrix."""
+        """The total variation distances after each number of steps, from powers of the transition matrix."""
         return jnp.asarray(distances(problem))
 
     def trivial(self, problem: FiniteChain) -> Array:
-        """The bound 1, because total variation is at most 1."""
+        """Return the bound 1, because total variation is at most 1."""
         return jnp.ones(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """The condition number of distances, which are small differences of probabilities."""
+        """Return the condition number of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))
 
 
@@ -92,15 +92,15 @@ class GapFromAbove(Claim[FiniteChain]):
         return jnp.asarray(first * _powers(second_modulus(problem), problem))
 
     def measure(self, problem: FiniteChain, key: Key[Array, ""]) -> Array:
-        """The distances, from powers of the transition matrix."""
+        """The total variation distances after each number of steps, from powers of the transition matrix."""
         return jnp.asarray(distances(problem))
 
     def trivial(self, problem: FiniteChain) -> Array:
-        """The bound 1, because total variation is at most 1."""
+        """Return the bound 1, because total variation is at most 1."""
         return jnp.ones(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """The condition number of distances, which are small differences of probabilities."""
+        """Return the condition number of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))
 
 
@@ -124,13 +124,13 @@ class GapFromBelow(Claim[FiniteChain]):
         return jnp.asarray(_powers(second_modulus(problem), problem) / 2)
 
     def measure(self, problem: FiniteChain, key: Key[Array, ""]) -> Array:
-        """The distances, from powers of the transition matrix."""
+        """The total variation distances after each number of steps, from powers of the transition matrix."""
         return jnp.asarray(distances(problem))
 
     def trivial(self, problem: FiniteChain) -> Array:
-        """The bound 0, because a distance is not negative."""
+        """Return the bound 0, because a distance is not negative."""
         return jnp.zeros(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """The condition number of distances, which are small differences of probabilities."""
+        """Return the condition number of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))

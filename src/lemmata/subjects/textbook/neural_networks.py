@@ -81,7 +81,7 @@ class PerceptronMistakes(Claim[LabelledTable]):
         return jnp.asarray(float(perceptron_mistakes(problem.x, problem.y)))
 
     def condition(self, problem: LabelledTable) -> Array:
-        """The squared condition number of the rows, times 10."""
+        """Return the squared condition number of the rows, times 10."""
         return jnp.asarray(10 * np.linalg.cond(problem.x) ** 2)
 
 
@@ -121,7 +121,7 @@ class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
         return jnp.asarray(found)
 
     def condition(self, problem: SmallNetwork) -> Array:
-        """The condition number of sums of products, layer by layer."""
+        """Return the condition number of sums of products, layer by layer."""
         sizes = [np.linalg.norm(w, 2) + 1 for w in problem.layers]
         scale = np.abs(swept_back(problem)).max()
         error = np.linalg.norm(problem.y) + np.linalg.norm(problem.x)

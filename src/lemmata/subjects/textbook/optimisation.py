@@ -36,19 +36,23 @@ ABOUT = {
 
 
 class MatrixPair(eqx.Module):
-    """Two matrices of the same shape."""
+    """Two matrices A and B of the same shape."""
 
     a: Float[np.ndarray, "n m"]
     b: Float[np.ndarray, "n m"]
 
 
 class MatrixPairs(Population[MatrixPair]):
-    """Pairs of matrices. The singular vectors of the second matrix are those of the first, rotated a little or much."""
+    """Pairs of matrices. The singular vectors of the second matrix are those of the first matrix, rotated by a small or
+    a large angle.
+    """
 
     settings = Space(n=Integer(5, 2, 30, "rows"), m=Integer(4, 2, 30, "columns"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MatrixPair:
-        """Draw matrices, turned by an orthogonal factor of I + e N, with N normal and e of 0 to 1/2."""
+        """Draw two matrices. The singular vectors are turned by the orthogonal factor of I + e N, with N normal and e
+        from 0 to 1/2.
+        """
         rng, n, m = generator_of(key), setting["n"], setting["m"]
         turn = lambda d: np.linalg.qr(np.eye(d) + rng.uniform(0, 0.5) * rng.standard_normal((d, d)))
         left, right = (factor * np.sign(np.diagonal(r)) for factor, r in (turn(n), turn(m)))
@@ -93,7 +97,7 @@ class SplitLasso(eqx.Module):
         return self.design.T @ (self.target - self.design @ self.solution) / self.weight
 
     def step(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-        """Return the next x, z and u."""
+        """Return x, z and u after one step of the method of multipliers."""
         system = self.design.T @ self.design + self.weight * np.eye(len(self.split))
         x = np.linalg.solve(system, self.design.T @ self.target + self.weight * (self.split - self.multiplier))
         seen = x + self.multiplier
@@ -163,11 +167,11 @@ class TraceBySingularValues(Claim[MatrixPair]):
         return jnp.asarray(next(values) @ next(values))
 
     def measure(self, problem: MatrixPair, key: Key[Array, ""]) -> Array:
-        """Compute the trace entry by entry."""
+        """The trace of A'B, computed entry by entry."""
         return jnp.asarray(np.sum(problem.a * problem.b))
 
     def trivial(self, problem: MatrixPair) -> Array:
-        """The product of the Frobenius norms."""
+        """Return the product of the Frobenius norms of A and B, which bounds the trace by Cauchy's inequality."""
         return jnp.asarray(np.linalg.norm(problem.a) * np.linalg.norm(problem.b))
 
 
@@ -199,7 +203,7 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
     predict = -1.0
 
     def measure_at(self, problem: NoisyQuadratic, key: Key[Array, ""], t: float) -> Array:
-        """The mean over sixteen runs, each computed as a sum over its noise."""
+        """The mean objective at the average iterate over sixteen runs, each computed as a sum over its noise."""
         steps, h = np.arange(1, int(t) + 1) ** -0.5, problem.curvatures
         logs = np.cumsum(np.log1p(-steps[:, None] * h), axis=0)
         drawn = generator_of(key).standard_normal((_RUNS, len(steps), len(h)))
@@ -237,12 +241,14 @@ class MultipliersComeNearer(Claim[SplitLasso]):
         return jnp.asarray(np.sum((x - z) ** 2) + np.sum((z - problem.split) ** 2))
 
     def measure(self, problem: SplitLasso, key: Key[Array, ""]) -> Array:
-        """The difference of squared distances."""
+        """The decrease of the squared distance |z - z*|² + |u - u*|² in the step, the right side of the inequality."""
         _, z, u = problem.step()
         return jnp.asarray(_distance(problem, problem.split, problem.multiplier) - _distance(problem, z, u))
 
     def condition(self, problem: SplitLasso) -> Array:
-        """The condition number: distances to a solution are subtracted, and a linear system limits their accuracy."""
+        """Return a bound on the rounding errors. Distances to a solution are subtracted, and a linear system limits
+        their accuracy.
+        """
         _, z, u = problem.step()
         before = _distance(problem, problem.split, problem.multiplier)
         gain = max(before - _distance(problem, z, u), 1e-290)

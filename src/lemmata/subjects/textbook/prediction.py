@@ -1,8 +1,9 @@
-"""Prediction and kernels: the error of the nearest neighbour, and why kernel sections at the rows suffice.
+"""Prediction and kernels: the error of the nearest neighbour, and why kernel sections k(., x_i) at the rows x_i
+suffice.
 
 Other sections treat bias and variance (`stability.decomposition`) and leaving one out (`generalisation.leave_one_out`).
-The theory here is about errors in the limit of many rows, and about functions of least norm. It does not say which
-kernel to choose.
+The theory here is about errors in the limit of many rows, and about functions of least norm in the space of a kernel.
+It does not say which kernel to choose.
 """
 
 import equinox as eqx
@@ -49,7 +50,7 @@ class SectionFit(eqx.Module):
     ridge: float = eqx.field(static=True, converter=float)
 
     def kernel(self, x: Float[np.ndarray, "p d"], y: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "p q"]:
-        """exp(-|x - y|)."""
+        """Return the kernel exp(-|x - y|) for all pairs of a row of x and a row of y."""
         return np.exp(-np.linalg.norm(x[:, None] - y, axis=2))
 
 
@@ -91,7 +92,7 @@ class NoisyInterval(eqx.Module):
         size: how certain the class is: 1 if it is certain at some x, 0 if it is random.
         turns: half the number of changes of the likelier class.
         phase: the place of these changes.
-        rows: the number of points whose class is known.
+        rows: the number of points whose class is known (the training rows).
     """
 
     size: float = eqx.field(static=True, converter=float)
@@ -100,7 +101,7 @@ class NoisyInterval(eqx.Module):
     rows: int = eqx.field(static=True)
 
     def chance(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return the probability of class 1."""
+        """Return the probability of class 1 at each point x."""
         return (1 + self.size * np.sin(2 * np.pi * (self.turns * x + self.phase))) / 2
 
 
@@ -195,13 +196,13 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
         return jnp.asarray(problem.ridge * problem.targets @ inverse)
 
     def measure(self, problem: SectionFit, key: Key[Array, ""]) -> Array:
-        """The least value, by least squares over the span of all sections."""
+        """The least value of the objective, by least squares over the span of all sections."""
         system = _system(problem)
         target = np.append(problem.targets, np.zeros(system.shape[1]))
         return jnp.asarray(np.sum((system @ np.linalg.lstsq(system, target)[0] - target) ** 2))
 
     def condition(self, problem: SectionFit) -> Array:
-        """The condition number of the system of all sections, times the relative size of the value's terms."""
+        """Return the condition number of the system of all sections, times the relative size of the value's terms."""
         size = np.sum(problem.targets**2) * (1 + len(problem.rows) / problem.ridge)
         return jnp.asarray(np.linalg.cond(_system(problem)) * size / self.predict(problem))
 
@@ -236,7 +237,9 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
         return jnp.asarray(0.5 - np.sum(1 / (first * np.pi) ** 2))
 
     def measure(self, problem: Nodes, key: Key[Array, ""]) -> Array:
-        """The mean error; between nodes, the remainder is a quadratic, which Simpson's rule integrates exactly."""
+        """The mean error of the sections, by Simpson's rule between nodes. There k(x, x) - k(x, Z) K_Z^-1 k(Z, x) is
+        quadratic in x, so the rule is exact.
+        """
         z = problem.places
         ends = np.concatenate([[0.0], z, [1.0]])
         x = np.stack([ends[:-1], (ends[:-1] + ends[1:]) / 2, ends[1:]])
@@ -246,6 +249,8 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
         return jnp.asarray(np.diff(ends) @ (left[0] + 4 * left[1] + left[2]) / 6)
 
     def condition(self, problem: Nodes) -> Array:
-        """The condition number: a remainder of size 1/m, and a system whose inverse has entries 1/(least distance)."""
+        """Return a bound on the rounding errors. The remainder has the size 1/m, and the inverse of the system has
+        entries 1/(least distance).
+        """
         m = len(problem.places)
         return jnp.asarray(m**2 / np.diff(np.concatenate([[0.0], problem.places])).min())

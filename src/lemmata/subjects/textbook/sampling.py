@@ -61,7 +61,7 @@ class MetropolisKeepsTarget(Claim[ProposedTarget]):
         return jnp.asarray(stationary(problem.proposal, np.minimum(1, ratios)))
 
     def condition(self, problem: ProposedTarget) -> Array:
-        """The condition number: the null vector is as accurate as the rarest move allows."""
+        """Return a bound on the rounding errors. The null vector is as accurate as the rarest move allows."""
         least = min(problem.target.min(), problem.proposal.min())
         return jnp.asarray(len(problem.target) / least)
 
@@ -119,7 +119,7 @@ class ImportanceVariance(Claim[TwoLaws]):
         return jnp.asarray(np.sum((problem.p - problem.q) ** 2 / problem.q) / _DRAWS)
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """The mean square error of 160 means of forty weights each."""
+        """The mean square error of 160 means of n = 40 weights each."""
         x = generator_of(key).choice(len(problem.q), (_REPEATS, _DRAWS), p=problem.q)
         return jnp.asarray(np.mean((problem.ratio[x].mean(1) - 1) ** 2))
 

@@ -1,4 +1,4 @@
-"""Support vector machines: a dual problem without a gap, and a parameter nu that bounds fractions of the rows.
+"""Support vector machines: a dual problem with the same value, and a parameter nu that bounds fractions of the rows.
 
 The section `generalisation.support_vectors` compares leave-one-out errors with the number of support vectors. The
 theory here is about the solution on given rows, up to the tolerance of the solver. It does not treat the error on new
@@ -64,13 +64,14 @@ class NoDualityGap(Claim[LabelledTable]):
         return jnp.asarray(np.abs(np.asarray(machine.dual_coef_)).sum() - _squared_norm(machine) / 2)
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """The primal value, computed from the outputs."""
+        """The value of the primal problem, computed from the machine's outputs at the rows."""
         machine = _machine(problem)
         losses = np.maximum(0.0, 1 - problem.y * machine.decision_function(problem.x))
         return jnp.asarray(_squared_norm(machine) / 2 + _COST * losses.sum())
 
     def condition(self, problem: LabelledTable) -> Array:
-        """The condition number: n C e with the solver's tolerance e, in units of the tolerance of an identity."""
+        """Return n C e, where e is the solver's tolerance, in units of the tolerance of an identity.
+        """
         return jnp.asarray(len(problem.x) * _COST * _STOP / (32 * np.finfo(float).eps * self.predict(problem)))
 
 
@@ -120,7 +121,7 @@ class NuBoundsSupportVectors(Claim[LabelledTable]):
     trivial = 0.0  # none
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """The fraction of rows with a positive multiplier."""
+        """The fraction of rows with a positive multiplier, which are the support vectors."""
         return jnp.asarray(len(_counted(problem).support_) / len(problem.x))
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:

@@ -56,10 +56,10 @@ class SplitGainsByAdvantage(Claim[LabelledTable]):
         return jnp.asarray(2 * tree.impurity[leaves] @ tree.n_node_samples[leaves] / len(problem.y))
 
     def trivial(self, problem: LabelledTable) -> Array:
-        """The impurity without a split."""
+        """Return the impurity without a split."""
         q = (problem.y > 0).mean()
         return jnp.asarray(4 * q * (1 - q))
 
     def condition(self, problem: LabelledTable) -> Array:
-        """The condition number of sums over the rows."""
+        """Return the condition number of sums over the rows."""
         return jnp.asarray(float(len(problem.y)))

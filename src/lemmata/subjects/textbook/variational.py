@@ -1,4 +1,4 @@
-"""Variational methods for latent variables: bounds on sums that cannot be computed, and the gain of an EM step.
+"""Variational methods for latent variables: bounds on sums over too many states, and the gain of an EM step.
 
 The theory gives a lower bound on the gain in likelihood of each EM step, and the cost of an approximate posterior with
 independent variables. It does not say which of several maxima is reached.
@@ -58,11 +58,11 @@ class MeanFieldFromBelow(Claim[IsingModel]):
         return jnp.asarray(log_mean_weight(problem))
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """The mean-field value after 60 rounds of updates."""
+        """The lower bound minus n log 2, with means after 60 rounds of updates."""
         return jnp.asarray(mean_field_value(problem, mean_field(problem)))
 
     def trivial(self, problem: IsingModel) -> Array:
-        """An upper bound on the logarithm of the largest weight of a state."""
+        """Return an upper bound on the logarithm of the largest weight of a state."""
         return jnp.asarray(np.abs(np.triu(problem.couplings)).sum() + np.abs(problem.fields).sum())
 
 
@@ -90,11 +90,11 @@ class EmStepGains(Claim[MixtureFit]):
         return jnp.asarray(np.sum(np.exp(before) * (before - after)))
 
     def measure(self, problem: MixtureFit, key: Key[Array, ""]) -> Array:
-        """The log likelihood after the step minus that before the step."""
+        """The log likelihood after the step minus the log likelihood before the step."""
         return jnp.asarray(_gain(problem))
 
     def condition(self, problem: MixtureFit) -> Array:
-        """The condition number of a difference of log likelihoods."""
+        """Return the condition number of a difference of log likelihoods."""
         gain = max(abs(_gain(problem)), 1e-290)
         return jnp.asarray(abs(problem.log_likelihood(problem.means, problem.weights)) / gain)
 
@@ -147,7 +147,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
         return jnp.asarray(density - fit + divergence)
 
     def condition(self, problem: FactorModel) -> Array:
-        """The condition number of a difference of two numbers of the size of |x|²/s."""
+        """Return the condition number of a difference of two numbers of the size of |x|²/s."""
         size = (problem.rows[0] @ problem.rows[0] + np.sum(problem.loadings**2)) / problem.noise
         return jnp.asarray(
             10 * (size + len(problem.loadings)) / self.predict(problem) * np.linalg.cond(_precision(problem))

@@ -1,4 +1,4 @@
-"""Test which differences between families are significant, by a paired bootstrap over rows with Holm's correction."""
+"""Test which families of mixers have different errors, by a paired bootstrap over rows with Holm's correction."""
 
 import dataclasses
 import itertools
@@ -22,7 +22,7 @@ rounding.
 
 @dataclasses.dataclass(frozen=True)
 class Bootstrap:
-    """Errors relative to guessing, of all families on the same resampled rows.
+    """The errors of all families on the same resampled rows, divided by the error of guessing the mean.
 
     Args:
         points: the error of each family.
@@ -62,7 +62,7 @@ def bootstrap(
     total: int,
     seed: int,
 ) -> Bootstrap:
-    """Resample the held-out rows. A row keeps its losses in all splits, so a row that is in several splits counts once.
+    """Resample the held-out rows. A resampled row brings its losses in all splits, so that it counts as one row.
 
     The error of a family is the sum of its losses divided by the sum of the losses of guessing. Training sets are not
     resampled, so the intervals describe new held-out rows only.
@@ -71,7 +71,7 @@ def bootstrap(
         losses: the losses of each family, one line per split.
         guesses: the losses if the mean of the training rows is predicted.
         tests: the row to which each loss belongs.
-        total: the number of rows.
+        total: the number of all rows of the data.
         seed: the seed of the resampling.
     """
     sums = np.stack([np.bincount(tests.ravel(), part.ravel(), total) for part in [*losses, guesses]], axis=1)
@@ -92,9 +92,9 @@ class Pair:
 
     Args:
         first, second: the positions of the two families.
-        difference: error of the first minus error of the second, in shares of the variance.
+        difference: error of the first minus error of the second, in shares of the target's variance.
         lower, upper: the central 95 % interval of `difference`.
-        p_value: the two-sided p-value of no difference.
+        p_value: the two-sided p-value of the hypothesis that the errors do not differ.
         adjusted: the p-value after Holm's correction over all pairs.
         ratio: error of the first divided by error of the second.
         least, most: the interval of `ratio`; nan if unknown. The intervals of all pairs hold simultaneously at 95 %.
@@ -113,7 +113,7 @@ class Pair:
 
     @property
     def decided(self) -> bool:
-        """Whether the difference exceeds chance and is large enough to matter, absolutely or as a factor."""
+        """Whether the difference is significant, and large enough to matter: in shares of variance or as a factor."""
         by_factor = self.least > TIMES or self.most < 1 / TIMES
         return self.adjusted < LEVEL and (abs(self.difference) > RELEVANT or by_factor)
 

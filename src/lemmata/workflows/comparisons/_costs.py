@@ -1,4 +1,4 @@
-"""Measure the cost of a mixer as a function of the length of a row.
+"""Measure the cost of a mixer as a function of the length of the sequence.
 
 The cost is the number of operations, the memory of the compiled program and the time.
 """
@@ -21,7 +21,7 @@ SHORTEST_RUN = 0.01
 
 
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
-    """Measure, at each length, the cost of mixing one row at every position and applying one linear map to the result.
+    """Measure, at each length, the cost of a mixer's output at every position of one row, with a linear map after it.
 
     The compiler reports the numbers of operations and bytes. It counts the body of a loop only once. The step of the
     recurrence is therefore compiled separately and counted T times, where T is the length.
@@ -29,7 +29,7 @@ def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost
     Args:
         family: the name of the family.
         lengths: at least two lengths. For attention, lengths that need more than a quarter of the memory are left out.
-        channels: the number of numbers in a token.
+        channels: how many numbers each token consists of.
         mean: whether the comparison averages over all positions instead of reading the last position. `Cost.read` is
             the exponent of the operations for this way of reading.
 

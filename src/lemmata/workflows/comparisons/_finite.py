@@ -1,4 +1,4 @@
-"""Train one small network of each family with equal budgets, to test whether networks rank families as kernels do."""
+"""Train a small network of each family with equal budgets: do networks rank the families as their kernels do?"""
 
 import time
 from collections.abc import Callable
@@ -36,8 +36,8 @@ def train_families(
     """Train one network of each family on the training rows of the first split.
 
     Each network has the largest of the tried widths that gives at most 6,000 parameters. Steps, batches and learning
-    rates are the same for all networks. A fifth of the training rows is not fitted; it chooses the learning rate and
-    the step at which training stops.
+    rates are the same for all networks. The weights are fitted to four fifths of the training rows. The other fifth
+    chooses the learning rate and the step at which training stops.
 
     Args:
         data: the sequences.

@@ -1,4 +1,4 @@
-"""The head that all families share: ridge regression with an intercept and one kernel on the vectors of the mixers."""
+"""The head of all families: ridge regression, with an intercept, with one kernel of the mixers' output vectors."""
 
 import dataclasses
 import math
@@ -25,8 +25,8 @@ def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " 
 def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], width: float) -> Float[np.ndarray, "n m"]:
     """The kernel <z, z'> / (2 q) + exp(-|z - z'|² / (2 width² q)) / 2 of vectors z with q coordinates.
 
-    For standardised coordinates, the mean of the diagonal is ½ for each of the two terms, so the trace is the number of
-    rows. If there are no coordinates, the kernel is constant.
+    For standardised coordinates, each of the two terms has a diagonal of mean ½, so the trace of the kernel matrix is
+    the number of rows. If there are no coordinates, the kernel is constant.
     """
     dimension = max(z.shape[1], 1)
     product = z @ other.T / dimension
@@ -41,7 +41,7 @@ class Fit:
 
     Args:
         outputs: the predictions for the held-out rows.
-        left_out: the mean leave-one-out error of the training rows at the chosen ridge.
+        left_out: the mean squared leave-one-out error of the training rows at the chosen ridge.
         uncertainty: the standard error of `left_out` over the rows, divided by `left_out`.
         ridge: the position of the chosen ridge in `RIDGES`.
     """

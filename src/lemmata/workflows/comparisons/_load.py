@@ -84,7 +84,7 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
 
 
 def _refuse_ignored(options: ComparisonOptions, names: tuple[str, ...], data: str, rule: str) -> None:
-    """Raise an error if one of the options in `names` was given, because `data` has no columns to choose from."""
+    """Raise an error if the user set one of the options in `names`, which do not apply to this kind of data."""
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
     if given:
         raise SettingError(f"{', '.join(given)} with {data}", rule=rule, remedy="leave these options out")

@@ -1,4 +1,4 @@
-"""Measure the errors of one family on all splits and sizes. The leave-one-out error chooses its setting and ridge."""
+"""Measure a mixer family's errors on all splits and sizes, with setting and ridge chosen by leave-one-out."""
 
 import dataclasses
 import math
@@ -101,7 +101,7 @@ def measure(
     of: Splits,
     told: Callable[[float], None] = lambda share: None,
 ) -> Measured:
-    """Fit the family at every size of every split. At the largest size, also fit shuffled targets."""
+    """Fit the family at every size of every split. With all training rows, also fit shuffled targets."""
     repeats, sizes, y = len(of.orders), of.sizes, data.y
     losses, permuted = np.empty(of.tests.shape), np.empty(of.tests.shape)
     wrong = np.zeros(of.tests.shape, bool) if data.classes else None

@@ -1,4 +1,4 @@
-"""Mixers: four ways of turning a sequence into a vector, before any training.
+"""Mixers: four ways of turning a sequence into a vector, by functions without trained parameters.
 
 A mixer maps one sequence of tokens of shape (T, c) to a vector. The sequence is right-aligned, and a mask marks its
 filled positions. All mixers are fixed functions with a single setting. Only the head after the mixer is learned
@@ -76,7 +76,7 @@ def convolution(
 ) -> Float[Array, " k"]:
     """Return the mean over positions of sqrt(2) cos(W w + b), with the window w of 3 tokens that ends at the position.
 
-    W are the weights, and b are the phases. Windows that reach before the first token are left out. If the sequence is
+    W are the weights, and b are the phases. Windows that begin before the first token are left out. If the sequence is
     shorter than a window, its only window ends at the last token, with 0 for missing tokens.
     """
     length = len(x)
@@ -107,7 +107,7 @@ def recurrence(
 def one_step(
     decay: Complex[Array, "N 1"], carry: tuple[Complex[Array, "N c"], Complex[Array, "N c"]], token: tuple[Any, Any]
 ) -> tuple[tuple[Complex[Array, "N c"], Complex[Array, "N c"]], None]:
-    """Return the states after one more token, and the sum of the states at all present tokens so far."""
+    """Return the states after one more token, and the sum of the states at all tokens so far that are not absent."""
     state = decay * carry[0] + token[0]
     return (state, carry[1] + jnp.where(token[1], state, 0.0)), None
 
@@ -115,11 +115,11 @@ def one_step(
 def attention(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], beta: float | Float[Array, ""], mean: bool = False
 ) -> Float[Array, " q"]:
-    """Return sum_(s < t) softmax_s(beta <x_t, x_s> / c) x_s followed by x_t, at the last position t.
+    """Return the vector (sum_(s < t) softmax_s(beta <x_t, x_s> / c) x_s, x_t) at the last position t.
 
-    For tokens of variance 1 in each of c channels, <x_t, x_t> / c is near 1, so beta is the scale of the logits. If
-    there is no earlier token, the sum is 0. With `mean`, the result is the mean over all positions t. This mean takes
-    T² operations.
+    The softmax is over the earlier positions s. For tokens of variance 1 in each of c channels, <x_t, x_t> / c is near
+    1, so beta is the scale of the logits. If there is no earlier token, the sum is 0. With `mean`, the result is the
+    mean over all positions t. This mean takes T² operations.
     """
     tokens = jnp.where(mask[:, None], x, 0.0)
     length, channels = x.shape

@@ -1,4 +1,4 @@
-"""Build one network of each family, for the kernels of infinitely wide networks and for small trained networks."""
+"""Build one network of each family of sequence mixers, for infinitely wide networks' kernels and for training."""
 
 import numpy as np
 from jaxtyping import Float
@@ -46,9 +46,9 @@ def network(
         data: the sequences, which determine the length and whether there is a mask.
         mean: whether recurrence and attention are read as means over positions.
         width: the width of the layers, for a network of finite width.
-        wide: whether the network is meant for the limit of infinite width. Attention then divides its logits by the
-            width, so that the limit is exact; the poles of the recurrence are fixed. Otherwise logits are divided by
-            the root of the width and poles are trained, as in trained networks.
+        wide: whether the network is meant for the limit of infinite width. If so, attention divides its logits by the
+            width, so that the limit is exact, and the poles of the recurrence (its decay factors) are fixed. Otherwise,
+            as in usual networks, logits are divided by the root of the width and poles are trained.
         outputs: the number of outputs of the last layer.
     """
     hidden = [Dense(width, WEIGHT, BIAS), Relu()]
@@ -71,7 +71,7 @@ def network(
 
 
 def points(data: Sequences) -> Float[np.ndarray, "n T e"]:
-    """Return the rows as inputs of a network. If positions are absent, the mask is the last channel."""
+    """Return the rows as inputs of a network. If some tokens are absent, the mask is added as the last channel."""
     if data.mask.all():
         return data.x
     return np.concatenate([data.x, data.mask[:, :, None].astype(float)], axis=2)

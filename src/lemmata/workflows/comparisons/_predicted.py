@@ -1,4 +1,4 @@
-"""Predict the held-out error of a family from training rows alone. Compute its effective dimension and alignment."""
+"""Predict a mixer family's held-out error from training rows alone; compute effective dimension and alignment."""
 
 import dataclasses
 
@@ -18,17 +18,17 @@ SOLVES = 8
 
 @dataclasses.dataclass(frozen=True)
 class Predicted:
-    """The predictions for a family at the sizes of the splits, without any held-out row.
+    """The predictions for a family at each number of training rows, made without any held-out row.
 
     Args:
-        error, lower, upper: the error relative to guessing and its interval, at the chosen settings and ridges. They
-            are means over the splits.
+        error, lower, upper: the error divided by that of guessing, and the ends of its interval, at the chosen settings
+            and ridges. They are means over the splits.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
-        alignment: the share of the target in the first 10 and the first 100 eigenvectors, also as a mean over the
-            splits.
-        equivalent: the error with all training rows by the deterministic equivalent. This formula uses only the
-            eigenvalues and the target's coefficients, and assumes exchangeable rows. If `equivalent` is far from
-            `error`, the rows are not exchangeable.
+        alignment: the share of the target's squared norm in the first 10 and the first 100 eigenvectors, also as a mean
+            over the splits.
+        equivalent: the error with all training rows by the deterministic equivalent of ridge regression. This formula
+            uses only the eigenvalues and the target's coefficients, and assumes exchangeable rows. If `equivalent` is
+            far from `error`, the rows are not exchangeable.
     """
 
     error: Float[np.ndarray, " s"]
@@ -45,11 +45,12 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
     With all training rows, the prediction is the leave-one-out error of the chosen setting and ridge. With fewer rows,
     ridge regression is fitted to random subsets of the training rows (`lemmata.spectra.measured_curve`), and the error
     is measured on the remaining training rows. Both errors are divided by the error of guessing the mean. The error of
-    guessing is (1 + 1/n) times the variance of the targets of all training rows, where n rows are fitted.
+    guessing is (1 + 1/n) times the variance of the targets of all training rows, where n is the number of fitted rows.
 
-    The interval is error exp(-+ 1.96 w). Let s be the relative standard error of the leave-one-out error of n rows. The
-    training sets of two splits share n/N of their rows, where N is the number of all rows. For a mean over r splits
-    therefore w² = s² (1/r + (1 - 1/r) n/N). With fewer rows, w² also contains the variance between the splits.
+    The interval is from error exp(-1.96 w) to error exp(1.96 w). Let s be the relative standard error of the
+    leave-one-out error of n rows. The training sets of two splits share n/N of their rows, where N is the number of all
+    rows. For a mean over r splits therefore w² = s² (1/r + (1 - 1/r) n/N). With fewer rows, w² also contains the
+    variance between the splits.
     """
     repeats, total, most = len(of.orders), len(y), of.sizes[-1]
     errors, equivalents, dimensions = np.empty((repeats, len(of.sizes))), np.empty(repeats), np.empty(repeats)

@@ -119,7 +119,7 @@ def _fitted_family(
 
 
 def _candidate(name: str, data: Sequences, options: ComparisonOptions) -> Candidate:
-    """Return the kernels of a family."""
+    """Return the kernels of a family, one for each value of its setting."""
     if options.kernels == "wide":
         from ._wide import WideNetwork
 
@@ -175,7 +175,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """Fit one family. If another family is finished, stop this family after 90 % of the time limit."""
+        """Fit one family. If another family is already finished, stop after 90 % of the time limit."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)

@@ -1,4 +1,4 @@
-"""Remove noise from whole rows by kernels, as a diffusion model does. The comparison of families does not use this."""
+"""Predict rows from noisy rows by kernels, as a diffusion model does. The ranking of the families ignores this."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,9 +16,9 @@ KERNELS = ("linear", "Gaussian", "Laplace")
 def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
     """Predict each row from a noisy version of the row, by kernel ridge regression, on the first split.
 
-    The score is the gradient of the log density. By Tweedie's formula, the score of the noisy rows at z is
-    (E[row | z] - z) / noise². So the kernel that predicts rows best has the best score. Errors are divided by the error
-    of the linear kernel, which is best for Gaussian rows.
+    The score is the gradient of the log density. Let z be a noisy row. By Tweedie's formula, the score of the noisy
+    rows at z is (E[row | z] - z) / noise². So the kernel that predicts rows best estimates the score best. Errors are
+    divided by the error of the linear kernel, which is best for Gaussian rows.
 
     Args:
         data: the sequences. The tokens of a row are placed side by side, and absent tokens are 0.

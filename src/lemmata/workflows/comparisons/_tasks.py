@@ -31,7 +31,7 @@ class SequenceTask:
 
 
 def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw 16 pairs of a unit key in R^8 and a value, then one of these keys with value 0. The target is its value."""
+    """Draw 16 pairs (unit key in R^8, value), then one of these keys with value 0. The target is the key's value."""
     keys = rng.standard_normal((rows, PAIRS, KEY))
     keys /= np.linalg.norm(keys, axis=2, keepdims=True)
     values = rng.standard_normal((rows, PAIRS))
@@ -42,7 +42,7 @@ def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def filtered(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw white noise u of 256 tokens. Target: sum_s exp(-s/60) cos(2 pi s/100) u_(T-s) plus noise of size 0.1."""
+    """Draw T = 256 tokens of white noise u. Target: sum_s exp(-s/60) cos(2 pi s/100) u_(T-s) plus noise of size 0.1."""
     length = 256
     u = rng.standard_normal((rows, length))
     lag = np.arange(length)
@@ -51,7 +51,7 @@ def filtered(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarra
 
 
 def motif(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw white noise u of 64 tokens. Target: mean over t of tanh(u_t u_(t+1) u_(t+2))."""
+    """Draw 64 tokens of white noise u. Target: mean over t of tanh(u_t u_(t+1) u_(t+2))."""
     u = rng.standard_normal((rows, 64))
     return u[:, :, None], np.tanh(u[:, :-2] * u[:, 1:-1] * u[:, 2:]).mean(axis=1)
 

@@ -1,4 +1,4 @@
-"""Compare a published theorem about attention and state-space models with the errors measured on the user's rows."""
+"""Compare a published theorem on attention and state-space models with the errors measured on the user's rows."""
 
 import math
 
@@ -15,10 +15,10 @@ SMOOTHNESS = 1
 def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair | None) -> Theorem | None:
     """Compare Theorem 1 of the survey "Mathematics of Foundation Models" with the errors of recurrence and attention.
 
-    For n rows and functions of d variables with s derivatives, the theorem gives the rate ((log n)/n)^(2s/d) for
-    attention and n^(-s/d) for state-space models. The theorem also states that state-space models strictly dominate for
-    d > 2. But its rate for attention is smaller at every n >= 2: the rate for attention divided by the rate for
-    state-space models is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
+    For n rows and functions of d variables with s derivatives, the theorem gives rates at which the error falls: ((log
+    n)/n)^(2s/d) for attention and n^(-s/d) for state-space models. It also states that state-space models strictly
+    dominate for d > 2. But its rate for attention is the smaller one at every n >= 2: the rate for attention divided by
+    the rate for state-space models is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
 
     Args:
         data: the rows.
@@ -59,9 +59,9 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
 
     Args:
         data: the rows.
-        rank: the numerical rank of the recurrent states over the rows; None without a recurrence.
+        rank: the numerical rank of the matrix of the recurrence's states, one line per row; None without a recurrence.
         cap: the largest possible rank: 2 times the number of states times the number of channels.
-        exponents: for each family whose cost was measured, the exponent of its operations in the length.
+        exponents: for each family whose cost was measured, the exponent p with which its operations grow as length^p.
     """
     norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5
     spread = float(norms.std() / norms.mean())

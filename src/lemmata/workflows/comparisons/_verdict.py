@@ -18,7 +18,7 @@ measured error, the text gives the reason. Errors up to `TINY` are too small to 
 
 
 def predicts(result: FamilyResult) -> bool:
-    """Whether a family is significantly better than guessing, and better by more than 5 % of the variance."""
+    """Whether a family's error is significantly below that of guessing the mean, and smaller by more than 5 %."""
     return result.error.upper < 1 and result.error.value < 1 - RELEVANT
 
 
@@ -185,7 +185,7 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
 
 
 def _alike(best: FamilyResult) -> str:
-    """Return the reason if the error predicted from eigenvalues differs from the measured error; else an empty text."""
+    """Return the likely reason if the error predicted from eigenvalues differs from the measured one; else empty."""
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
@@ -195,7 +195,7 @@ def _alike(best: FamilyResult) -> str:
 
 
 def _shuffled(results: list[FamilyResult]) -> list[str]:
-    """Return warnings about families whose error on shuffled targets is significantly below 1 or above 1."""
+    """Return warnings about families whose error on shuffled targets differs significantly from 1, the right value."""
     leaks = [own.title for own in results if not own.sound and own.permuted.value < 1]
     costly = [own.title for own in results if not own.sound and own.permuted.value > 1]
     found = []

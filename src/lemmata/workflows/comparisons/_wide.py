@@ -43,7 +43,7 @@ class WideNetwork:
 
 
 def affordable(data: Sequences, names: list[str], seed: int) -> Sequences:
-    """Return as many random rows as the slowest kernel can process in some tens of seconds, but at least 100 rows."""
+    """Return random rows, as many as the slowest kernel can process in some tens of seconds, but at least 100."""
     each = data.length**2 * (POLES if "recurrent" in names else 1)
     rows = max(FEWEST, int((OPERATIONS / each) ** 0.5))
     if rows >= len(data.x):

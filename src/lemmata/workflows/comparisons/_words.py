@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def told(value: float) -> str:
-    """Format a share of the variance.
+    """Format an error or a difference, given as a share of the target's variance.
 
     >>> told(0.98765), told(0.003412), told(2e-7)
     ('0.988', '0.0034', 'less than 0.0001')

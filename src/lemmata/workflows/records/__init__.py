@@ -1,4 +1,4 @@
-"""The results of jobs, as frozen dataclasses. Each job has one file, which can be read and described without JAX."""
+"""The results of studies, comparisons and examinations, as frozen dataclasses that are read without JAX."""
 
 from ._kinds import kind_of as kind_of
 from ._stored import StoredRecord as StoredRecord

@@ -20,7 +20,7 @@ class StoredRecord:
     A subclass is a frozen dataclass, and sets these attributes.
 
     Attributes:
-        version: the version of the format of the file. Reading a file of another version raises an error.
+        version: the version of the file's format. Reading a file of another version raises an error.
         file: the usual name of the file.
         command_line: the command that writes the file, such as "lemmata study".
         about: the kind of result in the file, such as "a study".
@@ -33,7 +33,7 @@ class StoredRecord:
 
     @classmethod
     def head(cls) -> dict[str, Any]:
-        """Return the first fields of every record: schema, version of lemmata, time, and an empty command."""
+        """Return the first fields of every record: file format, version of lemmata, time, and an empty command."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return {"schema": cls.version, "lemmata": __version__, "created": now, "command": ""}
 

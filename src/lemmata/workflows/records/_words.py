@@ -53,7 +53,7 @@ def _decimals(text: str) -> int:
 
 
 def rows(n: float) -> str:
-    """Format a forecast number of rows to two digits (three from 1,000), because a forecast is not more accurate.
+    """Format a forecast number of rows with two digits (three from 1,000), because more digits would be noise.
 
     >>> rows(1234.5), rows(87.4)
     ('1,240', '88')

@@ -18,14 +18,14 @@ Drawn = Annotated[Interval, Numbers()]
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """The errors of a family at n training rows. All errors are divided by the error of guessing.
+    """The errors of a family of mixers at n training rows, divided by the error of guessing the mean.
 
     Args:
         n: the number of training rows.
         measured: the mean error over the splits; None if it was not measured.
         se: the standard error of `measured` over the splits; None if unknown.
-        predicted: the error that is predicted from the training rows alone, with its interval. For more rows than there
-            are, the error that the continued learning curve predicts.
+        predicted: the error that is predicted from the training rows alone, with its interval. If n exceeds the number
+            of training rows, the error that the continued learning curve predicts.
     """
 
     n: Size
@@ -36,7 +36,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class CostPoint:
-    """The cost at one length: floating-point operations, bytes of memory, and seconds on this machine."""
+    """The cost at one sequence length: floating-point operations, bytes of memory, and seconds on this machine."""
 
     length: Size
     flops: NotNegative
@@ -46,13 +46,13 @@ class CostPoint:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """The cost of a mixer as a layer that writes to every position, as a function of the length of the row.
+    """The cost of a mixer as a layer with an output at every position, as a function of the length of the sequence.
 
     Args:
         points: the measurements.
-        flops, bytes, seconds: the fitted exponents of operations, bytes and seconds in the length.
-        read: the fitted exponent of the operations if the mixer is read in the same way as in the comparison: at the
-            last position, or at all positions.
+        flops, bytes, seconds: the fitted exponents p with which operations, bytes and seconds grow as length^p.
+        read: the same exponent for operations, if the mixer is read as in the comparison: at the last position, or as
+            the mean over positions.
     """
 
     points: list[CostPoint]
@@ -64,26 +64,26 @@ class Cost:
 
 @dataclasses.dataclass(frozen=True)
 class FamilyResult:
-    """A family of mixers.
+    """The results of one family of mixers. A mixer turns a sequence into a vector.
 
     Args:
         name, title, words: a short name, a title, and a description in sentences.
         error: the held-out squared error, divided by the error of guessing the mean.
         wrong: for classes, the share of held-out rows that are predicted wrongly.
-        permuted: the error with shuffled targets.
+        permuted: the error with shuffled targets, which should be 1.
         sound: whether the interval of `permuted` contains 1, or `permuted` differs from 1 by at most 0.05.
-        setting: the meaning of the family's setting.
+        setting: what the family's one setting means, in words.
         values: all values of the setting.
         chosen: the value of the setting that leave-one-out chose in each split.
         ridges: the ridge in each split, relative to the mean diagonal of the Gram matrix.
         points: the measured and predicted errors, by number of training rows.
         ratio: the predicted error divided by the measured error, with all training rows.
-        equivalent: the error with all training rows that follows from the eigenvalues of the kernel, if all rows are
-            exchangeable.
+        equivalent: the error with all training rows that theory computes from the kernel's eigenvalues and the target's
+            coefficients, if all rows are exchangeable.
         later: the expected errors at 2, 4, 8 times the training rows, by continuing the measured learning curve.
         effective_dimension: the effective dimension of the kernel between training rows at the chosen ridge.
-        alignment: the share of the target in the first 10 and the first 100 eigenvectors of the kernel.
-        seconds: the seconds that the family took.
+        alignment: the share of the target's squared norm in the first 10 and the first 100 eigenvectors of the kernel.
+        seconds: the seconds that the comparison spent on the family.
         cost: the cost as a function of the length; None if it was not measured.
     """
 
@@ -114,12 +114,12 @@ class PairResult:
 
     Args:
         first, second: the names of the families.
-        difference: the error of the first family minus the error of the second, in shares of the variance.
-        p_value: the two-sided p-value of no difference.
+        difference: the error of the first family minus the error of the second, in shares of the target's variance.
+        p_value: the two-sided p-value of the hypothesis that the errors do not differ.
         adjusted: the p-value after Holm's correction over all pairs.
         decided: whether the difference is significant and large. A difference is significant if `adjusted` is below
-            0.05. A difference is large if it is above 5 % of the variance, or if the interval of `ratio` is beyond a
-            factor of two.
+            0.05. A difference is large if it is above 5 % of the target's variance, or if the interval of `ratio` is
+            beyond a factor of two.
         ratio: the error of the first family divided by the error of the second, with its interval. The intervals of all
             pairs hold simultaneously.
     """
@@ -139,7 +139,7 @@ class Theorem:
 
     Args:
         says: the sentence of the theorem.
-        named: the family, recurrence or attention, that the theorem ranks first; None if it ranks neither first.
+        named: the family, recurrence or attention, to which the theorem gives the smaller error; None if to neither.
         right: whether the theorem is right on these rows; None if this cannot be decided.
         why: the errors of the two families, in words.
         rates: the theorem's two rates for rows like these, with smoothness 1 and constants 1.
@@ -154,12 +154,12 @@ class Theorem:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A theoretical result on mixers of sequences, with its hypotheses on these rows.
+    """A theoretical result on mixers of sequences, and whether its hypotheses hold for these rows.
 
     Args:
         about, says: the topic of the result, and the result in words.
         holds: whether the hypotheses of the result hold on these rows; None if they are not checked.
-        why: the reason, in words.
+        why: in words, why the hypotheses hold or fail.
         claim: the name of the claim in the catalogue; empty if the catalogue has none.
     """
 
@@ -191,9 +191,9 @@ class FiniteResult:
 
 @dataclasses.dataclass(frozen=True)
 class ScoreResult:
-    """The result of a kernel that removes noise from rows.
+    """The result of a kernel that predicts rows from noisy rows, at one noise level.
 
-    `error` is the squared error at one noise level, divided by the error of the best linear denoiser.
+    `error` is its squared error divided by the error of the linear kernel.
     """
 
     kernel: str
@@ -230,7 +230,8 @@ class ComparisonRecord(StoredRecord):
 
     Args:
         winner: the name of the family that wins; None if no family wins.
-        leaders: the family with the smallest error and the families that it does not decidedly beat.
+        leaders: the family with the smallest error, and the families that this family does not decidedly beat
+            (`PairResult.decided`).
         sentences: the answer in words, the most important sentence first.
     """
 

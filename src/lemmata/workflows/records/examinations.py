@@ -65,7 +65,7 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True)
 class Gauge:
-    """A check: one claim of theory, applied to this model.
+    """A check ("gauge" in the code): one claim of theory, applied to this model.
 
     Args:
         name: the name of the claim, for `lemmata show`.
@@ -80,14 +80,14 @@ class Gauge:
             rows that are not used for the measurement. None if there is no prediction.
         measured: the same number measured by another method, with its interval; None if it was not measured.
         route: the method of the measurement, in words.
-        trivial: the number that is known without the theory.
-        control: the changed, false version of the claim that is refuted when the claim is verified.
+        trivial: the value of the same number that is known without the theory.
+        control: a changed, false version of the claim. Verifying the claim must refute this version.
         unexplained: what the theory does not explain.
         label: the kind of statement: "estimate", "upper", "lower" or "equal".
         seconds: the seconds that the check took.
-        price: the seconds that the check was expected to take.
-        rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow. It is None for all
-            other checks, and if no number of rows is enough.
+        price: the seconds that the check was expected to take before it began.
+        rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow until the bound is
+            no longer vacuous. It is None for all other checks, and if no number of rows is enough.
         alternative: for a bound on the error, the limit from held-out rows alone, which the bound has to beat.
         ends: the meaning of the ends of the interval of `measured`; empty if `measured` has no interval.
     """
@@ -115,7 +115,7 @@ class Gauge:
 
     @property
     def ratio(self) -> float | None:
-        """The predicted number divided by the measured number; None without either, or if the latter is 0."""
+        """The predicted number divided by the measured number; None if one is missing or the measured number is 0."""
         if self.predicted is None or self.measured is None or self.measured.value == 0:
             return None
         return self.predicted.value / self.measured.value
@@ -123,7 +123,7 @@ class Gauge:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A sentence for the first screen, and the names of the checks on which the sentence rests."""
+    """A sentence for the top of the page, and the names of the checks on which the sentence rests."""
 
     text: str
     rests_on: list[str]
@@ -143,7 +143,7 @@ class Model:
         outputs: how the outputs are read: as logits, probabilities or values.
         task: classification, regression or language.
         decay: the decay in mean loss + (decay/2) |theta|²; None if unknown. `decay_from` is the origin of this number.
-        loss: the training loss, and how it is known, in words; empty in older records.
+        loss: the loss function of the training, and how it is known, in words; empty in older records.
     """
 
     kind: str
@@ -172,7 +172,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """The tested predictions: their number, how many agree, and the median of predicted / measured."""
+    """The predictions with a measurement: their number, how many agree, and the median of predicted / measured."""
 
     tested: Count
     covered: Count
@@ -199,7 +199,7 @@ class ClassScore:
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """One answer for all rows, compared with the model on the held-out rows.
+    """The best constant answer, the same for all rows, compared with the model on the held-out rows.
 
     Args:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
@@ -232,9 +232,9 @@ class PredictionSets:
         calibrated: the number of held-out rows from which the size of the sets was determined.
         measured: the number of the other held-out rows, on which the coverage was measured.
         covered: the share of these other rows whose set contains the target.
-        size: the mean number of classes in a set, or the mean width of an interval.
-        trivial: the mean size that is possible without a model.
-        single: the share of sets of one class; None for values.
+        size: the mean number of classes in a set or, for values, the mean width of an interval.
+        trivial: the mean size of such sets without a model.
+        single: the share of sets that contain a single class; None for values.
     """
 
     level: Share
@@ -267,7 +267,7 @@ class Effect:
 
     Args:
         quantity: "error", "log loss" or "mean squared distance".
-        before, after: the mean of the quantity over the rows, before and after the action.
+        before, after: the mean of the quantity over the held-out rows, before and after the action.
         gain: how much lower the mean is after the action, with an interval from the differences in each row.
     """
 
@@ -298,7 +298,7 @@ class Action:
 
 @dataclasses.dataclass(frozen=True)
 class RowShown:
-    """A row on the page.
+    """A row that the page lists, with the model's prediction.
 
     Args:
         part: "training" or "held out".
@@ -328,7 +328,7 @@ class ExaminationRecord(StoredRecord):
     Args:
         schema, lemmata: the versions of this file and of the program.
         command: the command that repeats the examination; empty if it was run from Python.
-        created: date and time.
+        created: date and time of the run.
         model, rows: the examined model and rows.
         train_error, held_error: for classes, the share of wrong classes with an exact interval. For values, the mean
             squared distance with a normal interval. For documents, the mean number of nats per token with a normal
@@ -337,15 +337,15 @@ class ExaminationRecord(StoredRecord):
         gauges: the checks, one for every claim that was considered for the model.
         findings: at most five findings, the most important first.
         score: a summary of how the predictions compare with the measurements.
-        silent: the theories without a result for this model, with the reasons.
+        silent: the theories that give no result for this model, with the reasons.
         open: the facts that none of the theories explains.
         plan: the planned checks with their cost in seconds.
         notes: remarks on missing parts and approximations.
         seconds: the seconds that the examination took.
         interrupted: whether some checks are missing.
         baseline: one answer for all held-out rows, compared with the model; None with fewer than two held-out rows.
-        confusion: held-out rows by their class (rows) and by the class that the model predicts (columns), in the order
-            of `rows.classes`; None for values and more than 30 classes.
+        confusion: a matrix of the numbers of held-out rows by their class (its rows) and by the class that the model
+            predicts (its columns), in the order of `rows.classes`; None for values and more than 30 classes.
         reliability: bins of held-out rows by the probability of the predicted class, the smallest probability first.
         sets: sets that contain the target of a new row with a stated probability; None if there are too few held-out
             rows.

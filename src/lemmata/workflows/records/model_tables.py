@@ -8,16 +8,18 @@ from lemmata.stored import Count, NotNegative, Share
 
 @dataclasses.dataclass(frozen=True)
 class InputShown:
-    """One input of a model: how strongly the output depends on the input, and how useful the input is.
+    """One input of a model: how strongly the output depends on it, and how much the loss grows without it.
 
     Args:
         name: the name of the column, or its position in a row.
-        slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
+        slope: the mean size over rows of the gradient by this input, times the input's standard deviation. The gradient
+            is that of log p of the right class or, for values, of the outputs. None without derivatives.
         growth: the growth of the mean loss if the values of this input are permuted among the rows, with its 95 %
             interval for new rows; None if the input was not permuted.
-        null: if the input has no information, 95 % of all growths lie between minus and plus this number.
-        told: whether the growth is significant: the null hypothesis of no information is rejected, at 5 % for all
-            inputs together, and the interval is above 0. None if the input was not permuted.
+        null: under the null hypothesis that the input has no information, `growth` lies between minus and plus this
+            number with probability 95 %.
+        told: whether the growth is significant: this null hypothesis is rejected, at 5 % for all inputs together, and
+            the interval of `growth` is above 0. None if the input was not permuted.
     """
 
     name: str
@@ -79,7 +81,8 @@ class LayerShown:
         spectral_null: the largest singular value of a Gaussian matrix of this shape and Frobenius norm: the median and
             the 95 % range.
         beyond: the number of singular values above the upper end of `spectral_null`; None if they were not computed.
-        share: the array's share of the trace of the tangent kernel on training rows; None without derivatives of rows.
+        share: the array's share of the trace of the tangent kernel on training rows; None without derivatives of the
+            outputs.
         share_null: the same share in models in which each matrix is replaced by a Gaussian matrix of the same shape and
             norm: the median and the 95 % range.
         start_norm, start_spectral, start_share: `norm`, `spectral` and `share` at the parameters with which training
@@ -135,7 +138,7 @@ def _squared(ratio: float) -> float:
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
-    """Return "above" or "below" if a number lies outside its null interval by more than rounding; otherwise "".
+    """Return "above" or "below" if a number lies outside the interval `null` by more than rounding; otherwise "".
 
     >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
     ('above', '', '')
@@ -156,10 +159,10 @@ class PosteriorShown:
         whole: whether all parameters are treated as uncertain, and not only those of the last layer.
         dimension: the effective dimension of the parameters.
         rows: the number of held-out rows without duplicates, on which the posterior was tested.
-        noise: for values, the standard deviation of the noise of each output, estimated from residuals.
+        noise: for values, the standard deviation of the noise of each output, estimated from the model's residuals.
         level: the stated level of the predictive intervals of values.
         covered: the share of targets in these intervals, with its 95 % interval.
-        plain: for classes, the mean log loss of the model's probabilities.
+        plain: for classes, the mean log loss of the model's own probabilities.
         corrected: the mean log loss of the probabilities averaged over the posterior.
         gain: `plain` minus `corrected`, with its 95 % interval.
     """

@@ -14,7 +14,7 @@ SCHEMA = 3
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """A measurement: the metric at n training rows, with its standard error.
+    """A measurement: the metric of a model trained on n rows, with its standard error.
 
     Args:
         n: the number of training rows.
@@ -32,7 +32,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """The expected value of the metric at n training rows, with its interval."""
+    """The forecast value of the metric at n training rows, with its interval."""
 
     n: Positive
     value: float
@@ -87,18 +87,19 @@ class ModelResult:
         name, title, formula: the model's short name, its name in words, and a formula or description.
         kernel: whether the model is a kernel, to which the theory applies.
         learns: whether the model significantly beats guessing.
-        points: the measurements.
+        points: the measured values of the metric, by number of training rows.
         band: the expected values from the smallest size to eight times the available rows.
         now: the expected value with all rows.
-        needed: the number of rows for the requested value.
-        limit: the value of the metric at the smallest loss that the forecast reaches at any number of rows. Forecasts
-            were tested up to 8 times the available rows.
-        ridge: for a kernel, the ridge that was chosen on all rows.
+        needed: the number of rows that the requested value of the metric takes.
+        limit: the best value of the metric that is forecast for any number of rows. Forecasts were tested up to 8 times
+            the available rows.
+        ridge: for a kernel, the ridge that was chosen on all rows; None for other models.
         theory: for a kernel, the learning curve that the theory predicts.
-        spectrum: for a kernel, its eigenvalues.
-        trained: the metric on the training rows of one split at the largest size that was measured on splits; None if
-            it was not measured.
-        seconds: the seconds that a fit at this size and its predictions took, on the machine of the study.
+        spectrum: for a kernel, its eigenvalues, and the target's share in its eigenvectors.
+        trained: the metric on the training rows, for one split of the largest measured size; None if it was not
+            measured.
+        seconds: the seconds that a fit at the largest measured size and its predictions took, on the machine of the
+            study.
     """
 
     name: str
@@ -170,15 +171,15 @@ class Answers:
     Args:
         sentences: the answers in words, the most important sentence first.
         best: the name of the best model with all rows; None if no model predicts the target.
-        asked: the value of the metric that `needed` is about.
-        origin: the origin of the value `asked`, in words.
-        needed: the number of rows for the value `asked`, with the model `first`. None if guessing already reaches this
-            value, if no model predicts the target, or if a sentence gives the number of rows for an exact prediction.
-            Also None if older rows no longer help, or if the best model made no error.
+        asked: the value of the metric to reach with `needed` rows.
+        origin: where the value `asked` comes from, in words, such as the user's request.
+        needed: the number of rows with which the model `first` reaches the value `asked`. None if guessing already
+            reaches this value, if no model predicts the target, or if a sentence gives the number of rows for an exact
+            prediction. Also None if older rows no longer help, or if the best model made no error.
         now: the expected value of the best model with all rows.
         more: the effect of more rows on the best model.
         first: the name of the model of `needed`, which may not be the best model.
-        near: the names of the models that may be as good as the best model.
+        near: the names of the other models that may be as good as the best model.
     """
 
     sentences: list[str]
@@ -277,7 +278,7 @@ class ClaimCondition(TypedDict, total=False):
 
 
 class ExaminedClaim(TypedDict, total=False):
-    """A claim applied to the rows of the study: its texts and its results. Empty texts may be left out."""
+    """A claim of theory, examined on the rows of the study: its texts and results. Empty texts may be left out."""
 
     name: str
     title: str
@@ -312,7 +313,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and its distance from its tangent kernel.
+    """A network of one width: its errors, and how far it is from its tangent kernel's predictions.
 
     If training diverged, `points` is empty, and the distances are None.
     """

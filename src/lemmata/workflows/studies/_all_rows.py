@@ -1,4 +1,4 @@
-"""Measure a kernel on all rows: each row, or each fold, is left out by an exact formula without new fits."""
+"""Measure a kernel machine on all rows: an exact formula leaves out each row or fold without new fits."""
 
 import dataclasses
 import math
@@ -27,15 +27,15 @@ SPECTRAL_ROWS = 1500
 def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     """Add an exact measurement on all rows to a kernel's learning curve as its last size, and compute its eigensystem.
 
-    In regression, the measurement is leave-one-out, the error at N - 1 training rows. For classes, ten folds are left
-    out, each with its share of every class. The reason is that a left-out row's class is rarer among the other rows, so
-    leave-one-out ranks a machine that learned nothing below guessing. The measurement needs independent rows. For a
-    table with groups, with an order, or with more than 2,500 rows, only the eigensystem of the given rows is computed.
-    If mean targets of texts are among the columns, neither is computed, because the columns of a row then depend on the
-    targets of other rows.
+    In regression, the measurement is leave-one-out, the error at N - 1 training rows. For classes, the rows are divided
+    into ten folds with equal shares of every class, and one fold at a time is left out. The reason: a left-out row's
+    class is rarer among the other rows, so leave-one-out would give a machine that learned nothing a larger error than
+    guessing. The measurement needs independent rows. For a table with groups, with rows in time order, or with more
+    than 2,500 rows, only the eigensystem of the given rows is computed. If mean targets of texts are among the columns,
+    neither is computed, because the columns of a row then depend on the targets of other rows.
 
     Args:
-        measured: the measured model.
+        measured: the kernel with its learning curve on splits.
         dataset: the table, or some rows of it (see `spectral_rows`).
     """
     if not measured.model.kernels or dataset.texts:
@@ -101,10 +101,10 @@ def _with_last(
     Args:
         old: the learning curve so far.
         size: the number of training rows of the new size.
-        found: the mean, the variance and the largest of the rows' losses.
-        apart: each row's loss minus the loss of guessing.
+        found: the mean, the variance and the maximum of the rows' losses at the new size.
+        apart: for each row, the model's loss minus the loss of guessing on the same row.
         dataset: the table.
-        unit: the metric.
+        unit: the metric of the losses.
     """
     mean, variance, largest = map(float, found)
     if not math.isfinite(mean) or (len(old.sizes) and size <= old.sizes[-1]):

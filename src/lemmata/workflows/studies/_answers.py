@@ -37,15 +37,16 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
 
     The best model is the model with the smallest expected loss with all rows. If this model does not significantly beat
     guessing, the answer states this and names the best model that does. Models are compared at a size at which all of
-    them were measured. A model that was measured only up to a smaller size is best only if its measured loss is already
-    smaller. The number of rows for a requested loss is given for the best model, or for a model that surely needs fewer
-    rows. A value is called reached only if the whole 90 % interval is better than this value, and out of reach only if
-    the whole interval is worse. Otherwise, the answer is that this is open.
+    them were measured. A model that was measured only up to a smaller size is best only if its measured loss there is
+    already below the best other model's at its largest size. The number of rows for a requested loss is given for the
+    best model, or for a model that surely needs fewer rows. The requested value is called reached only if the whole 90
+    % interval of the expected value is better, and out of reach only if the whole interval is worse. Otherwise, the
+    answer says that it is open.
 
     Args:
         found: the test for signal.
         candidates: the models that were measured.
-        question: the question of the study.
+        question: the question of the study: the metric and the requested loss.
     """
     able = eligible(candidates, question)
     useful = [item for item in able if beats_guessing(item, question)]
@@ -170,7 +171,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
-    """Return a sentence if another model is expected to be better with all rows, where no model was measured."""
+    """Return a sentence if another model is expected to beat the best model with all rows, where none was measured."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
     if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
@@ -187,7 +188,8 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:
     """Choose the model whose number of rows is given: the best model, unless another surely needs fewer rows.
 
-    Another model is also chosen if it surely reaches the loss with all rows, and the best model does not surely do so.
+    "Surely" means that the whole interval says so. Another model is also chosen if it surely reaches `loss` with all
+    rows, and the best model does not surely reach it.
     """
     own = best.samples(loss)
     fewest = min(useful, key=lambda item: item.samples(loss).upper)
@@ -198,7 +200,7 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _rows(
     first: Candidate, best: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval
 ) -> str:
-    """Return a sentence with the number of rows that the requested loss takes, if this number is not too uncertain.
+    """Return a sentence with the number of rows that `loss` takes, if the interval of this number is narrow enough.
 
     Otherwise, the sentence states that the number is open, or that reaching the loss is unlikely.
     """
@@ -249,7 +251,7 @@ def _rows(
 
 
 def _spelled(n: float) -> str:
-    """Format a number of rows that was counted, not forecast, with all its digits."""
+    """Format, with all its digits, a number of rows that was counted and not forecast."""
     return f"{round(n):,}"
 
 
@@ -265,7 +267,7 @@ def _horizon(item: Candidate, question: Question) -> float:
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Return the reason why no number of rows is given: later rows differ, or there is no error to lower by a tenth."""
+    """Return why no number of rows is given: older rows no longer help, or no error is left to lower by a tenth."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}
@@ -278,7 +280,7 @@ def _untold(question: Question, faultless: bool) -> str:
 
 
 def _exactly(best: Candidate, question: Question) -> str:
-    """Return a sentence with the number of rows from which on a model predicts exactly, up to rounding."""
+    """Return a sentence with the number of rows from which on the best model predicts exactly, up to rounding."""
     above = np.flatnonzero(best.losses.measured > EXACT * question.guessing)
     start = best.losses.sizes[int(above[-1]) + 1 if len(above) else 0]
     value = tell(question.unit, float(best.losses.measured[-1]), question.spread)
@@ -321,7 +323,7 @@ def _present(
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """Return a sentence on the effect of twice the data. An improvement is stated only if the whole interval shows it.
+    """Return a sentence on the effect of twice the rows. It states an improvement only if the whole interval is better.
 
     A change by at most a tenth of the loss counts as little.
     """

@@ -28,7 +28,7 @@ class Architecture:
         name: the short name ("relu-3").
         title: the name in words ("ReLU network, depth 3").
         formula: a formula or description of the kernel.
-        kernel: the kernel.
+        kernel: the kernel, with its scales set for the table.
     """
 
     name: str
@@ -59,7 +59,8 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
 class Divide(eqx.Module):
     """Divide inputs by a radius, so that they lie in the unit ball.
 
-    The softmax kernel grows like exp |x|², and the theory of this kernel needs |x| <= 1.
+    This is for the softmax kernel <x, y> exp(sigma² <x, y>). It grows exponentially in |x|², and its theory needs |x|
+    <= 1.
     """
 
     radius: float
@@ -106,7 +107,7 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
 
 
 def _sized(name: str) -> tuple[str, int]:
-    """Split a name into the kind before the hyphen, and the depth or degree after the hyphen (0 if invalid)."""
+    """Split a name into the kind before the hyphen, and the depth or degree after it (0 if that is invalid)."""
     kind, _, number = name.partition("-")
     return kind, int(number) if re.fullmatch(r"[1-9]\d?", number, re.ASCII) else 0
 

@@ -1,4 +1,4 @@
-"""Find the question of a study: the metric, the value to reach, and the value of guessing."""
+"""Find the question of a study: the metric, the value to reach, and the value that guessing has in this metric."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
 
 
 def _check_scale(dataset: Dataset) -> None:
-    """Raise an error if squared errors of the target, or the variances of these, leave the range of float64."""
+    """Raise an error if squared errors of the target, or the variances of squared errors, leave float64's range."""
     if dataset.classes is not None:
         return
     for size, spread in zip(np.abs(dataset.targets).max(axis=0), dataset.y_scale, strict=True):
@@ -52,7 +52,7 @@ def _check_scale(dataset: Dataset) -> None:
 
 
 def recorded(asked: Question) -> Unit:
-    """Return the unit in the form in which the record stores it."""
+    """Return the metric of the question, with its value for guessing and its bounds, as the record stores it."""
     unit, spread = asked.unit, asked.spread
     ends = [unit.told(loss, spread) for loss in (0.0, unit.most)]
     best, worst = (end if math.isfinite(end) else None for end in ends)

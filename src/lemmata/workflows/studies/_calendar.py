@@ -49,9 +49,9 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
     """Choose the parts of the date that get a column.
 
     A part must repeat within the table: the dates must span more than its period. Otherwise the part has no more
-    information than the time itself. A part must also not be an accident of how dates are written. So the weekday is
-    left out if all dates are on the same day of the month, or all on the last day of their month. A part is also left
-    out if it is equal in all rows.
+    information than the time itself. A part must also not follow from the choice of dates alone. So the weekday is left
+    out if all dates are on the same day of the month, or all on the last day of their month. A part is also left out if
+    it is equal in all rows.
 
     Args:
         days: the days since the first date; NaN if missing.
@@ -93,7 +93,7 @@ class CalendarParts(TransformerMixin, BaseEstimator):
         self.of = of
 
     def fit(self, X, y=None):
-        """Return the encoder unchanged, because nothing is learned from rows."""
+        """Return the encoder unchanged, because it learns nothing from the rows."""
         return self
 
     def transform(self, X):

@@ -1,4 +1,4 @@
-"""Examine which theorems apply to a table, which of their hypotheses fail on the table, and the likely cause."""
+"""Examine which theorems apply to a table, which of their hypotheses fail, and the likely cause of each failure."""
 
 import dataclasses
 import math
@@ -40,7 +40,7 @@ def examinations(
 
     Args:
         problem: the user's problem, with the kernel of one architecture.
-        architecture: the name of this architecture, for the record.
+        architecture: the name of the kernel's architecture, for the record.
         seed: the seed of the measurements.
         deadline: the `time.monotonic()` after which claims are recorded as not examined.
         progress: a function that is called with the stage, the number of finished claims and the number of all claims.
@@ -87,7 +87,7 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """Return the examination as plain values, or the reason of a failure. A failure is no evidence about the claim."""
+    """Return the examination as plain values, or why it broke off. Breaking off is no evidence about the claim."""
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

@@ -37,8 +37,8 @@ class Inputs:
         values: numbers, or codes 0, 1, ... of categories; NaN if a cell is missing.
         categories: for each column, the names of its categories; None for a column of numbers.
         calendars: for each column, its calendar if it holds dates; otherwise None.
-        pooled: for each text column with pooled categories, codes that distinguish all of its texts.
-        texts: the names of the text columns with pooled categories.
+        pooled: for each text column whose rare texts share one category, codes that distinguish all of its texts.
+        texts: the names of these text columns.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
         free: text columns that only the user's own model can use, because nearly every row has a different text.
@@ -58,7 +58,7 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """The targets: the original `values`, and the centred `y` with `values = y * scale + mean`. Also the task."""
+    """The task, and the targets: the original `values`, and the centred `y` with `values = y * scale + mean`."""
 
     values: Float64[np.ndarray, "N k"]
     y: Float64[np.ndarray, "N k"]
@@ -125,9 +125,9 @@ def raw_inputs(
     """Keep numbers unchanged, and replace text by codes of its categories. Leave out columns that do not vary.
 
     If a text column has more than 20 distinct values, only values that at least one row in twenty has are kept as
-    categories, and the other values are pooled. The codes of all values are stored separately. One column for each of
-    many categories costs more than it gains. For a text without information, 19 columns raised a linear model's error
-    by 2 % at 320 rows, but a column of mean targets did not.
+    categories, and the other values are pooled. The codes of all values are stored separately. The reason is that one
+    column for each of many categories can raise the error. For a text column without information on the target, 19 such
+    columns raised a linear model's error by 2 % at 320 rows, but one column of mean targets did not.
 
     Args:
         frame: the input columns, which are numbers or texts.
@@ -194,7 +194,7 @@ def raw_inputs(
 
 
 def _are_numbers(column: pl.Series) -> bool:
-    """Whether a column was read as text because of cells in rows that are not used, and has too many categories."""
+    """Whether used cells are all numbers, but cells of unused rows made the column a text of too many categories."""
     return column.drop_nulls().n_unique() > MOST_CATEGORIES and not not_numbers(column)[0]
 
 
@@ -209,7 +209,7 @@ def _parts_of(name: str, parts: tuple[str, ...]) -> str:
 
 
 def _varies(column: pl.Series) -> bool:
-    """Whether the entries of a column differ by more than rounding error, relative to the largest entry."""
+    """Whether the entries of a column differ by more than the rounding error of its largest entry."""
     values = column.drop_nulls().to_numpy()
     return bool(np.ptp(values / np.abs(values).max()) > 4 * np.finfo(float).eps)
 

@@ -58,7 +58,7 @@ def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
 def copied_rows(
     inputs: np.ndarray, pooled: np.ndarray, y: np.ndarray, group: np.ndarray | None, time: np.ndarray | None
 ) -> tuple[int, int]:
-    """Return the number of rows that equal an earlier row in every cell. All counts of such rows use this function.
+    """Return two numbers of rows that equal an earlier row. All counts of duplicate rows use this function.
 
     Args:
         inputs: the raw inputs.
@@ -126,7 +126,7 @@ def _tells_apart(inputs: Inputs, targets: Targets) -> bool:
 
 
 def _contradictions(earliest: np.ndarray, targets: Targets, label: str, timed: bool) -> list[tuple[str, str]]:
-    """Return a finding on the target's variance among rows with equal inputs and times, if this variance is large.
+    """Return a finding on how much the target varies among rows with equal inputs and times, if it varies much.
 
     No function of inputs and times can explain this variance.
     """

@@ -64,7 +64,7 @@ class Given:
 
     Args:
         table: the table as it was read.
-        names: the input columns, the columns that were left out because they do not vary, and free texts.
+        names: the input columns, the columns that were left out because they do not vary, and columns of free text.
         rows: for each used row, its row in `table.frame`.
         body: the number of rows of `table.frame` above the lines of text below the table.
     """
@@ -102,13 +102,13 @@ class Dataset:
         y_mean: the mean that was subtracted from each column of y.
         y_scale: the number by which each column of y was divided; the user's value is `y * y_scale + y_mean`.
         rows: the number of rows of the table on disk, without lines of text below the last row.
-        columns: the number of input columns in the table, before encoding and dropping.
+        columns: the number of input columns in the table, before columns are encoded or left out.
         notes: remarks on how the table was loaded.
         duplicates: the rows with equal inputs.
         index: for each used row, its row in the table on disk, counted from 0 below the header.
         available: the number of rows with a target (and without missing cells, if `drop_missing` is set).
-        pooled: for each text column with pooled categories, codes that distinguish all of its texts.
-        texts: the names of the text columns with pooled categories.
+        pooled: for each text column whose rare texts share one category, codes that distinguish all of its texts.
+        texts: the names of these text columns.
         given: the columns as the user gave them.
         unit: the metric of the study; None before a study runs.
     """
@@ -165,7 +165,7 @@ class Dataset:
 
     @property
     def _told(self) -> slice:
-        """The target columns whose means encode texts. For two classes, one column is enough, as both add up to 1."""
+        """The target columns whose means encode texts. For two classes, one column is enough: the two add up to 1."""
         return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
 
     def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:
@@ -230,7 +230,7 @@ def load_dataset(
         task: "classification" or "regression". By default, text, booleans, and integers with at most 20 distinct values
             and 5 rows for each value are classes; all other targets are regression.
         drop_missing: drop rows with a missing, NaN or infinite cell instead of imputing the cell.
-        drop_columns: columns to leave out.
+        drop_columns: the names of columns to leave out.
         keep_columns: columns to keep as inputs although they look like identifiers, or give groups or times.
         group: a column. Rows with equal values in this column stay in one part of every split, and are drawn together.
         time: a column of dates or numbers. In every split, training rows come before held-out rows.
@@ -319,7 +319,7 @@ def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:
 
 
 def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:
-    """Return findings about the whole table, and about the columns in use."""
+    """Return the findings that are about the whole table or about columns in use."""
     used = {*roles.inputs, *roles.asked, *roles.targets}
     return [own for own in findings if not own.columns or used & set(own.columns)]
 

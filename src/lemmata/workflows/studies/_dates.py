@@ -101,7 +101,7 @@ def in_future(column: pl.Series) -> tuple[str, int] | None:
 
 
 def as_written(form: str, first: str) -> str:
-    """Return the format of `format_of` with the separators of a date in the column, for `pandas.to_datetime`.
+    """Return `form`, a result of `format_of`, with the separators of the date `first`, for `pandas.to_datetime`.
 
     >>> as_written("%b/%d/%Y", "Jan 5, 2024"), as_written("%m/%d/%Y/%I:%M/%p", "1/30/2024 9:15 AM")
     ('%b %d, %Y', '%m/%d/%Y %I:%M %p')
@@ -188,7 +188,7 @@ def spans(texts: pl.Series, form: str) -> pl.Series:
 
 
 def _likely(found: list[tuple[str, pl.Series]]) -> list[tuple[str, pl.Series]]:
-    """Drop a reading with years of two digits first and in the future, if another reading has no years in the future.
+    """Drop a reading whose years come first, have two digits and lie in the future, if another has no future years.
 
     Readings in another order are kept, because a date in the future may be a planned date.
     """

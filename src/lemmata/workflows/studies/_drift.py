@@ -1,4 +1,4 @@
-"""With --time: test whether older rows still help, and whether the tested rows are similar to earlier rows."""
+"""With --time: test whether older rows still help, and whether the tested rows vary as much as earlier rows."""
 
 import math
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
 
 
 def ahead(dataset: Dataset) -> list[str]:
-    """With an order: return a sentence on how many rows ahead the measured forecasts reach."""
+    """Return, if rows are ordered in time, a sentence on how many rows at once a model forecast in each test."""
     if dataset.order is None:
         return []
     rows = before_stretches(len(dataset.targets))[1]
@@ -63,11 +63,11 @@ def ahead(dataset: Dataset) -> list[str]:
 
 
 def calmer(dataset: Dataset, question: Question) -> list[str]:
-    """Return a warning if repeating the last value has a far larger error before the tested rows than on these rows.
+    """Return a warning if repeating the last value errs far more on rows before the tested rows than on tested rows.
 
-    The warning is only for numbers with an order and without groups. The last value is repeated over stretches of equal
-    length, both before and after the first tested row. No model is tested on the earlier rows, so no interval accounts
-    for their larger changes.
+    The warning is only for targets of numbers in rows with a time order and without groups. The last value is repeated
+    over stretches of equal length, both before and after the first tested row. No model is tested on these earlier
+    rows, so the intervals of the models do not account for their larger changes.
     """
     if dataset.order is None or dataset.groups is not None or dataset.classes is not None:
         return []

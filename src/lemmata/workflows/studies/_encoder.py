@@ -69,8 +69,8 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendar
     If a column has missing cells anywhere in the table, it also gets an indicator column of missing cells. Categories
     become standardised one-hot columns over the vocabulary of the whole table, and missing cells are another category.
     Dates become standardised numbers and standardised columns for the parts of `calendars`. The transformer uses only
-    scikit-learn. skrub's TableVectorizer chooses the encoding from the rows to which it is fitted, so the number of
-    columns would change from split to split, and skrub would be one more dependency.
+    scikit-learn. skrub's TableVectorizer is not used: it chooses the encoding from the rows to which it is fitted, so
+    the number of columns would change from split to split. It would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))
@@ -123,7 +123,8 @@ def target_means(
         codes: the codes of the texts of the training rows; NaN if missing.
         others: the codes of the texts of the other rows.
         targets: the targets of the training rows. For two classes, one of the two columns is enough.
-        groups: the group of each training row, or None. With at least five groups, no group is in two of the fifths.
+        groups: the group of each training row, or None. If there are at least five groups, each group lies in one
+            fifth.
 
     >>> codes, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.repeat([[2.0], [4.0]], 50, axis=0)
     >>> target_means(codes, codes[49:51], y)[-2:].round().ravel().tolist()

@@ -30,7 +30,8 @@ class Fit:
     Args:
         outputs: the predictions (m, k), which are numbers in the target's units, or one score for each class.
         chances: the probabilities of the classes (m, k); None in regression.
-        learns: False for a kernel for which the largest ridge is best, because this kernel predicts the mean.
+        learns: whether the model learned anything. False for a kernel whose best ridge is the largest one tried,
+            because the kernel machine then predicts about the mean.
         certain: whether the model predicts classes without probabilities, so that `chances` are 0 and 1.
     """
 
@@ -142,7 +143,7 @@ def _unknown(method: str, odd: Any, names: list[Any]) -> PredictionError:
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """Return an estimator's scores for each class, which are not probabilities. Unseen classes get a lower score."""
+    """Return an estimator's score for each class, not probabilities. Unseen classes get less than any other score."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found

@@ -30,7 +30,7 @@ from ._usual import NAIVE, USUAL
 
 @dataclasses.dataclass(frozen=True)
 class FinalModel:
-    """A model that is fitted to all rows, with facts about the model.
+    """A model that is fitted to all rows, with the facts that are needed to describe, load and rebuild the model.
 
     Args:
         name: the name of the model in the study.
@@ -55,10 +55,10 @@ class FinalModel:
 
 
 def named_model(record: StudyRecord, name: str | None = None) -> str:
-    """Return the name of the model to fit: the recommended model, or another model of the study.
+    """Return the name of the model to fit: `name`, or the recommended model if `name` is None.
 
     Raises:
-        SettingError: if the study recommends no model, or the model to fit does not use the columns.
+        SettingError: if the study recommends no model, or the model to fit uses no columns, like the last-value model.
         UnknownNameError: if the study has no model with this name.
     """
     known = [model.name for model in record.models]
@@ -91,7 +91,7 @@ def final_model(
         data: the input of the study.
         dataset: the table that was read from `data`.
         options: the options of the study.
-        name: the name of the model.
+        name: the name of the model to fit.
         formula: the formula of the model in the study. It distinguishes the user's own model from other models with
             the same name.
 
@@ -120,9 +120,9 @@ def final_model(
 
 
 class _Fit:
-    """The fit of one model. Settings are chosen on rows in random order, or in the order of time.
+    """The fit of one model. Settings are chosen on rows in random order or, with --time, in the order of time.
 
-    The final fit keeps the rows' own order.
+    The final fit gets the rows in the order of the table.
     """
 
     def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, options: StudyOptions, own: Model | None):

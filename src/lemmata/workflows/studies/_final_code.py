@@ -40,7 +40,7 @@ _PLACES = {
 
 
 def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
-    """Return the program, which has about ten lines for a plain table. Only kernels of networks need lemmata.
+    """Return the program, about ten lines for a plain table. It imports lemmata only for kernels of networks.
 
     Args:
         raw: the table in the user's own form.
@@ -155,7 +155,7 @@ def _arrays(raw: Raw) -> list[str]:
 
 
 def _has_thousands(raw: Raw, dataset: Dataset) -> bool:
-    """Whether numbers have points between thousands, and no other cells of digits have points, as dates do."""
+    """Whether numbers have points between thousands, and other cells of digits, such as dates, have no points."""
     texts = [raw.cells[name] for name in [*dataset.raw_features, dataset.target] if name in raw.cells.columns]
     texts = [cells.drop_nulls() for cells in texts if cells.dtype == pl.String]
     numbers = r"^\s*[+-]?\d{1,3}(\.\d{3})+(,\d*)?\s*$"
@@ -276,7 +276,7 @@ def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
 
 
 def _assigned(name: str, items: Any) -> str:
-    """Return the source text of a list of names, on as many lines as needed."""
+    """Return the source text that assigns a list to `name`, on as many lines as needed."""
     line = f"{name} = {list(items)!r}"
     if len(line) <= _WIDTH:
         return line

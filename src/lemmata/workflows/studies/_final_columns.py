@@ -1,4 +1,4 @@
-"""Find the kinds of the columns that the user's own reader returns, and make the scikit-learn encoder for them."""
+"""Find the kinds of a table's columns as the user's own reader returns them, and make a scikit-learn encoder."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -40,10 +40,10 @@ class Kinds:
         numbers: columns of numbers, including parts of dates.
         spikes: columns with numbers more than ten standard deviations from their mean.
         texts: columns of texts with up to 20 categories.
-        many: columns of texts with more categories.
+        many: columns of texts with more than 20 categories.
         plain: the settings of `lemmata.estimators.PlainTable`, if scikit-learn cannot read some column; else None.
         why: for each column that scikit-learn cannot read, the reason.
-        gaps: whether some texts are missing.
+        gaps: whether some cells of text columns are missing.
         rows: the number of rows of the table.
     """
 

@@ -76,8 +76,8 @@ def kernel_steps(
 
     The width of the kernel and the ridge are chosen on these rows.
 
-    With as many centres as rows, the features are K(x, X) K(X, X)^(-1/2). Ridge regression with an intercept on these
-    features is kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
+    With all rows X as centres, the features of a row x are K(x, X) K(X, X)^(-1/2). Ridge regression with an intercept
+    on these features is kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
 
     Args:
         name: the name of a kernel.
@@ -106,7 +106,7 @@ def kernel_steps(
 
 
 def _between(estimator: Any, low: np.ndarray, high: np.ndarray) -> Any:
-    """Return an estimator whose predictions are clipped between two values of each target, as in the study."""
+    """Return an estimator whose predictions are clipped to `low` and `high` of each target, as in the study."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import FunctionTransformer
 

@@ -42,7 +42,8 @@ class Raw:
 
     Args:
         frame: the data frame, or an array whose columns are selected by their positions.
-        cells: the cells of the table, for inspection, with columns in the order of `frame` and with the study's names.
+        cells: the cells as a polars data frame, for inspection, with columns in the order of `frame` and the study's
+            names.
         reading: how the program reads the table: the name of a function, and its arguments.
         named: whether the columns have the study's names, as texts.
         source: the program's expression for the file, or the bundled name; None for data in memory.
@@ -50,10 +51,10 @@ class Raw:
         marks: the texts of the file that the study has read as missing, for each column that has such texts.
         kept: the texts that are values here, but that pandas or the study's default would read as missing, for each
             column that has such texts.
-        renamed: pandas' names of columns without a name, and the study's.
+        renamed: for columns without a name, the name that pandas gives and the name that the study gives.
         missing: the texts that the user has named for missing cells of this table.
-        below: the texts in the column of the target that stand in lines below the table; None without such lines. The
-            cells of these lines are missing in `cells`.
+        below: the target column's cells in the lines of text below the table; None without such lines. The cells of
+            these lines are missing in `cells`.
     """
 
     frame: Any

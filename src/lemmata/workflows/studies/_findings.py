@@ -76,7 +76,7 @@ def _integer_identifier(column: pl.Series) -> str | None:
 def examine_columns(
     frame: pl.DataFrame, dated: list[str], group: str | None, time: str | None, encoded: tuple[str, ...]
 ) -> list[Finding]:
-    """Return findings about groups, times and codes among the input columns of the whole table.
+    """Return findings about input columns of the whole table that may be groups, times or codes of categories.
 
     Args:
         frame: the input columns, which are numbers or texts, with the rows in the order of the table.
@@ -125,7 +125,7 @@ def examine_columns(
 
 
 def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
-    """Return columns that may name groups, with the evidence: equal sizes, adjacent rows, or columns that agree."""
+    """Return columns that may name groups, with evidence: groups of one size, adjacent, or alike in other columns."""
     n, found = frame.height, {}
     for column in frame:
         if column.null_count() or column.name in dated or _named(column.name, TIMES):
@@ -247,7 +247,7 @@ def _numbers(targets: Targets, label: str) -> list[Finding]:
 
 
 def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | None:
-    """Return a text on how the column alone determines the target; None if it does not."""
+    """Return a text on how this column alone determines the target; None if it does not determine the target."""
     here = ~np.isnan(column)
     for j in range(1 if targets.classes else min(targets.y.shape[1], 10)):
         target = targets.values.argmax(axis=1) if targets.classes else targets.values[:, j]
@@ -312,7 +312,7 @@ def _explained(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
-    """Whether equal values of the column always have equal targets, in so many repeats that this cannot be chance.
+    """Whether rows with equal values of the column have equal targets, in too many rows for chance.
 
     `order` sorts the column.
     """
@@ -326,7 +326,8 @@ def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bo
 def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
     """Whether each class is an interval of the column, but not by chance.
 
-    If k classes with n_c of n rows are shuffled, they are intervals with probability k! Π n_c! / n!.
+    Let k classes have n_c of the n rows each. If the classes are shuffled over the sorted rows, every class is an
+    interval with probability k! Π n_c! / n!.
     """
     changes = target[order][1:] != target[order][:-1]
     _, sizes = np.unique(target, return_counts=True)
@@ -336,7 +337,7 @@ def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> boo
 
 
 def _tails(targets: Targets, label: str) -> list[Finding]:
-    """Return a warning if a few rows decide the mean over rows, so that its error is larger than usual for N rows."""
+    """Return a warning if a few rows hold much of the target's variance, so that every error depends on these rows."""
     if targets.classes:
         return []
     squares = (targets.y**2).sum(axis=1)

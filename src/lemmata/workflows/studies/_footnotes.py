@@ -24,12 +24,12 @@ SAMPLED = 50
 def without_footnotes(table: Table, names: Sequence[str], targets: Sequence[str], decimal: str | None = None) -> Table:
     """Return the table without the lines of text below its last row, with a note that quotes the first of them.
 
-    These lines have text in at least one column whose other cells are numbers or dates, and have no number. Their
-    target is empty, or a text among numbers in a line with few cells.
+    Such a line has text in at least one column whose other cells are numbers or dates, and contains no number. Its
+    target cell is empty, or is a text in a column of numbers, in a line with few filled cells.
 
     Args:
         table: the table as read.
-        names: the columns in use.
+        names: the names of the columns in use.
         targets: the columns of the target among them.
         decimal: the decimal mark; None if it is read from the cells.
 
@@ -105,6 +105,6 @@ def _reads(column: pl.Series, text: str, mark: str | None) -> bool:
 
 
 def _ending(rows: list[Texts], holds: Callable[[Texts], bool]) -> list[Texts]:
-    """Return the longest end of a list whose entries all have a property."""
+    """Return the longest final part of a list in which every entry has the property `holds`."""
     place = next((i for i in reversed(range(len(rows))) if not holds(rows[i])), -1)
     return rows[place + 1 :]

@@ -1,4 +1,4 @@
-"""Predict accuracy from the mean and variance of a kernel machine's outputs at rows that it was not trained on."""
+"""Predict the accuracy of a kernel machine from the mean and covariance of its outputs at held-out rows."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,22 +23,24 @@ def predicted_accuracy(
 ) -> Float[np.ndarray, " s"]:
     """Predict the share of held-out rows for which the right class has the largest output, for n of N training rows.
 
-    Let L = 11'/N + A (A + mu)^-1 for the centred Gram matrix A. The residual at row i of training sets without i has
+    Let 1 be the vector of ones, A the centred Gram matrix, and L = 11'/N + A (A + mu)^-1. Over random training sets
+    without row i, the residual at row i has
 
         mean m_i = ((I - L) y)_i / (1 - L_ii),   covariance C_i = (N/n - 1) sum_{j != i} L_ij² E_j / (1 - L_ii)²
 
     where E_j is the second moment of the residual at row j. The mean does not depend on y_i. At n = N - 1, with mu
-    equal to the ridge, the mean is the leave-one-out residual. The covariance is that of a sum over n of the other
-    rows with weights L_ij, where the errors of these rows are those of held-out rows. Let e be the mean of |m_i|² + tr
-    C_i over rows, divided by the mean of |m_i|². Assume that E_j is e times the mean of m m' in the class of j, and
-    that the outputs, which are y_i minus the residual, are Gaussian. For two classes, the probability that the right
-    output is larger is Phi(mean / standard deviation) of the difference of the outputs. For more classes, it is the
-    share of 128 draws in which the right output is the largest.
+    equal to the ridge, the mean is the leave-one-out residual. The covariance is that of a sum over n random other rows
+    j, with weights L_ij, of residuals as large as those of held-out rows. Let e be the mean of |m_i|² + tr C_i over
+    rows, divided by the mean of |m_i|². Assume that E_j is e times the mean of m_i m_i' over rows i in the class of j,
+    and that the outputs, which are y_i minus the residual, are Gaussian. For two classes, the probability that the
+    right output is larger is Phi(mean / standard deviation) of the difference of the outputs. For more classes, it is
+    the share of 128 draws in which the right output is the largest.
 
-    The sum of L_ij² over all rows is exact. The part of each class in this sum is estimated by random signs.
+    The sum of L_ij² over all rows j is exact. The part of each class of rows j in this sum is estimated by random
+    signs.
 
     Args:
-        modes: the eigensystem of A.
+        modes: the eigenvalues and eigenvectors of A.
         y: the classes as one-hot columns.
         sizes: numbers of training rows n, 1 < n <= N.
         mu: the effective ridge at each size (see `deterministic_equivalent`), above 0.
@@ -77,7 +79,7 @@ def predicted_accuracy(
 
 
 def _price(mean: Float[np.ndarray, "N k"], variance: Float[np.ndarray, " N"]) -> float:
-    """Return e with e |m|² = |m|² + tr C on average over rows, where tr C is e |m|² times the given variance."""
+    """Return e with e |m|² = |m|² + tr C on average over rows. Here m is `mean`, and tr C = e |m|² `variance`."""
     return 1 / max(1 - float(variance.mean()), 1 / _LARGEST_PRICE)
 
 

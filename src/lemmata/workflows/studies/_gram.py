@@ -61,7 +61,7 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Return a tile of the matrix, compiled as a whole, because `gram` would compile each operation separately."""
+    """Return a tile of the kernel matrix. It is compiled as a whole; `gram` would compile each operation by itself."""
     return kernel.cross(a, b)
 
 
@@ -82,7 +82,7 @@ def blocks_of(
 
 
 def _filled(x: Float[np.ndarray, "n d"], rows: int) -> Float[np.ndarray, "rows d"]:
-    """Return the rows, followed by copies of the first row until there are `rows` rows."""
+    """Return the rows of x, followed by copies of the first row until there are `rows` of them."""
     return np.concatenate([x, np.repeat(x[:1], rows - len(x), axis=0)])
 
 

@@ -38,7 +38,7 @@ _DURATION = re.compile(
 
 
 def numeric_hint(column: pl.Series) -> str:
-    """Return advice on a text column whose cells are mostly numbers or dates; empty for other columns."""
+    """Return advice on a text column of which most cells are numbers or dates; empty for other columns."""
     numeric = odd_numbers(column)
     if numeric:
         return numeric
@@ -55,7 +55,7 @@ def numeric_hint(column: pl.Series) -> str:
 
 
 def wrong_cells(column: pl.Series) -> str:
-    """Return advice on texts that are mostly numbers, naming a cell that is not; empty for other columns."""
+    """Return advice on texts that are mostly numbers, which names a cell that is not a number; empty otherwise."""
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     return f"correct the cells that are not numbers, such as {shortened(odd[0])!r}" if odd and share < 0.5 else ""
 
@@ -91,9 +91,9 @@ def odd_numbers(column: pl.Series) -> str:
 def merged(column: pl.Series) -> bool:
     """Whether the texts of a column look like cells that were merged over several rows.
 
-    The first cell is filled, every text is followed by empty cells, and no text equals the text before. If the places
-    of k texts among n rows were random, the first text would be in the first row and all distances would be at least m
-    with probability C(n - m k + k - 1, k - 1) / C(n, k).
+    The first cell is filled, every text is followed by empty cells, and no text equals the text before. Let k texts
+    stand at random places among n rows. Then the first text is in the first row, and neighbouring texts are at least m
+    rows apart, with probability C(n - m k + k - 1, k - 1) / C(n, k).
 
     >>> merged(pl.Series(["a", None, None, "b", None, None, "c", None, None] * 2))
     True

@@ -1,4 +1,4 @@
-"""Find classes that are so rare that accuracy shows little about them, and name a metric that shows more."""
+"""Find classes so rare that accuracy hardly depends on them, and name a metric that depends on them more."""
 
 from lemmata.workflows.records.studies import Finding
 
@@ -21,7 +21,8 @@ def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
     """Return a finding if a class is rare.
 
     If the metric is the error rate or accuracy, the finding also states the accuracy of always predicting the most
-    frequent class, and names a better metric.
+    frequent class, and names a metric that shows the rare class. If the class has too few rows for a test, the finding
+    advises to collect more of its rows or to merge classes.
 
     Args:
         dataset: the table.

@@ -38,10 +38,11 @@ def run_in_context(
     seed: int = 0,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> dict[str, Any]:
-    """Run the transformer, plain and with momentum, the Lasso on the same features and two other methods.
+    """Run the transformer, plain and with momentum, the Lasso on the same features, and two ridge regressions.
 
-    Rows are split at random into a prompt of examples and queries. Inputs are divided by the largest norm of a row. The
-    result is a dictionary of settings, errors, paths, conditions and notes.
+    The two are kernel and linear ridge regression. Rows are split at random into a prompt of examples and queries.
+    Inputs are divided by the largest norm of a row. The result is a dictionary of settings, errors, paths, conditions
+    and notes.
 
     Args:
         dataset: a table with one numeric target.
@@ -50,7 +51,7 @@ def run_in_context(
         penalty: the penalty of the Lasso, for targets of variance 1.
         sharpness: the slope of the features.
         width: the width of the Gaussian bumps that form the function class, in the unit ball.
-        held_out: the share of the rows that are queries.
+        held_out: the share of the rows that become queries.
         seed: the seed of the split and of the features.
         progress: a function that is called with the stage, the finished amount and the total amount.
 
@@ -168,8 +169,9 @@ def _record(condition: Hypothesis) -> dict[str, Any]:
 def _pass(model: InContextTransformer, name: str, x, y, queries, wanted) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the test error of a transformer, and the path of the first query along the layers.
 
-    The path consists of the Lasso coefficients rho with their errors, objectives and scores. The first result also
-    contains the objective and the number of nonzero coefficients at the last layer.
+    The path gives, for some layers, the Lasso coefficients rho, their error and Lasso objective, and their outputs for
+    some examples. The first result also contains the objective and the number of nonzero coefficients at the last
+    layer.
     """
     found = model(x, y, queries)
     rho, _ = model.path(x, y, queries[:1])

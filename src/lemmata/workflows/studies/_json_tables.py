@@ -86,7 +86,7 @@ def layout_of(source: Source) -> Layout | None:
 
 
 def rows_with_constants(source: Source) -> pl.DataFrame | None:
-    """Return the table of objects, in a list or one per line, that contain NaN or Infinity; None for other files.
+    """Return the table of a file of objects (a list, or one per line) with NaN or Infinity; None for other files.
 
     Args:
         source: the file, in UTF-8.

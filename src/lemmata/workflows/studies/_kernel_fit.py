@@ -25,7 +25,8 @@ class KernelFit:
             With groups, the machine is fitted without the row's group and some other groups.
         ridge: the chosen ridge on the diagonal of the Gram matrix.
         relative: the chosen ridge divided by the mean diagonal of the centred Gram matrix.
-        learns: whether the best ridge is below the largest, and its leave-one-out error below the error of the mean.
+        learns: whether the chosen ridge is below the largest ridge tried, and its leave-one-out error is below that of
+            predicting the mean.
     """
 
     outputs: Float[np.ndarray, "m k"]
@@ -45,9 +46,9 @@ def kernel_fit(
 
     The mean of the training rows is subtracted from targets and features. Let K be the Gram matrix of the n training
     rows, 1 the vector of ones, and H = I - 11'/n. The centred Gram matrix is H K H, with eigenvectors u_k and
-    eigenvalues lambda_k. The eigenvectors, except the constant one, give the predictions f_i for the rows. Let the
-    leverage h_ii be the derivative of f_i with respect to the target y_i of the same row. This leverage includes the
-    intercept. The prediction for row i by the fit to all other rows differs from y_i by r_i, and
+    eigenvalues lambda_k. Let f_i be the prediction for row i by the fit to all rows. Let the leverage h_ii be the
+    derivative of f_i with respect to the target y_i of the same row. This leverage includes the intercept. The
+    prediction for row i by the fit to all other rows differs from y_i by r_i, and
 
         r_i = (y_i - f_i) / (1 - h_ii),   1 - h_ii = sum_k u_ik² ridge / (lambda_k + ridge) - 1/n.
 
@@ -152,7 +153,7 @@ def without_the_mean(y: Float[np.ndarray, "n k"], parts: Sequence[np.ndarray]) -
 def chances(
     fit: KernelFit, y: Float[np.ndarray, "n k"], outputs: Float[np.ndarray, "m k"] | None = None
 ) -> Float[np.ndarray, "m k"]:
-    """Return class probabilities: the softmax of b times the outputs. The factor b fits the left-out outputs best."""
+    """Return class probabilities: the softmax of b times the outputs, with the b of least log loss on left-out rows."""
     outputs = fit.outputs if outputs is None else outputs
     losses = [_surprise(b * fit.left_out, y) for b in _SHARPNESS]
     scores = _SHARPNESS[int(np.argmin(losses))] * outputs
@@ -169,6 +170,6 @@ def _logsumexp(scores: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " n"]:
 
 
 def best_of(matrices: list[Float[np.ndarray, "n n"]], y: Float[np.ndarray, "n k"], groups: Groups = None) -> int:
-    """Return the position of the Gram matrix with the smallest leave-one-out error, or leave-group-out error."""
+    """Return the position of the Gram matrix with the smallest leave-one-out error or, with groups, group error."""
     losses = [float(((y - kernel_fit(matrix, matrix[:1], y, groups).left_out) ** 2).sum()) for matrix in matrices]
     return int(np.argmin([loss if math.isfinite(loss) else math.inf for loss in losses]))

@@ -1,4 +1,4 @@
-"""Predict a learning curve by theory, from a kernel's eigenvalues and the target's share in each eigenvector."""
+"""Predict a kernel's learning curve by theory, from its eigenvalues and the target's share in each eigenvector."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -31,9 +31,9 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
     The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept. At each
     size, the ridge with the smallest predicted error is used, because leave-one-out chooses a ridge again in each
-    split. For classes, the accuracy at this ridge is also returned (see `predicted_accuracy`). The prediction is not
-    corrected by the measurement, because the page compares the two. The width of the band is fixed in advance, and the
-    page counts the measurements inside the band.
+    split. For classes, the accuracy at this ridge is also returned (see `predicted_accuracy`). The measurements do not
+    enter the prediction, because the page compares the two. The width of the band around the prediction is fixed in
+    advance, and the page counts the measurements inside it.
     """
     if measured.modes is None or measured.ridge is None:
         return []
@@ -62,7 +62,7 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
 
 def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the band: the prediction widened by the allowance, two standard errors, and the drift."""
+    """Return the ends of the band around the prediction: the allowance, two standard errors and the drift widen it."""
     sizes, error, spread, drift = map(np.asarray, (curve.sizes, curve.error, curve.spread, curve.drift))
     others = np.maximum(total - sizes, 1)
     sampling = spread * np.sqrt((1 / sizes + 1 / others) / SPLITS)
@@ -90,7 +90,7 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
 
 @eqx.filter_jit
 def _facts(modes: Spectrum, y: Float[Array, "n k"], ridge: Float[Array, ""]) -> tuple[Array, Array, Array]:
-    """Return the power of the target, the effective dimension and the condition number.
+    """Return the target's squared norm in each eigenvector, the effective dimension and the condition number.
 
     All three are compiled together: once for each number of rows, instead of once for each operation.
     """

@@ -1,4 +1,4 @@
-"""Ridge regression on many rows. Linear models are fitted by their columns, and kernel machines on centres."""
+"""Ridge regression on many rows: linear models in their columns, kernel machines in the span of some centres."""
 
 import numpy as np
 from jaxtyping import Float
@@ -21,11 +21,11 @@ SMALLEST = 1e-10
 def column_fit(
     x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"], groups: Groups = None
 ) -> KernelFit:
-    """Return the result of `kernel_fit` for the linear kernel <x, y>, in time n d² for n rows of d columns.
+    """Return the result of `kernel_fit` for the linear kernel <a, b> of rows, in time n d² for n rows of d columns.
 
-    Let X = U S V' be the singular value decomposition of the centred columns. The leverage of row i is
-    sum_j (X V)_ij² / (S_j² + ridge) + 1/n. Rows are processed in blocks, so that no n x n matrix is formed. If no
-    column varies, the fit is the mean of the targets.
+    Let X = U S V' be the singular value decomposition of the centred columns. The leverage of row i, the derivative of
+    its prediction by its own target, is sum_j (X V)_ij² / (S_j² + ridge) + 1/n. Rows are processed in blocks, so that
+    no n x n matrix is formed. If no column varies, the fit is the mean of the targets.
 
     Args:
         x: the training rows.
@@ -98,7 +98,7 @@ def _without_groups(
 
 
 def _constant(x: Float[np.ndarray, "n d"], variances: Float[np.ndarray, " d"]) -> bool:
-    """Whether all columns are constant up to rounding, so that the fit is the mean of the targets.
+    """Whether all columns are constant up to rounding; the fit is then the mean of the targets.
 
     Args:
         x: the rows.
@@ -132,10 +132,11 @@ def centres_fit(
     centres, and let the Gram matrix of the centres have eigenvectors U and eigenvalues w. The features of a row x are
     K(x, z) U / sqrt(w). The covariance of the features is accumulated over blocks of rows, and its eigenvalues give the
     fit at all ridges at once. The objective is that of `lemmata.solvers.subset_of_regressors`, with an intercept.
-    `subset_of_regressors` compiles again for every number of rows, which takes longer than these fits.
+    `subset_of_regressors` is not used, because it compiles again for every number of rows, which takes longer than
+    these fits.
 
     Args:
-        kernel: the kernel.
+        kernel: the kernel of the regression.
         x: the training rows, in random order or in the order of time.
         cross: the held-out rows.
         y: the targets of the training rows.
@@ -170,7 +171,7 @@ def centres_fit(
 
 
 def _moments(kernel, x, y, centres) -> tuple[np.ndarray, ...]:
-    """Return the sums over the rows x of K(x, z), of its products with itself and with y, of y, and of 1."""
+    """Return the sums over rows x, with centres z, of K(x, z), its products with itself and with y, y, and 1."""
     sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
     product = np.zeros((len(centres), y.shape[1]))
     for place, rows in blocks_of(kernel, x, centres):

@@ -35,11 +35,11 @@ class Split:
         trained, held: the numbers of training rows and of held-out rows.
         means: for each metric, the mean loss on the held-out rows.
         variances: for each metric, the variance of the losses of held-out rows.
-        guessed: for each metric, the mean loss of guessing. The guess is learned from the whole table or, with an
-            order, from all earlier rows.
-        slope: for each metric, how much the loss of a row rises with the loss of guessing, by least squares.
+        guessed: for each metric, the mean loss of guessing, which predicts the same for every row. The guess is learned
+            from the whole table or, if rows are ordered in time, from all earlier rows.
+        slope: for each metric, the slope of the least-squares fit of a row's loss to the loss of guessing on this row.
         gain: for each metric, the mean and the variance over rows of the model's loss minus the loss of guessing.
-        learns: whether the model learned anything.
+        learns: whether the model learned anything (`Fit.learns`).
         largest: for each metric, the largest loss of a held-out row.
         certain: whether the model predicts classes without probabilities.
         seconds: the seconds that the fit and the predictions took.
@@ -70,7 +70,7 @@ class Losses:
     """The loss of one model at growing numbers of training rows.
 
     Args:
-        sizes: numbers of training rows.
+        sizes: the numbers of training rows at which the model was measured.
         mean: the mean loss on held-out rows. For a tiny share of errors, it is (errors + 1/2) / (rows + 1).
         se: the standard error of the mean as a statement about new rows. It is computed from the spread over splits and
             from the number of different rows in the measurement. With few groups or stretches of time, Student's t
@@ -83,11 +83,11 @@ class Losses:
         least, greatest: exact 90 % bounds of the loss at the last size if errors are few; 0 and infinity otherwise.
         tail: for numbers, the share of the summed loss at the last size that the largest row, group or stretch holds.
         gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
-            rows. With an order, it is computed on the same stretches; with groups, it is nan.
-        paired: for each size, the losses of its splits. All models have the same splits. With an order, all sizes also
-            have the same stretches.
-        rows: the number of different rows that were held out at the last size, or of different groups if rows have
-            groups; nan if unknown.
+            rows. If rows are ordered in time, it is computed on the same stretches; with groups, it is nan.
+        paired: for each size, the losses of its splits. All models have the same splits. If rows are ordered in time,
+            all sizes also have the same stretches.
+        rows: the number of different rows that were held out at the last size. If rows have groups, the number of
+            different groups. nan if unknown.
     """
 
     sizes: Float[np.ndarray, " s"]
@@ -117,7 +117,7 @@ class LeftOut:
         worst: the largest squared error of the model in these splits, divided by the squared error of guessing.
         splits: the number of these splits.
         of: the number of all splits of this size.
-        rows: the number of training rows.
+        rows: the number of training rows in these splits.
     """
 
     worst: float
@@ -322,7 +322,8 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
     For the error rate of classes, the upper end is one standard error above the mean. An upper end below 0 is set to 0
     unless McNemar's test is significant. This is the sign test on the rows where only the model or only the guess is
-    wrong. The reason is that a model that differs from guessing in two rows has a tiny standard error and no evidence.
+    wrong. The reason is that a model that differs from guessing in only two rows has a tiny standard error, but two
+    rows are no evidence.
 
     Args:
         mean: the mean over rows of the difference of the two losses.
@@ -349,12 +350,12 @@ def _sign_test(worse: float, apart: float) -> float:
 
 
 def _student(number: float | int) -> float:
-    """Return the width of Student's 90 % interval divided by that of a normal interval, for `number` values."""
+    """Return the width of Student's 90 % interval for the mean of `number` values, over that of a normal interval."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 
 
 def _common(splits: list[Split], metric: int, total: int, error: float, dataset: Dataset) -> float:
-    """Return the part of the standard error that all sizes share, due to the held-out rows."""
+    """Return the part of the standard error that all sizes share, because they are tested on rows of one table."""
     if dataset.order is not None or dataset.groups is not None:
         return error
     held = float(np.mean([own.held for own in splits]))

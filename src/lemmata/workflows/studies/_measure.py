@@ -45,7 +45,7 @@ class Measured:
     """The measured losses of one model on one table.
 
     Args:
-        model: the model.
+        model: the model that was measured.
         losses: the losses by the name of the metric.
         learns: whether the model learns anything at the largest size, in most splits. A kernel for which the largest
             ridge is best does not learn.
@@ -80,8 +80,8 @@ def spread_of(dataset: Dataset) -> float:
 def baselines(dataset: Dataset) -> dict[str, float]:
     """Return, for each metric, the loss of guessing: the same prediction for every row, such as the mean.
 
-    With an order, guessing is measured in the same way as models: on later stretches of rows, where the guess is
-    learned from all rows before each stretch.
+    If rows are ordered in time, guessing is measured in the same way as models: on later stretches of rows, where the
+    guess is learned from all rows before each stretch.
     """
     in_time = {} if dataset.order is None else _baselines_in_time(dataset)
     losses = guess_losses(dataset, dataset.targets, dataset.targets, dataset.groups).mean(axis=1)
@@ -168,7 +168,7 @@ def measure(
 
 
 def in_season(model: Model, dataset: Dataset) -> Model:
-    """Return the last-season model with a season chosen on the rows before the first stretch; others are unchanged."""
+    """Return the last-season model with a season chosen on rows before the first stretch; other models unchanged."""
     if dataset.order is None:
         return model
     rows = np.argsort(dataset.order, kind="stable")
@@ -285,7 +285,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """Return the metrics of the table's task and the requested metric. For numbers, the squared error comes first."""
+    """Return the metrics of the task and the requested metric. For numbers, the first one is the squared error."""
     known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
     asked = dataset.unit
     return known if asked is None or asked.always else [*known, asked]
@@ -353,9 +353,10 @@ def _scored_guess(
 
 
 def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
-    """Return the contribution of each row to the loss.
+    """Return the contribution of each row to the loss of a metric.
 
-    For a score that is not a mean over rows, parts of the rows are left out to estimate the variance. No group is cut.
+    For a score that is not a mean over rows, one part of the rows at a time is left out to estimate the variance. All
+    rows of a group are in one part.
     """
     if isinstance(unit.rows, Scored):
         return unit.rows(y, said, spread, members, parts)

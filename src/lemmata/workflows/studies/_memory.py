@@ -33,7 +33,7 @@ class Table:
         rows: the number of rows of the source. It is larger than the number of rows of `frame` if only a sample of rows
             was read.
         notes: remarks for the user on how the table was read.
-        default_target: the target column if the user names none; None if the user must name one.
+        default_target: the target column that is used if the user names none; None if the user must name a target.
         kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.
         findings: warnings that were found while the table was read.
         given: the user's data frame of another library, with the columns of `frame` in their order; None otherwise.
@@ -156,7 +156,7 @@ def table_in_memory(data: Any) -> Table:
 
 
 def _index(data: Any) -> tuple[str, ...]:
-    """Return the names of the levels of an index that may hold data: a named index, or one of dates or of levels.
+    """Return the level names of a data frame's index that may hold data: a named, date or multi-level index.
 
     A level without a name gets the name that `reset_index` gives to it.
     """
@@ -170,7 +170,7 @@ def _index(data: Any) -> tuple[str, ...]:
 
 
 def _unused(index: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Say that the index of a data frame is not used."""
+    """Return a finding that the index of a data frame is not used; nothing without an index."""
     if not index:
         return ()
     named = listing([repr(shortened(name)) for name in index])

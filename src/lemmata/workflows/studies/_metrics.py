@@ -43,7 +43,7 @@ class Metric:
         averaged: whether the loss is the mean of the losses of single rows. If not, `rows` returns contributions whose
             mean is the loss.
         always: whether the metric is measured even if it was not requested, because theory and answers use it.
-        of_class: whether the metric, for two classes, is about one of them.
+        of_class: whether the metric, for two classes, is about one class, as recall is.
         guess: the best constant prediction, which uses no column (see `constant`).
         aliases: other names of the metric, such as scikit-learn's.
     """
@@ -78,7 +78,7 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """Convert a loss to a value. The loss is how far the value is below the best value (sign 1) or above (sign -1)."""
+    """Convert a loss to a value: the loss is how far the value is below (sign 1) or above (sign -1) the best value."""
 
     best: float
     sign: float
@@ -90,7 +90,7 @@ class Distance:
 
 @dataclasses.dataclass(frozen=True)
 class Loss:
-    """The inverse of `Distance`."""
+    """The inverse of `Distance`: convert a value to a loss."""
 
     best: float
     sign: float
@@ -126,7 +126,7 @@ def _classes(name: str, rows: Any, words: str, rises: bool = False, percent: boo
 
 
 def _scored(name: str, words: str, percent: bool = False, several: str | None = None, of_class: bool = False) -> Metric:
-    """Return the metric of a scikit-learn scorer for classes whose scores lie between 0 and 1."""
+    """Return the metric of a scikit-learn scorer for classes, for scores from 0 to 1 (best)."""
     rows = Scored(name, "classification", several=several)
     more = {"most": 1.0, "counted": "rarest", "averaged": False, "always": False, "of_class": of_class}
     return _classes(name, rows, words, True, percent, **more)
@@ -242,7 +242,7 @@ def asked(text: str | float, task: str, spread: float, unit: Metric | None = Non
     or the share of wrong classes.
 
     Args:
-        text: the text as given.
+        text: the metric and the value, or a number, as the user gave them.
         task: "regression" or "classification".
         spread: the variance of the target, in its units squared, summed over outputs.
         unit: the metric of `--metric`, or the user's own; None if none is given.

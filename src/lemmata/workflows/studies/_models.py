@@ -1,4 +1,4 @@
-"""The candidates of a study: kernels, to which the theory applies, and commonly used models, on the same rows."""
+"""The models that a study compares: kernels, to which the theory applies, and commonly used models."""
 
 import dataclasses
 import functools
@@ -54,7 +54,8 @@ class Model:
         price: a function of n, d and k. It returns about how many seconds a fit to n rows of d columns and k outputs
             takes on one core. The price decides up to which size and on how many splits a model is measured, so that
             both depend on the command and not on the machine.
-        kernels: the kernel. If there are several kernels, leave-one-out chooses one of them.
+        kernels: the kernel of the model, or several kernels, of which leave-one-out chooses one; empty for other
+            models.
         naive: whether the model uses no columns and repeats earlier targets.
         own: whether the model is the user's own.
         least: the fewest training rows to which the model can be fitted.
@@ -133,7 +134,7 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
     """Return the last-season model with the season that fits the given rows best; other models are unchanged.
 
     Args:
-        model: any model.
+        model: the model, which may be any model.
         y: the targets of rows before all predicted rows, from early to late.
         order: the times of these rows.
         ahead: how many rows ahead the model is to forecast.
@@ -146,16 +147,16 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
 
 def is_last_value(model: Model) -> bool:
-    """Whether this is the last-season model without a season, which is the same model as the last value."""
+    """Whether this is the last-season model without a season, which predicts the same as the last-value model."""
     return model.naive and model.name == "season" and model.least == 1
 
 
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
     """Return the lengths of a day, a week and a year in rows, from the number of rows in a day.
 
-    For daily rows, the seasons are 7 and 365 rows. For business days, the seasons are 5 and about 252 rows; for weeks
-    52, months 12, quarters 4, and hours 24, 168 and 8,766. Times that are not dates are read as days, so their seasons
-    are only candidates.
+    For daily rows, the seasons are 7 and 365 rows. For business days, the seasons are 5 and about 252 rows. They are 52
+    rows for weekly rows, 12 for monthly, 4 for quarterly, and 24, 168 and 8,766 for hourly rows. Times that are not
+    dates are read as days, which may be wrong, so their seasons are only candidates.
 
     Args:
         order: the times in days, from early to late. If each time has the same number of rows, these rows count once.
@@ -177,8 +178,8 @@ def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], a
     """Choose the season that forecasts best, from the calendar's seasons and the season with the most similar targets.
 
     For each season, the last targets are repeated `ahead` rows ahead from the same starts. The result is 1 (the last
-    value) if the last value has the smallest error. The median over starts decides, so that a few unusual stretches do
-    not hide a season.
+    value) if the last value has the smallest error. The season with the smallest median error over starts is best, so
+    that a few unusual stretches do not hide a season.
 
     Args:
         y: the targets of rows before all predicted rows, from early to late.
@@ -209,7 +210,7 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
 
 
 def kernels_of(name: str, x: Float[np.ndarray, "n d"]) -> tuple[AbstractKernel, ...]:
-    """Return the kernel with this name for these encoded rows, or several kernels of which one is to be chosen."""
+    """Return the kernel with this name, scaled for these encoded rows, or several of which one is to be chosen."""
     return _kernel(architectures([name], x)[0], x.shape[1]).kernels
 
 

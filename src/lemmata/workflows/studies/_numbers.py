@@ -178,7 +178,7 @@ def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
 
 
 def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
-    """Whether all words among the numbers of a column mean missing values, except a unit below the name."""
+    """Whether all words among a column's numbers mean missing values. A unit in brackets below the name is ignored."""
     if len(units := [word for word in words if _IN_BRACKETS.fullmatch(word)]) == 1 and words[units[0]] == 1:
         words = {word: number for word, number in words.items() if word not in units}  # a unit below the column's name
     if len(words) > _MOST_WORDS or sum(words.values()) > (1 - _LEAST_NUMBERS) * present:

@@ -45,14 +45,14 @@ class Candidate:
     """A model with the forecast of its loss in one metric.
 
     Args:
-        measured: the measurements.
+        measured: the measured losses of the model.
         forecast: the forecast of the learning curve.
         unit: the metric.
         total: N, the number of the user's rows.
         ground: the least loss that is expected beyond the measured sizes, because a better model has shown that this
             loss is noise.
-        room: the least distances, in logarithms, of the 5 % curve and the 95 % curve from the median, at the last
-            measured size and beyond. They are taken from models that were tested on more rows.
+        room: the least allowed distances, in logarithms of the loss, of the 5 % and the 95 % curve from the median
+            curve, at the last measured size and beyond. Models that were tested on more rows set these distances.
     """
 
     measured: Measured
@@ -82,10 +82,10 @@ class Candidate:
         """The logarithms ln n, and the 5 %, 50 % and 95 % curves of the loss at n rows.
 
         If few rows hold a large part of a mean of squares, the mean is less certain than its standard error shows. The
-        reason is that the observed rows may lack rows of this size or larger. The upper end includes an allowance for
-        the lacking rows. The median does not, because such rows would add the same amount to the loss of guessing and
-        of any other model. If errors are few, the curves are widened to the exact bounds of the last measured size. All
-        curves are kept within the range of the metric. The median falls at most like n^-2, and not below `ground`.
+        reason is that the observed rows may lack rows of this size or larger. The 95 % curve includes an allowance for
+        the lacking rows. The median curve does not, because such rows would add the same amount to the loss of every
+        model and of guessing. If errors are few, the curves are widened to the exact bounds of the last measured size.
+        All curves are kept within the range of the metric. The median falls at most like n^-2, and not below `ground`.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
@@ -112,7 +112,7 @@ class Candidate:
         return logs, np.clip(_stretched(curves, stretch(self.total)), 0.0, self.unit.most)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
-        """Return a median and an upper end that fall as n^-2 beyond the last measured size, so no curve ends at 0."""
+        """Return the steepest allowed median and 95 % curve: beyond the last measured size, they fall as n^-2."""
         median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
         return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
 
@@ -154,7 +154,7 @@ class Candidate:
         return float(losses.sizes[above[-1]]) if len(above) else 1.0
 
     def limit(self) -> Interval:
-        """Return the least expected loss at any number of rows. Its upper end is at least that at the last size."""
+        """Return the least expected loss at any number of rows. Its upper end is at least that of the last size."""
         _, curves = self.curves
         first = int(np.searchsorted(self.curves[0], math.log(self.losses.sizes[0]) - 1e-9))
         lower, value, _ = curves[first:].min(axis=0).tolist()
@@ -172,7 +172,7 @@ def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, 
 
 
 def stretch(total: int) -> float:
-    """Return the factor by which intervals are widened, in logarithms, because a table has few rows.
+    """Return the factor, above 1 for few rows, by which intervals are widened in logarithms of the loss.
 
     Args:
         total: the number of rows of the table.
@@ -226,10 +226,10 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
 def evened(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates, widened so that no interval is narrower than those of models tested on more rows.
 
-    All models are tested on rows of one table. If a model has few splits, and none of them has the largest losses, its
-    standard error is small, although its error on new rows is not known better. The widths of the intervals at the last
-    measured size are compared, in logarithms. The least allowed width is the median width of the models that were
-    tested on the most rows.
+    All models are tested on rows of one table. If a model has few splits, and the rows with the largest losses are in
+    none of them, its standard error is small. But its error on new rows is not known better. The widths of the
+    intervals at the last measured size are compared, in logarithms. The least allowed width is the median width of the
+    models that were tested on the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
     known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]

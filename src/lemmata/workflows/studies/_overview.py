@@ -34,7 +34,7 @@ def describe(dataset: Dataset) -> Data:
 
 
 def _dimension(dataset: Dataset) -> tuple[float, float, float] | None:
-    """Return an estimate, with its interval, of how many dimensions the standardised columns of numbers fill.
+    """Return an estimate of the intrinsic dimension of the standardised columns of numbers, with its interval.
 
     Columns with few values are left out, because distances on a grid are often equal. The result is None if fewer than
     two columns are left, if the estimate is not below the number of columns, or if a condition of the estimate fails.

@@ -117,7 +117,7 @@ def _fit_given(
     task: str,
     groups: Groups = None,
 ) -> Fit:
-    """Return the result of `_fit_as_given`. If a column is absent that the estimator needs, the error has a remedy."""
+    """Return the result of `_fit_as_given`. If the estimator needs an absent column, the error gives a remedy."""
     try:
         return _fit_as_given(make, labels, frame, y, task, groups)
     except LemmataError:
@@ -213,7 +213,7 @@ def _price(n: int, d: int, k: int) -> float:
 
 
 def _made(path: str, name: str) -> Any:
-    """Return the result of the named function in a file. This function may run in any process."""
+    """Return the result of calling the named function of a file. `_made` itself may run in any process."""
     with importing_beside(path):
         return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 

@@ -90,7 +90,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 
 
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """Return the sizes at which a fit costs at most `seconds`. If there are fewer than three, use smaller sizes.
+    """Return the sizes at which a fit costs at most `seconds`. If these are fewer than three, use smaller sizes.
 
     A model that is too expensive at most sizes of a large table is thus measured at smaller sizes, up to as many as the
     given sizes. If even 32 rows are too expensive, the first three sizes are returned.
@@ -103,7 +103,7 @@ def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) 
 
 
 def _between(low: int, high: int, number: int) -> list[int]:
-    """Return numbers of rows in geometric progression."""
+    """Return `number` numbers of rows from `low` to `high` in geometric progression."""
     return sorted({round(float(n)) for n in np.geomspace(low, max(low, high), number)})
 
 
@@ -117,5 +117,5 @@ def left_out(dataset: Dataset) -> bool:
 
 
 def width_of(dataset: Dataset) -> int:
-    """The number of columns of the encoded inputs."""
+    """The number of columns of the encoded inputs, which the price of a fit depends on."""
     return len(dataset.features)

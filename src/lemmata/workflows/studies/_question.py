@@ -17,7 +17,8 @@ class Question:
 
     Args:
         unit: the metric.
-        loss: the requested loss; None requests a tenth less than the loss of the best model with all rows.
+        loss: the requested loss; None requests an error that is a tenth lower than that of the best model with all
+            rows.
         total: N, the number of the user's rows.
         spread: the variance of the target.
         guessing: the loss of a guess that uses no inputs.
@@ -49,7 +50,7 @@ class Question:
         return Interval(value, min(ends), max(ends))
 
     def _told(self, loss: float) -> float:
-        """Return a loss in the unit of the metric. A loss counts at most as the largest possible loss of the metric."""
+        """Return a loss in the unit of the metric. A larger loss than the metric allows counts as its largest loss."""
         return self.unit.told(min(loss, self.unit.most), self.spread)
 
     def say(self, loss: float) -> str:

@@ -9,20 +9,21 @@ def expected_precision(
 ) -> float:
     """Estimate, from these rows, the average precision on many new rows of the same distribution.
 
-    Average precision is the mean over positive rows of the precision among the rows that are ranked at least as high,
+    Average precision is the mean, over the positive rows, of the precision among all rows ranked at least as high as
+    the positive row,
 
         p TPR / (p TPR + (1 - p) FPR),
 
     where p is the share of positive rows. TPR and FPR are the shares of positive rows and of other rows that are ranked
-    at least as high. scikit-learn's `average_precision_score` counts each positive row itself among these rows. This
-    makes its value too large, and the error grows as the number P of positive rows falls. For example, with 5 positive
-    rows among 500 and random scores, the mean of its value is 0.02 instead of 0.01. This function computes the TPR of a
-    positive row from the other P - 1 positive rows only (1/2 if there is none). The share p is that of the table,
-    because average precision has no value on rows without a positive row. The values of the two functions agree if P is
-    large, and if the ranking is perfect.
+    at least as high. scikit-learn's `average_precision_score` counts a positive row itself among the rows ranked at
+    least as high. This makes its value too large, and the error grows as the number P of positive rows falls. For
+    example, with 5 positive rows among 500 and random scores, the mean of its value is 0.02 instead of 0.01. This
+    function computes the TPR of a positive row from the other P - 1 positive rows only (1/2 if there is none). The
+    share p is that of the table, because average precision has no value on rows without a positive row. The values of
+    the two functions agree if P is large, and if the ranking is perfect.
 
     Args:
-        positive: which rows are positive.
+        positive: for each row, whether it belongs to the positive class.
         scores: the scores of the rows; rows with higher scores are ranked first.
         share: p, the share of positive rows in the table; None means their share in these rows.
 

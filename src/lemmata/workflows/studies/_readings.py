@@ -56,7 +56,8 @@ def codes(table: Table, name: str) -> pl.Series | None:
 def declared(table: Table, names: Sequence[str]) -> tuple[dict[str, pl.Series], list[Finding]]:
     """Return, as texts, the columns of numbers that the user declared as categories.
 
-    A column stays numbers, with a finding, if its values hardly repeat, or if they are many numbers with decimals.
+    If its values hardly repeat, or are many numbers with decimals, a declared column stays numbers, and a finding says
+    so.
 
     Args:
         table: the table as read.

@@ -15,7 +15,7 @@ def copies(dataset: Dataset) -> int:
 
 
 def few_values(dataset: Dataset) -> bool:
-    """Whether every column has so few values that equal rows are expected by chance."""
+    """Whether every column has so few different values that equal rows are expected by chance."""
     numbers = [j for j, names in enumerate(dataset.categories) if names is None]
     columns = [dataset.inputs[:, j] for j in numbers] + (
         [] if dataset.task == "classification" else [*dataset.targets.T]

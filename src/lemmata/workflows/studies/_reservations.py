@@ -1,4 +1,4 @@
-"""Return facts that you must know before you rely on a study: about the unit, the models and the answers."""
+"""Return facts that you must know before you rely on a study: about the metric, the models and the answers."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
         found: the test for signal.
         asked: the question of the study.
         dataset: the table.
-        in_time: the sentences that only exist for rows with an order, such as a sentence about drift.
+        in_time: the sentences that exist only if rows are ordered in time, such as a sentence about drift.
     """
     told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
     told.append(("unit", say_unit(asked.unit, dataset)))
@@ -35,10 +35,10 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
 def about_models(
     candidates: Sequence[Candidate], dataset: Dataset, few: Dataset, theory: dict[str, list[TheoryPoint]], quick: bool
 ) -> list[Finding]:
-    """Return findings about approximate fits, the rows of the theory, a theory that was left out, and broken fits.
+    """Return findings about approximate fits, rows used for the theory, a theory left out, and fits that broke down.
 
     Args:
-        candidates: the models.
+        candidates: the measured models with their forecasts.
         dataset: the table.
         few: the rows on which the theory is computed.
         theory: the results of the theory by the name of the model.

@@ -99,11 +99,11 @@ class Plain:
     """The needed columns, as numbers or text.
 
     Args:
-        frame: the columns.
+        frame: the data frame of these columns.
         dated: the columns that may hold the times at which rows were observed (`_is_date`).
         firsts: the first date of each date column (`first_days`).
         declared: the columns of numbers that are texts here, because the user declared them as categories.
-        notes: how numbers were read.
+        notes: remarks on how texts were read as numbers.
         findings: findings about words among numbers that were read as missing.
     """
 
@@ -160,8 +160,8 @@ def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str 
 
     Args:
         table: the table as read.
-        inputs: the other columns in which the decimal mark is looked for.
-        name: the target.
+        inputs: the input columns, whose texts also show the decimal mark.
+        name: the name of the target column.
         decimal: the decimal mark; None if it is read from the cells.
 
     Raises:
@@ -271,7 +271,7 @@ def enough(rows: int, name: str, after: str = "") -> None:
 
 
 def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
-    """Return the rows with a target. If `drop` is set, leave out rows with missing cells outside empty columns."""
+    """Return the rows with a target. If `drop` is set, leave out rows with missing cells, ignoring empty columns."""
     frame = frame.select(list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets])))
     void = [name for name in roles.targets if frame[name].null_count() == frame.height]
     if void:

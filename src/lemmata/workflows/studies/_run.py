@@ -241,7 +241,7 @@ class _Job:
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
-        """On request, examine the theorems that apply to the data, and compare trained networks with their kernels."""
+        """If requested, examine the theorems that apply to the data and compare trained networks with their kernels."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return
@@ -308,7 +308,7 @@ class _Job:
         )
 
     def steadiest(self) -> Candidate | None:
-        """With an order: return the model that uses columns and has the smallest loss at any of its sizes."""
+        """With --time: return the model that uses columns and has the smallest loss at any of its sizes."""
         # With drift, the loss of every model may rise with more rows.
         knowing = [item for item in self.candidates if not item.measured.model.naive]
         if self.dataset.order is None or not knowing:
@@ -316,12 +316,12 @@ class _Job:
         return min(knowing, key=lambda item: float(item.losses.mean.min()))
 
     def drifts(self) -> list[str]:
-        """With an order: return a sentence if older rows no longer help."""
+        """With --time: return a sentence if older rows no longer help."""
         steadiest = self.steadiest()
         return [] if steadiest is None else drift(steadiest, self.question)
 
     def about_time(self, best: Candidate | None) -> list[str]:
-        """With an order: return a sentence if a naive model predicts better than every model that uses the columns."""
+        """With --time: return a sentence if a naive model predicts better than every model that uses the columns."""
         steadiest, found = self.steadiest(), []
         if best is None or steadiest is None or not best.measured.model.naive:
             return found
@@ -332,7 +332,7 @@ class _Job:
         return found
 
     def shown(self) -> list[Candidate]:
-        """Return the models that the answers use. No model is expected to fall below the limit of the best model."""
+        """Return the models for the answers. No forecast of a model falls below the best model's limit (`grounded`)."""
         seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 

@@ -6,14 +6,15 @@ from jaxtyping import Int
 
 
 def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
-    """Return at most `most` of the rows, drawn without replacement, in increasing order.
+    """Return the positions of at most `most` rows, drawn without replacement, in increasing order.
 
-    With groups, whole groups are drawn one after the other, until the next group would give too many rows. If this
-    gives fewer than two groups or less than half of `most` rows, single rows are drawn instead, which cuts groups.
+    With groups, whole groups are drawn one after the other, until the next group would give more than `most` rows. If
+    this gives fewer than two groups, or less than half of `most` rows, single rows are drawn instead, and some rows of
+    a group may be missing.
 
     Args:
         total: N, the number of rows.
-        most: the number of wanted rows, at least 1.
+        most: the largest number of rows to draw, at least 1.
         seed: the seed of the draw.
         groups: the group of each row, or None.
 

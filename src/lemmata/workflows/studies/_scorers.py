@@ -76,11 +76,11 @@ class Scored:
             object, which is called as `scorer(estimator, x, y)`.
         task: "regression" or "classification".
         perfect: the score of perfect predictions.
-        sign: 1 if a better model has the larger score, otherwise -1.
+        sign: 1 if larger scores are better, and -1 if smaller scores are better.
         probable: whether the scorer needs probabilities as outputs.
-        several: the name of the scorer for three or more classes; None if the scorer is the same.
-        labels: the scorer's labels of the classes, in increasing order; empty for 0, 1, ...
-        order: for each label, the column of the targets.
+        several: the name of the scorer for three or more classes; None if `scorer` is also used there.
+        labels: the labels of the classes that the scorer gets, in increasing order; empty for 0, 1, ...
+        order: for each label, the number of its column in the targets.
         shares: the share of each class in the table, which average precision needs (`mean_precision`).
     """
 
@@ -106,8 +106,8 @@ class Scored:
 
         Args:
             y: the targets.
-            output: the predictions.
-            spread: not used.
+            output: the predictions: numbers, scores of classes or probabilities.
+            spread: not used; it is here because all losses take it.
             members: the groups of the rows; None without groups.
             parts: the number of parts that are left out in turn.
         """
@@ -173,11 +173,11 @@ def takes_estimator(scorer: Callable[..., Any]) -> bool:
 def influences(
     loss: Callable[[np.ndarray], float], rows: int, members: np.ndarray | None, parts: int = PARTS
 ) -> Float[np.ndarray, " m"]:
-    """Return an array over m rows. Its mean is the loss; its variance over m is the jackknife variance of the loss.
+    """Return an array over m rows. Its mean is the loss; its variance divided by m is the loss's jackknife variance.
 
     Let G parts be left out one at a time, and let L_g be the loss without part g. The jackknife's variance is (G - 1)
-    times the mean of (L_g - mean L)². So each row (or group) in part g gets the deviation
-    sqrt(m (G - 1)) (L_g - mean L), where m is the number of rows (or groups).
+    times the mean of (L_g - mean L)². So in the array each row (or group) of part g deviates by -sqrt(m (G - 1)) (L_g -
+    mean L) from the loss, where m is the number of rows (or groups).
 
     Args:
         loss: a function from a mask to the loss of the rows that the mask keeps.

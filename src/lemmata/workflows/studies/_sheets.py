@@ -15,9 +15,9 @@ from ._titles import LEAST, LOOK, title_rows, told
 
 
 def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFrame, str, tuple[str, ...]]:
-    """Return the source with its notes, the cells of one sheet, its name, and the names of the other sheets with cells.
+    """Return the source with notes, a sheet's cells, this sheet's name, and the names of other sheets with cells.
 
-    This is the first sheet with a table that has the given columns. If no sheet has them, it is the first sheet with a
+    The sheet is the first one whose table has the given columns. If no table has them, it is the first sheet with a
     table.
 
     Args:

@@ -27,20 +27,21 @@ class Signal:
     Args:
         found: whether the test finds a signal, at level 0.01.
         p_value: the p-value of the test.
-        error: the smallest leave-one-out squared error of two kernels, relative to predicting the mean. For the blocks
-            of a series, it is the error of the models, relative to the best naive forecast.
-        by_chance: the error for the median arrangement of the targets.
+        error: the smaller leave-one-out squared error of the linear and the Gaussian kernel, divided by the error of
+            predicting the mean. If a series was forecast by blocks, the error of the models, divided by that of the
+            best naive forecast.
+        by_chance: the median of `error` over the arrangements of the targets.
         rows: the number of rows that were tested.
         grouped: whether the rows have groups.
         copies: the number of rows of the whole table that repeat an earlier row, including the target. With groups,
             only copies in another group count. The test assumes independent rows, and copies are not independent.
         total: the number of rows of the whole table.
-        kind: the rearranged targets. "rows": among rows. "held-out rows": among rows that are predicted by models of
-            other rows. "both": both of these tests were done, and neither finds a signal. "within groups": among the
-            rows of each group. "whole groups": between whole groups. "groups": both of these tests were done, and
-            neither finds a signal. "time": in time.
-        least: the smallest p-value that this test can give. If `least` is above the level, the test cannot find a
-            signal.
+        kind: how the targets were rearranged. "rows": among rows. "held-out rows": among rows that are predicted by
+            models of other rows. "both": in both of these ways, and neither test finds a signal. "within groups": among
+            the rows of each group. "whole groups": between whole groups. "groups": within groups and between groups,
+            and neither test finds a signal. "time": shifted in time, or forecast by blocks.
+        least: the smallest p-value that this test can give. If `least` is above the level of this test, the test cannot
+            find a signal.
         shuffles: the number of arrangements of the targets that were tested besides the observed one; 0 if a series was
             forecast by blocks.
         groups: the number of groups that were tested; 0 without groups.
@@ -49,7 +50,7 @@ class Signal:
             approximate. For shifts, it is the larger of two numbers: how far the errors in the best percent of the
             shifts are below the median error, and the share that the best column explains in its best percent of the
             shifts. For blocks, it is twice the relative difference of errors that the t-test would call significant.
-            With groups, it refers to targets minus the means of their groups.
+            With groups, the share is of the variance within groups, after each group's mean is subtracted.
         between: the same as `visible`, but for the means of the groups; nan if whole groups were not exchanged.
         powers: the same as `visible`, but for each kind of signal (`_signal_power`); empty if a signal was found.
         held: the number of held-out rows on which models were tested; 0 without this test. The models were fitted to
@@ -82,13 +83,13 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
     The targets are permuted over the rows 199 times. Two statistics are the exact leave-one-out errors of a linear and
     a Gaussian kernel with intercepts, each the smallest over seven ridges. Further statistics measure how much the best
     few columns explain. Each statistic is standardised by its own distribution over all 200 arrangements, and the
-    largest standardised statistic of an arrangement counts (`extremes`). If rows are exchangeable and independent of
-    the targets, all 200 values are exchangeable. So the p-value is at most p with probability at most p. At most 400
-    rows are drawn, or 800 for a target of one or two columns. Larger tables get a second test with held-out rows
-    (`of_held_out`), and each of the two tests has half of the level.
+    largest standardised statistic of an arrangement counts (`extremes`). If rows are exchangeable and the columns are
+    independent of the targets, all 200 values are exchangeable. So for every p, the p-value is at most p with
+    probability at most p. At most 400 rows are drawn, or 800 for a target of one or two columns. Larger tables get a
+    second test with held-out rows (`of_held_out`), and each of the two tests has half of the level.
 
-    With groups, targets are shuffled within groups, or exchanged between whole groups (`of_groups`). With an order, the
-    targets are shifted in time, and later blocks of rows are forecast (`of_time`).
+    With groups, targets are shuffled within groups, or exchanged between whole groups (`of_groups`). If rows are
+    ordered in time, the targets are shifted in time, and later blocks of rows are forecast (`of_time`).
 
     >>> from lemmata.workflows.studies import load_dataset
     >>> signal(load_dataset("iris")).found

@@ -27,9 +27,9 @@ def of_blocks(
     with 120 of the rows. It predicts the target, or the target's change since an earlier row whose target is known.
     These choices and the ridge are made on later parts of the earlier rows. The naive forecasts are the mean of the
     past, its last value, the last value continued with the mean slope, and the last season. The period of the season is
-    the lag of the largest autocorrelation. Changes and last values reach back by at most the number of rows in a block.
-    The error of a forecast by changes or last values is a mean over these distances. For each block, the difference of
-    two squared errors is divided by their sum, so all blocks have the same weight.
+    the lag of the largest autocorrelation. A change or a last value refers to a row up to one block's length back. The
+    error of such a forecast is a mean over these distances. For each block, the model's squared error minus that of a
+    naive forecast is divided by the sum of the two, so all blocks have the same weight.
 
     The level needs one assumption: models of columns without information are worse, on average, than the best naive
     forecast.
@@ -105,16 +105,16 @@ def _paths(x: np.ndarray, y: np.ndarray, ridges: np.ndarray) -> Float[np.ndarray
 
 
 def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.ndarray = 0.0) -> np.ndarray:
-    """Return the error of forecasts by the mean of the past (`reach` 0) or by its last value, with a slope."""
+    """Return the error of forecasts by the past's mean (`reach` 0) or its last value, each continued with `slope`."""
     rest = (y[:end] - np.arange(end)[:, None] * slope)[None]
     return _spread(rest, past.mean(axis=0), before, start, end, reach)
 
 
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
-    """Return the mean square of `rest` in rows `start` to `end`, after a forecast is subtracted.
+    """Return the mean square of `rest`, the part of the targets to forecast, minus its forecast, in a block of rows.
 
-    The forecast is `middle` or, with a reach, earlier rows of `rest` within this reach. For a large reach, only some of
-    the distances to earlier rows are used.
+    The block is rows `start` to `end`. The forecast is `middle` or, if `reach` is above 0, earlier rows of `rest` at
+    distances up to `reach`. For a large reach, only some of the distances to earlier rows are used.
     """
     own = rest[:, start:end]
     if not reach:

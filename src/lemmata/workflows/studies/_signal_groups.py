@@ -133,7 +133,7 @@ def _arranged(values: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> np.ndarray:
-    """Return orders of the groups: one for each different arrangement if there are few of them, else random orders."""
+    """Return orders of the groups: one for each different arrangement of targets if few exist, else random orders."""
     units = len(target)
     if _log_arrangements(target) > math.log(_ENUMERATED):
         return np.stack([np.arange(units), *(rng.permutation(units) for _ in range(shuffles))])
@@ -149,7 +149,7 @@ def _least(target: np.ndarray, shuffles: int) -> float:
 
 
 def _different(kinds: list[int]) -> list[list[int]]:
-    """Return one order for each different arrangement. The first order is the original order."""
+    """Return, for targets of these kinds, one order per different arrangement. The first is the original order."""
     places = {kind: [i for i, own in enumerate(kinds) if own == kind] for kind in set(kinds)}
     found = [list(range(len(kinds)))]
     for arrangement in _words({kind: len(rows) for kind, rows in places.items()}, len(kinds)):
@@ -179,6 +179,6 @@ def _mirrored(sizes: np.ndarray, classes: bool) -> int:
 
 
 def _log_arrangements(y: np.ndarray) -> float:
-    """Return the logarithm of the number of different orders of the rows of y."""
+    """Return the logarithm of the number of different arrangements of the rows of y; equal rows are interchangeable."""
     counts = np.unique(y, axis=0, return_counts=True)[1]
     return math.lgamma(len(y) + 1) - sum(math.lgamma(n + 1) for n in counts.tolist())

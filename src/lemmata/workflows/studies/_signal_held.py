@@ -28,11 +28,11 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
     """Test by permutations of the targets over the held-out half, while the predictions for this half stay fixed.
 
     Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to the
-    targets' scores. Each model predicts the other half, and the products of predictions and targets are summed over the
-    held-out rows. Every sum is divided by its standard deviation over all permutations, and the largest quotient of an
-    arrangement counts. The predictions depend only on the first half and the columns. If rows are independent and
-    columns have no information, all arrangements of the targets are equally likely. So the p-value is exact, whatever
-    the tails of the target are.
+    targets' scores (`scored`: ranks, or classes weighted by rarity). Each model predicts the other half, and the
+    products of predictions and targets are summed over the held-out rows. Every sum is divided by its standard
+    deviation over all permutations, and the largest quotient of an arrangement counts. The predictions depend only on
+    the first half and the columns. If rows are independent and columns have no information, all arrangements of the
+    targets are equally likely. So the p-value is exact, whatever the tails of the target are.
     """
     y, (own, rest) = dataset.targets, _halves(dataset, rng)
     if len(own) < _FEWEST:
@@ -107,7 +107,7 @@ class _Half:
         return np.asarray(forest.predict(self.cross), float).reshape(1, len(self.cross), 1, -1)
 
     def by_columns(self, tables: Float[np.ndarray, "rows t k"]) -> Float[np.ndarray, " t"]:
-        """Return, for each of many targets of both halves, the largest standardised sum of the ridge regressions."""
+        """Return, for each of t targets over both halves, the largest standardised sum of the ridge regressions."""
         n = len(self.x)
         best = np.full(tables.shape[1], -np.inf)
         for own, true in zip(self._both(tables[:n]), self._both(tables[n:]), strict=True):
@@ -117,21 +117,21 @@ class _Half:
         return best
 
     def _both(self, tables: np.ndarray) -> list[np.ndarray]:
-        """Return the result of `seen`. For classes, only centre, as mixtures of classes and signals are numbers."""
+        """Return the result of `seen`. For classes, only centre, because a class mixed with a signal is a number."""
         if not self.classes:
             return self.seen(tables)
         return [tables - tables.mean(axis=0)]
 
 
 def _deviation(said: Float[np.ndarray, "m k"], targets: Float[np.ndarray, "m k"]) -> float:
-    """Return the standard deviation over all permutations of the sum of products with centred targets."""
+    """Return the standard deviation, over all permutations of centred targets, of the sum of `said` times targets."""
     said = said - said.mean(axis=0)
     variance = float(((said.T @ said) * (targets.T @ targets)).sum()) / (len(said) - 1)
     return max(variance, 1e-300) ** 0.5
 
 
 def _standing(said: np.ndarray, targets: np.ndarray, which: np.ndarray, orders: list[np.ndarray]) -> np.ndarray:
-    """Return the largest standardised sum for each arrangement of the targets."""
+    """Return, for each arrangement of the targets, the largest standardised sum over the models."""
     scale = np.array([_deviation(a, targets[i]) for a, i in zip(said, which, strict=True)])
     scale = np.where(scale > 1e-100, scale, np.inf)
     flat = [(said[which == i] / scale[which == i, None, None]).reshape(int((which == i).sum()), -1) for i in (0, 1)]

@@ -29,7 +29,7 @@ Powers = dict[str, float]
 
 
 def made(x: Float[np.ndarray, "n d"], rng: np.random.Generator, product: bool) -> dict[str, Float[np.ndarray, "n t"]]:
-    """Return signals of each kind, made from random columns with random normal coefficients, with variance 1."""
+    """Return t signals of each kind, of variance 1, made from random columns with random normal coefficients."""
     x = x - x.mean(axis=0)
     size = x.std(axis=0)
     x = x[:, size > _LEAST_SPREAD] / size[size > _LEAST_SPREAD]
@@ -65,8 +65,8 @@ def powers(
 
     Args:
         signals: the signals of each kind, with variance 1.
-        noise: targets that are independent of the rows, one for each signal of a kind.
-        found: a function that returns, for each of many targets, whether the test finds a signal.
+        noise: targets that are independent of the columns, one for each signal of a kind.
+        found: a function that returns, for each of many tables of targets, whether the test finds a signal.
         rng: the random generator of the directions.
     """
     if not signals:
@@ -90,7 +90,7 @@ def powers(
 
 
 def bent(found: Powers) -> Powers:
-    """Return the shares for classes: each given share times `BENT`, or infinity if the product is 1 or more."""
+    """Return the shares to state for classes: each given share times `BENT`, or infinity if this is 1 or more."""
     return {kind: BENT * share if BENT * share < 1 else math.inf for kind, share in found.items()}
 
 

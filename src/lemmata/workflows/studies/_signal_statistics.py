@@ -43,14 +43,14 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Columns and arrangements of targets in one form: unchanged, as differences, or as group means.
+    """Columns and arrangements of targets in one form: rows unchanged, differences of rows, or group means.
 
     Args:
         grams: the kernels between the n units, which are rows, differences of rows, or groups.
         columns: the columns of the units.
         targets: for each unit, the target in each arrangement; the first arrangement is the observed one.
         scores: the targets as ranks, or with each class weighted by its rarity.
-        score: a function that returns the scores of simulated targets; None if the power is not requested.
+        score: a function that returns the scores of simulated targets; None if the power of the test is not requested.
         classes: whether the target holds classes.
         products: whether the power is also computed for products of two columns.
         codes: the codes, from 0, of each text column with many categories.
@@ -98,7 +98,7 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 
 
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
-    """Return the part of the targets' variance that each kernel (by leave-one-out) or few columns leave unexplained.
+    """Return the share of the targets' variance that each kernel (by leave-one-out) or a few columns leave unexplained.
 
     Four statistics use few columns: the best column in a linear fit, the best column cut into five quantile bins, the
     best two columns, and the best four columns. Each added column explains the most of the variance that the earlier
@@ -115,10 +115,10 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
 def _by_text(
     codes: Int[np.ndarray, "n q"], targets: Float[np.ndarray, "n arrangements k"]
 ) -> list[Float[np.ndarray, " arrangements"]]:
-    """Return the unexplained part after the best text, if a row is predicted from the other rows of its category.
+    """Return the unexplained share for the best text column, if a row is predicted from other rows of its category.
 
-    The mean of n other rows is shrunk to 0, the overall mean, as if m more rows with target 0 were added. So the
-    fraction n/(n + m) of the mean remains. Each value of m in `_DRAWN` gives one statistic.
+    The mean target of these n other rows is shrunk to 0, the overall mean, as if m more rows with target 0 were added.
+    So the fraction n/(n + m) of the mean remains. Each value of m in `_DRAWN` gives one statistic.
     """
     n, count = targets.shape[:2]
     flat, total = targets.reshape(n, -1), (targets**2).sum(axis=(0, 2))
@@ -136,15 +136,15 @@ def _by_text(
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
     """Return, for each arrangement, the largest of its statistics, after all statistics were made comparable.
 
-    A statistic is the logarithm of the unexplained variance. The distance of a statistic below its median over all
-    arrangements is divided by the distance of the fourth percentile from this median. All arrangements, including the
+    A statistic is the logarithm of the unexplained variance. How far a statistic lies below its median over all
+    arrangements is divided by how far its fourth percentile lies below this median. All arrangements, including the
     observed one, are treated equally. So the results are exchangeable if the statistics are exchangeable.
     """
     return _ahead(statistics, statistics)
 
 
 def _ahead(statistics: Float[np.ndarray, "m own"], among: Float[np.ndarray, "m arrangements"]) -> np.ndarray:
-    """Return the largest statistic of each target. The statistics in `among` make the statistics comparable."""
+    """Return the largest statistic of each target, scaled by the median and percentile of `among` as in `extremes`."""
     values, among = (np.log(np.maximum(part, 1e-12)) for part in (statistics, among))
     middle = np.median(among, axis=1, keepdims=True)
     spread = middle - np.quantile(among, _TAIL, axis=1, keepdims=True)
@@ -194,7 +194,7 @@ def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Gen
 
 
 def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
-    """Return the share of the variance that is explained in the best percent of shuffles.
+    """Return the share of the variance that even the best percent of shuffles explains by chance.
 
     It is the larger of two numbers: how far the 1 % quantile of the errors is below their median, and the share that
     the best single column explains in its own best percent.
@@ -204,7 +204,7 @@ def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "
 
 
 def _left_out(values: np.ndarray, vectors: np.ndarray, targets: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
-    """Return each arrangement's smallest leave-one-out error over the ridges, relative to the error of the mean."""
+    """Return each arrangement's smallest leave-one-out error over the ridges, divided by the error of the mean."""
     n, count = targets.shape[:2]
     squares = vectors**2
     size = max(values.sum() / n, np.finfo(float).tiny)
@@ -244,7 +244,7 @@ def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arra
 
 
 def _best(x: Float[np.ndarray, "n d"], left: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
-    """Return, for each arrangement, the column that explains the most of what is left."""
+    """Return, for each arrangement, the column that explains the most of the variance that is left in `left`."""
     n, count, k = left.shape
     flat, width = left.reshape(n, -1), max(1, _CHUNK // (count * k))
     best, chosen = np.full(count, -1.0), np.zeros(count, int)

@@ -16,7 +16,7 @@ _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
 
 
 def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Run the test by shifts and the test by blocks, which share the level.
+    """Run the test by shifts and the test by blocks, whose levels add up to `level`.
 
     Only the test by blocks is run if the series is short, the table contains several series, or no column varies.
 
@@ -41,7 +41,7 @@ def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: fl
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """The window of the columns, the starts of the windows of the targets, and whether targets are also reversed."""
+    """The window of the columns, the starts of the targets' windows, and whether targets are also reversed in time."""
 
     start: int
     length: int
@@ -67,7 +67,7 @@ def _plan(total: int, wanted: int) -> _Plan:
 
 
 def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes: bool, wanted: int) -> Outcome:
-    """Test by ranking the observed shift (none) among about 200 shifts, for levels and for differences of rows.
+    """Test by ranking shift 0, the observed one, among about 200 shifts, for the values and for differences of rows.
 
     A window of the columns is compared with the targets of the same rows, and with the targets of earlier and later
     windows of equal length. In series of fewer than 400 rows, the window is also compared with these targets in

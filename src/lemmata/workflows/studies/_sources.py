@@ -121,7 +121,7 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
 
 
 def _check_name(path: Path, suffix: str) -> None:
-    """Raise an error if a packed or binary file has the extension of a text file, or a text that of a spreadsheet."""
+    """Raise an error if a packed or binary file has a text file's extension, or a text file that of a spreadsheet."""
     with open_file(path) as file:
         head = file.read(16)
     own = next((names for start, names in _STARTS.items() if head.startswith(start)), ())
@@ -281,9 +281,9 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
 
     The lines of a text with blanks as separators have equal numbers of words, at least two. Its first line contains
     none of the usual separators. A word may be in quotes, with blanks inside. Lines at the top that begin with '#' are
-    not changed, except the last of these lines if it is the header of columns of numbers. R writes the names of rows
-    without a name in the header. So each line may have one word more than the header, and the header then gets an empty
-    first name.
+    not changed, except the last of these lines if it is the header of columns of numbers. R writes a name of the row in
+    each line, but no header for these names. So each line may have one word more than the header, and the header then
+    gets an empty first name.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]

@@ -27,8 +27,8 @@ def split_sizes(
 
     There are eight sizes, or five in a quick study.
 
-    Tables of fewer than 172 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, the sizes
-    end earlier if fewer rows are outside the largest group.
+    Tables of fewer than 172 rows have five to seven sizes. If rows are ordered in time, the sizes end at 3N/5. With
+    groups, no size exceeds the number of rows outside the largest group.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
@@ -52,8 +52,8 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
     Small training sets cost little and vary most, so they have more splits.
 
     There are 16 splits, or fewer above 150 training rows, but at least 6, and enough to hold out each row about once. A
-    quick study has half as many, but at least 3. An expensive model has fewer splits. Above 10,000 training rows, every
-    model has at most 2 splits.
+    quick study has half as many splits, but at least 3. An expensive model has fewer splits. Above 10,000 training
+    rows, every model has at most 2 splits.
 
     Args:
         total: N, the number of rows.
@@ -70,7 +70,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
 
 
 def held_out(total: int, n: int) -> int:
-    """Return the largest number of held-out rows for n training rows. Small training sets need fewer held-out rows."""
+    """Return the most rows to hold out for n training rows. Small training sets need fewer than large ones."""
     return min(total - n, max(64, 4 * n), max(500, int(HELD_SHARE * total)), MOST_HELD_OUT)
 
 
@@ -84,10 +84,10 @@ def split(
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
     """Return the training and held-out rows of the split with this number. Every model gets the same rows.
 
-    Consecutive splits hold out different rows until all have been held out, and then start again in another order.
+    Consecutive splits hold out different rows until every row has been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
-    With an order, the n rows before a stretch of rows are used for training, and the stretch is held out. The stretches
-    are the same for every n, so all sizes are tested equally far ahead.
+    If rows are ordered in time, the n rows before a stretch of rows are used for training, and the stretch is held out.
+    The stretches are the same for every n, so every size forecasts equally far ahead.
 
     Args:
         total: N, the number of rows.
@@ -117,7 +117,7 @@ def folds_of(groups: Int[np.ndarray, " N"]) -> int:
 
 
 def before_stretches(total: int) -> tuple[int, int]:
-    """With an order: return the number of rows before the first stretch, and the number of rows in a stretch."""
+    """With rows in time order: return the number of rows before the first held-out stretch, and of each stretch."""
     first = int(LARGEST_SHARE_IN_TIME * total)
     return first, max((total - first) // BLOCKS, 2)
 

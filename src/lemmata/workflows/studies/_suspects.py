@@ -42,7 +42,7 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
 
 
 def _numbers(column: pl.Series) -> Iterable[Finding]:
-    """Find a number in many rows, such as -999. All other numbers are closer to each other than to this number."""
+    """Find a number in many rows, such as -999, if all other numbers are closer to each other than to this number."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return
@@ -60,7 +60,7 @@ def _numbers(column: pl.Series) -> Iterable[Finding]:
 
 
 def _texts(column: pl.Series) -> Iterable[Finding]:
-    """Find texts that differ only in capital letters or blanks, and columns of numbers with a few texts."""
+    """Find texts that differ only in capital letters or blanks, and texts among mostly numbers."""
     values = column.drop_nulls()
     known = values.unique().sort()
     if 2 * len(known) > len(values):

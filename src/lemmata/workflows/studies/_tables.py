@@ -321,7 +321,7 @@ def _archive(source: Source, how: Reading) -> Table:
 
 
 def _sheet(source: Source, how: Reading) -> Table:
-    """Read the first sheet that holds a table, or the first of these that has the named columns."""
+    """Read the first sheet whose table has the named columns, or else the first sheet that holds a table."""
     source, frame, name, others = sheet_of(source, how.columns)
     table = dataclasses.replace(_scanned(source, frame.lazy(), how), sheet=name, others=others)
     said = f"sheet {name!r} was read, and not {listing([repr(other) for other in others], 5)}"

@@ -14,11 +14,11 @@ LEAST = 3
 
 
 def title_lines(lines: Sequence[str], separators: str) -> int:
-    """Return the number of first lines that are a title above the header.
+    """Return how many of the first lines are a title above the header.
 
     A title line has one field, whatever the separator is, or one non-empty field among empty fields. The header is the
     first line with several non-empty fields. One of these fields contains a letter, and the line below has equally many
-    fields. If the first such line is not of this form, there is no title.
+    fields. If the first line with several non-empty fields lacks such a letter or line below, there is no title.
 
     Args:
         lines: the first lines of a text.
@@ -43,7 +43,7 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def comment_lines(lines: Sequence[str], separators: str) -> int:
-    """Return the number of first lines that are comments, which begin with '#'.
+    """Return how many of the first lines are comments, which begin with '#'.
 
     The last of these lines does not count if it is the header. It is the header if the line below has equally many
     fields, at least two, and at least one of them is a number.
@@ -61,7 +61,7 @@ def comment_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
-    """Return the number of first rows of a sheet that are a title.
+    """Return how many of the first rows of a sheet are a title.
 
     A title row has at most one non-empty cell. The first row below the title must fill more than half of its cells.
 

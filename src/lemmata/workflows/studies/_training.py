@@ -50,9 +50,9 @@ def train_networks(
 
     Training is full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F is the network and F_0 the
     untrained network. The kernel's prediction is gradient descent with the same step on the infinite-width tangent
-    kernel, in closed form. This is the kernel's gradient flow in discrete time. The remaining difference is due to the
-    finite width. Inputs of the softmax network are divided by the largest norm of an input, as for its kernel. The
-    training time of the softmax network refers to its tangent kernel divided by the width.
+    kernel, in closed form. So network and kernel take the same discrete steps, and their difference is due to the
+    finite width alone. Inputs of the softmax network are divided by the largest norm of an input, as for its kernel.
+    The training time of the softmax network is measured for its tangent kernel divided by the width.
 
     `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time, divided by the
     root mean square of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm, where H
@@ -115,7 +115,7 @@ def _records(steps: int) -> np.ndarray:
 
 
 def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) -> tuple[float, Trajectory]:
-    """Return the learning rate, and the predictions of gradient descent on the kernel at the recorded steps."""
+    """Return the learning rate, and the predictions of gradient descent on the tangent kernel at the recorded steps."""
     x, y, x_test, _ = data
     modes = spectrum(gram(kernel, x))
     rate = RATE / float(modes.eigenvalues[0])

@@ -21,7 +21,7 @@ STOPPED_EARLY, ROUNDS = 2000, 1000
 
 
 def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Fit an estimator made for this number of training rows, and return its outputs for the other rows."""
+    """Fit the estimator that `make` returns for the number of training rows; return its outputs for the other rows."""
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 

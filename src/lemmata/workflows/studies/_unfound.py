@@ -64,7 +64,7 @@ def already(question: Question) -> str:
 
 
 def used(question: Question) -> str:
-    """Return a sentence if not all rows of the table were used; otherwise an empty text."""
+    """Return a sentence on the rows used if the study did not use all rows of the table; otherwise an empty text."""
     if question.used is None or question.used >= question.total:
         return ""
     return f"This study used {question.used:,} of the table's {question.total:,} rows."
@@ -96,8 +96,8 @@ def copied(found: Signal) -> str:
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
     """Return the answers if no signal was found or no model beats guessing: no best model and no number of rows.
 
-    A model is still named if its whole interval of the held-out error is below the errors of guessing and of naive
-    models. In this case, the test may have missed the signal that the learning curve shows.
+    A sentence still names a model if the whole interval of its held-out error is below the errors of guessing and of
+    naive models. In this case, the test may have missed the signal that the learning curve shows.
     """
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]

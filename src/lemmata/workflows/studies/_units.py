@@ -88,7 +88,7 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
     Args:
         kind: "mean", which is the class shares for classes; "median"; or "class j", such as "class 2" for the third
             class.
-        targets: the known targets.
+        targets: the targets from which the prediction is computed.
 
     >>> constant("median", np.array([[1.0], [2.0], [9.0]])), constant("class 1", np.eye(3))
     (array([2.]), array([0., 1., 0.]))
@@ -109,9 +109,9 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
 
 
 def say_unit(unit: Metric, dataset: Dataset) -> str:
-    """Return a sentence on the class to which the score belongs, and whether always predicting this class is perfect.
+    """Return a sentence on the class that the score is about, and whether always predicting this class is perfect.
 
-    The result is empty if the score does not belong to a class.
+    The result is empty if the score is not about one class.
     """
     if not unit.of_class or dataset.classes is None:
         return ""
@@ -136,7 +136,7 @@ def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
 
 
 def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
-    """Return the scorer with `probable` set if it needs probabilities. Perfect predictions are first tried without."""
+    """Return the scorer, with `probable` set if it fails on perfect predictions without probabilities."""
     fault = None
     for probable in (False, True) if unit.task == "classification" else (False,):
         made = dataclasses.replace(rows, probable=probable)
@@ -159,7 +159,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
 
 
 def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> str:
-    """Return the kind of constant prediction with the least loss on some rows; of equally good kinds, the first.
+    """Return the kind of constant prediction (`constant`) with the least loss on some rows; of equal kinds, the first.
 
     A constant without any loss is not used. For example, always predicting a class has perfect recall of this class.
     """

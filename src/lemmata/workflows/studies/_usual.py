@@ -26,7 +26,7 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Choose the estimator with the smallest loss on a fifth of the training rows, and fit it to all training rows.
+    """Fit each estimator to four fifths of the training rows, and the best on the other fifth to all training rows.
 
     The loss is the log-loss for classes, and the squared error for numbers. An estimator that cannot be fitted is not
     chosen.
@@ -91,7 +91,7 @@ def _logistic_price(n: int, d: int, k: int) -> float:
 
 
 def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Return linear regression with an absolute penalty or, for several ratios, an absolute and a squared penalty.
+    """Return linear regression with an absolute penalty or, for several ratios, with an absolute and a squared one.
 
     Cross-validation chooses the size of the penalty. For classes, return four logistic regressions with an absolute
     penalty, from which one is chosen.
@@ -137,7 +137,7 @@ def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups =
 
 
 def amounts(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Return the least and the greatest allowed prediction. With a log link, predictions may be far beyond all rows."""
+    """Return the least and greatest allowed prediction, as a log link may predict far beyond all training targets."""
     return np.zeros(y.shape[1]), 2 * y.max(axis=0)
 
 
@@ -161,7 +161,7 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
 
 
 def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Fit a support vector machine with a Gaussian kernel. Penalty, width and, for numbers, margin are chosen.
+    """Fit a support vector machine with a Gaussian kernel. Choose the penalty, the width and, for numbers, the margin.
 
     The search starts from scikit-learn's default width. The search changes one setting after the other by a factor, as
     long as the validation loss falls.
@@ -222,7 +222,7 @@ class _scored:
 
 
 def _vectors_price(classes: bool, n: int, d: int, k: int) -> float:
-    """Return the cost of six fits in the search, and of comparing each held-out row with nearly all training rows."""
+    """Return the seconds of six fits in the search, and of comparing each held-out row with most training rows."""
     rows = n + min(4 * n, MOST_HELD_OUT) / 12
     return (1 if classes else 2 * k) * (0.02 + 9e-8 * n * rows * (1 + d / 20) + 6e-5 * n)
 
@@ -274,7 +274,7 @@ def season(y: Float[np.ndarray, "n k"]) -> int:
 
 
 def free(n: int, d: int, k: int) -> float:
-    """Return the cost of a model that needs almost no time."""
+    """Return the price, in seconds, of a model that needs almost no time."""
     return 1e-8 * n
 
 

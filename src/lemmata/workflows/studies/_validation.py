@@ -1,7 +1,8 @@
 """Choose the training rows on which a model's settings are validated: single rows, or whole groups.
 
-Rows of one group have information about each other. If settings were chosen on rows whose groups are also in training,
-the settings would suit new rows of known groups. But a study with groups is about rows of new groups.
+Rows of one group have information about each other. If settings were chosen on rows whose groups are also trained on,
+they would suit new rows of known groups. But a study with groups is about rows of new groups, so whole groups are left
+out.
 """
 
 import numpy as np
