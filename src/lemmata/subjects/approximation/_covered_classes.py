@@ -55,8 +55,7 @@ class AmplitudeLadder(eqx.Module):
         return 5 / 11 * jnp.sin(self.frequency * x) / self.frequency
 
     def uncovered(self) -> Float[Array, ""]:
-        """Return the largest difference between the wave's value at x and the nearest pair's value in the cover.
-        """
+        """Return the largest difference between the wave's value at x and the nearest pair's value in the cover."""
         grid = jnp.linspace(0.0, 1.0, 1 + math.ceil(1 / self.epsilon))
         outward = grid[jnp.minimum(jnp.searchsorted(grid, jnp.abs(self.x)), len(grid) - 1)]
         sine = jnp.sin(jnp.sign(self.x) * outward)

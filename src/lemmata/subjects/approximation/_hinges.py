@@ -193,8 +193,7 @@ def _column(name: str, values: Any) -> np.ndarray:
 
 
 def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
-    """Return the sorted distinct places, and the gate at each place: the lowest, highest and middle allowed value.
-    """
+    """Return the sorted distinct places, and the gate at each place: the lowest, highest and middle allowed value."""
     if len(x) != len(y):
         raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
     places, which = np.unique(x, return_inverse=True)

@@ -156,8 +156,7 @@ class LinearFloor(Claim[Slope]):
     trivial = 0.0
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """Require |a| = C_a, because sums of bounded multiples of steps are nearer to a function with a smaller slope.
-        """
+        """Require |a| = C_a, because sums of bounded multiples of steps are nearer to a function with a smaller slope."""
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
         return [
             Hypothesis(
@@ -213,8 +212,7 @@ class LinearLimit(Claim[Slope]):
         return jnp.stack([distance, problem.small * size * (order @ series)])
 
     def trivial(self, problem: Slope) -> Array:
-        """Return the largest |<a, x>|, the linear function's distance from 0; the moment has no trivial bound.
-        """
+        """Return the largest |<a, x>|, the linear function's distance from 0; the moment has no trivial bound."""
         return jnp.stack([jnp.linalg.norm(problem.a), jnp.asarray(jnp.inf)])
 
     def condition(self, problem: Slope) -> Array:

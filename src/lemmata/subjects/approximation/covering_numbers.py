@@ -117,8 +117,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
         return jnp.full(3, _columns(problem, largest))
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Compute the largest value at each point from single waves of the class, one of which attains this value.
-        """
+        """Compute the largest value at each point from single waves of the class, one of which attains this value."""
         return jnp.stack([_columns(problem, problem.largest(int(m))) for m in RICHNESS[1:]])
 
 
@@ -155,8 +154,7 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     predict = 1.0
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Return the number of functions that a greedy choice finds, for each m. Functions are compared at the points.
-        """
+        """Return the number of functions that a greedy choice finds, for each m. Functions are compared at the points."""
         sizes = []
         for m in self.relation.rungs:
             values = problem.halves(int(m))

@@ -53,8 +53,7 @@ class NarrowNetwork(eqx.Module):
 
 
 class NarrowNetworks(Population[NarrowNetwork]):
-    """Random layers whose biases put kinks among the inputs, and random rectangles on which the output varies.
-    """
+    """Random layers whose biases put kinks among the inputs, and random rectangles on which the output varies."""
 
     settings = Space(
         depth=Integer(4, 1, 12, "hidden layers", corners=(2, 8)),

@@ -148,14 +148,12 @@ class LongSteps(Claim[Distances]):
     traced = False
 
     def predict(self, problem: Distances) -> Array:
-        """Return Huber's function after the best equal steps, and after the three silver steps (r, 2, r)/B.
-        """
+        """Return Huber's function after the best equal steps, and after the three silver steps (r, 2, r)/B."""
         remaining = jnp.asarray([least_of_equal_steps(7)[1], 1 / (4 * sum(SILVER[3]) + 2)])
         return problem.smoothness * problem.distance**2 * remaining
 
     def measure(self, problem: Distances, key: Key[Array, ""]) -> Array:
-        """Return the bounds that a semidefinite program proves for the seven silver steps and three equal steps.
-        """
+        """Return the bounds that a semidefinite program proves for the seven silver steps and three equal steps."""
         proven = jnp.asarray([_proven(SILVER[7]), _proven((least_of_equal_steps(3)[0],) * 3)])
         return problem.smoothness * problem.distance**2 * proven
 

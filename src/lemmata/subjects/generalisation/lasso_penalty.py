@@ -64,8 +64,7 @@ class Scales(eqx.Module):
         return product + self.discretisation**2 + self.number * self.cost**2 / self.layers
 
     def penalty(self) -> Float[Array, ""]:
-        """Return lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon_dis²/C_F, the penalty.
-        """
+        """Return lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon_dis²/C_F, the penalty."""
         sizes = {"examples": self.examples, "layers": self.layers, "number": self.number}
         return penalty_of_theory(self.cost, self.noise, self.discretisation, **sizes)
 

@@ -21,8 +21,7 @@ REFITS = 20
 
 
 def naive_leave_one_out_residuals(problem: Regression, refits: int) -> np.ndarray:
-    """Return y_i minus the prediction at x_i of a fit to the other rows, for each of the first `refits` rows.
-    """
+    """Return y_i minus the prediction at x_i of a fit to the other rows, for each of the first `refits` rows."""
     matrix, y = np.asarray(problem.gram), np.asarray(problem.y)
     residuals = []
     for row in range(min(refits, len(y))):

@@ -60,8 +60,7 @@ class SemicircleForms(Population[QuadraticForm]):
         return QuadraticForm((normal + normal.T) / math.sqrt(2), setting["K"])
 
     def hypotheses(self, problem: QuadraticForm) -> list[Hypothesis]:
-        """Check that the bound K is positive. The variables are independent and have mean 0 by construction.
-        """
+        """Check that the bound K is positive. The variables are independent and have mean 0 by construction."""
         return [Hypothesis("K is positive", problem.bound, ">", 0.0, "the bound of the variables")]
 
 

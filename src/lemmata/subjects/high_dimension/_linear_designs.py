@@ -1,5 +1,4 @@
-"""Linear models with isotropic inputs and with fresh inputs for tests, and tables for fits to some of the rows.
-"""
+"""Linear models with isotropic inputs and with fresh inputs for tests, and tables for fits to some of the rows."""
 
 import equinox as eqx
 import jax

@@ -54,8 +54,7 @@ def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Arra
 
 
 def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
-    """Return the held-out error of fits to rung * d rows for d columns. If there are fewer rows, all rows are used.
-    """
+    """Return the held-out error of fits to rung * d rows for d columns. If there are fewer rows, all rows are used."""
     available, columns = problem.x.shape
     return held_out_risk(problem, min(available, max(1, round(rung * columns))), _DRAWS, key)
 

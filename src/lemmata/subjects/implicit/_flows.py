@@ -1,5 +1,4 @@
-"""Gradient flows, integrated to a stated tolerance, and a minimiser for dual problems that give the flows' limits.
-"""
+"""Gradient flows, integrated to a stated tolerance, and a minimiser for dual problems that give the flows' limits."""
 
 from collections.abc import Callable
 from typing import Any

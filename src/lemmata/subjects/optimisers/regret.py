@@ -19,8 +19,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 
 def _adagrad(side: Float[Array, ""]) -> optax.GradientTransformation:
-    """Return AdaGrad with the step D / sqrt(2) and without eps, which would only shorten the step.
-    """
+    """Return AdaGrad with the step D / sqrt(2) and without eps, which would only shorten the step."""
     return optax.adagrad(side / jnp.sqrt(2.0), initial_accumulator_value=0.0, eps=0.0)
 
 

@@ -201,8 +201,7 @@ def information_exponent(
 
 
 def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
-    """Return the conditions that x has several columns, and that the rows exclude exponents below the one found.
-    """
+    """Return the conditions that x has several columns, and that the rows exclude exponents below the one found."""
     several = Condition("x has several columns", float(columns), columns > 1,
                         "with one column, there is only one direction")  # fmt: skip
     if exponent is None:

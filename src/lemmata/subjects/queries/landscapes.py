@@ -164,8 +164,7 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     predict = 1.0
 
     def measure_at(self, problem: Start, key: Key[Array, ""], n: float) -> Array:
-        """Return 1 if descent on the ReLU loss ends above 1e-3, else 0, minus this indicator for the designed loss.
-        """
+        """Return 1 if descent on the ReLU loss ends above 1e-3, else 0, minus this indicator for the designed loss."""
         size = int(n)
         start = np.asarray(problem.numbers)[: size**2] / np.sqrt(size)
         options = {"maxiter": 5000, "maxfun": 10000, "ftol": 0.0, "gtol": 1e-7}

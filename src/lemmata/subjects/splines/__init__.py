@@ -1,5 +1,4 @@
-"""Packages of polyharmonic splines on shared points, and compositions of packages trained in function space.
-"""
+"""Packages of polyharmonic splines on shared points, and compositions of packages trained in function space."""
 
 from lemmata.core import read_arguments as _read_arguments
 

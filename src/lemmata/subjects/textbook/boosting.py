@@ -44,8 +44,7 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(problem.errors * (1 - problem.errors))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """The fraction of rows for which the rules' weighted vote differs in sign from the class, after each round.
-        """
+        """The fraction of rows for which the rules' weighted vote differs in sign from the class, after each round."""
         return jnp.asarray((problem.margins <= 0).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:

@@ -20,8 +20,7 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 
 @functools.cache
 def flips(n: int) -> Int[np.ndarray, "n states"]:
-    """Return the number of the state that results if coin i is turned over, for all i and all 2^n states.
-    """
+    """Return the number of the state that results if coin i is turned over, for all i and all 2^n states."""
     return np.arange(2**n) ^ (1 << np.arange(n)[:, None])
 
 

@@ -64,8 +64,7 @@ class DiscriminantIsLeastSquares(Claim[LabelledTable]):
         return _unit(np.linalg.lstsq(design, problem.y)[0][:-1])
 
     def condition(self, problem: LabelledTable) -> Array:
-        """Return the number of rows times their squared condition number, since normal equations square it.
-        """
+        """Return the number of rows times their squared condition number, since normal equations square it."""
         return jnp.asarray(len(problem.x) * problem.conditioning**2)
 
 

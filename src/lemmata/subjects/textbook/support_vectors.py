@@ -70,8 +70,7 @@ class NoDualityGap(Claim[LabelledTable]):
         return jnp.asarray(_squared_norm(machine) / 2 + _COST * losses.sum())
 
     def condition(self, problem: LabelledTable) -> Array:
-        """Return n C e, where e is the solver's tolerance, in units of the tolerance of an identity.
-        """
+        """Return n C e, where e is the solver's tolerance, in units of the tolerance of an identity."""
         return jnp.asarray(len(problem.x) * _COST * _STOP / (32 * np.finfo(float).eps * self.predict(problem)))
 
 

@@ -242,9 +242,8 @@ def _untrained(trained: Trained) -> list[Sign]:
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
     """Return a sign if the error on new rows is about as large as that of one answer for all rows.
 
-    The error is predicted from training rows alone if the check that leaves each of them out has a result, and
-    otherwise measured on held-out rows. A model that significantly beats one answer for all held-out rows does not
-    guess.
+    The error is predicted from training rows alone if leaving each of them out has a result, and otherwise measured
+    on held-out rows. A model that significantly beats one answer for all held-out rows does not guess.
     """
     beside = None if held is None else held_baseline(trained)
     if beside is not None and beside.beaten:
