@@ -55,7 +55,7 @@ class Reading(NamedTuple):
 
 
 class PiecewiseLinear(NamedTuple):
-    """A network as layers of units and a final affine map, and the affine map or slopes found for each network layer."""
+    """A network as layers of units and a last affine map, and the affine map or slopes found for each network layer."""
 
     layers: tuple[Layer, ...]
     weights: Float[np.ndarray, "out n"]

@@ -156,7 +156,7 @@ class LinearFloor(Claim[Slope]):
     trivial = 0.0
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """Require |a| = C_a, because sums of bounded multiples of steps are nearer to a function with a smaller slope."""
+        """Require |a| = C_a: sums of bounded multiples of steps are nearer to a function with a smaller slope."""
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
         return [
             Hypothesis(

@@ -154,7 +154,7 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     predict = 1.0
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Return the number of functions that a greedy choice finds, for each m. Functions are compared at the points."""
+        """Return the number of functions that a greedy choice finds, for each m. It looks at the points only."""
         sizes = []
         for m in self.relation.rungs:
             values = problem.halves(int(m))

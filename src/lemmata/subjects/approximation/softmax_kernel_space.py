@@ -58,7 +58,7 @@ class Approximation(eqx.Module):
 
 @jax.jit
 def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
-    """Return points (t, x), their probabilities and the denoiser E[x(0) | x(t) = x] for data x(0) uniform on [-1, 1]."""
+    """Return points (t, x), their probabilities and the denoiser E[x(0) | x(t) = x] for data uniform on [-1, 1]."""
     nodes, weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_TIMES))
     places, place_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_PLACES))
     # t = s² with s uniform, because the kink at t = 0 matters.
@@ -72,7 +72,7 @@ def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
 
 
 class DenoisersOnGrids(Population[Approximation]):
-    """The denoiser E[x(0) | x(t) = x] of data uniform on [-1, 1], at inputs (t, x) that are scaled into the unit ball."""
+    """The denoiser E[x(0) | x(t) = x] of data uniform on [-1, 1], at inputs (t, x) scaled into the unit ball."""
 
     settings = Space(sigma=Real(1.0, 0.3, 1.0, "standard deviation of the hidden weights"))
 

@@ -98,7 +98,7 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     predict = -1.0
 
     def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
-        """Return the relative squared errors of the parity bit and of the best value on the other half of the states."""
+        """Return the relative squared errors of the parity bit and the best value on the other half of the states."""
         values = optimal_values(problem.process, problem.horizon)[0]
         return _errors(next_bits(problem.process, 0)[1].astype(float), values, key)
 

@@ -205,7 +205,7 @@ class WeightsOfParityValues(Claim[BitDecision]):
         return weights.at[jnp.asarray([0, n])].add(middle**2)
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Return the sum of squared coefficients at each degree, from dynamic programming and a fast Walsh transform."""
+        """Return the sum of squared coefficients at each degree, by dynamic programming and a fast Walsh transform."""
         return jnp.asarray(weight_by_degree(optimal_values(problem.parity, problem.horizon)[0]))
 
     def condition(self, problem: BitDecision) -> Array:

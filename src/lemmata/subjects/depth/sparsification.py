@@ -68,7 +68,7 @@ class GreedyAtoms(Claim[Mixture]):
         return greedy_errors(problem.atoms, problem.target, problem.keep)[jnp.asarray([0, -1])]
 
     def trivial(self, problem: Mixture) -> Array:
-        """Return the bound (R + |X|)², which holds because any atom, and so any mean of atoms, is within R + |X| of X."""
+        """Return the bound (R + |X|)², because any atom, and so any mean of atoms, is within R + |X| of X."""
         return jnp.full(2, problem.farthest)
 
 

@@ -1,4 +1,4 @@
-"""The growth of the four-point vertex with depth, and an estimate of the best ratio of depth to width from this growth."""
+"""The growth of the four-point vertex with depth, and an estimate of the best ratio of depth to width."""
 
 import math
 

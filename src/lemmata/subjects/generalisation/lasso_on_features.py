@@ -83,7 +83,7 @@ class LengthOfEstimates(AbstractEstimateClaim):
         return jnp.abs(problem.estimates).sum(axis=1)
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """Return (l(rho*) + epsilon_opt)/lambda, which bounds |rho|_1 because the penalty is a part of the objective."""
+        """Return (l(rho*) + epsilon_opt)/lambda, which bounds |rho|_1 because the penalty is part of the objective."""
         residual = problem.y - problem.prompt @ problem.reference
         return jnp.abs(problem.reference).sum() + (jnp.mean(residual**2) + problem.excess) / problem.penalty
 

@@ -121,7 +121,7 @@ class NoiseDeviation(AbstractDeviationClaim):
         return 2 * (known + along * problem.distances) / problem.examples
 
     def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
-        """Return the fit to noisy targets minus the fit to targets without noise, minus the mean square of the noise."""
+        """Return the fit to noisy targets minus the fit to noiseless targets, minus the mean square of the noise."""
         return jnp.abs(problem.fits() - _clean(problem) - jnp.mean(problem.noise**2))
 
     def trivial(self, problem: FinitePopulation) -> Array:

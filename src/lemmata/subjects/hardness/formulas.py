@@ -109,7 +109,7 @@ class ThreeTermDnf(Claim[Graph]):
         return jnp.asarray(float(colourable(np.asarray(problem.edges), 3)))
 
     def measure(self, problem: Graph, key: Key[Array, ""]) -> Array:
-        """Return 1 if three terms fit, else 0, by trying every division of the positive examples between three terms."""
+        """Return 1 if three terms fit, else 0, by trying each division of the positive examples between three terms."""
         edges = np.asarray(problem.edges)
         single = np.eye(len(edges), dtype=bool)
         first, second = np.nonzero(np.triu(edges))

@@ -53,7 +53,7 @@ class ChainWithFeatures(eqx.Module):
 
     @property
     def projected(self) -> Float[Array, " s"]:
-        """The linear combination of features nearest to the values, in the mean square of the stationary distribution."""
+        """The linear combination of features nearest to the values, in mean square of the stationary distribution."""
         scale = jnp.sqrt(self.law)[:, None]
         weights = jnp.linalg.lstsq(scale * self.features, scale[:, 0] * self.values)[0]
         return self.features @ weights

@@ -167,7 +167,7 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
         """The optimiser with this decoupled decay."""
 
     def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
-        """Return the length of a projected gradient step from the end, divided by its length from the ridge solution."""
+        """Return the length of a projected gradient step at the end, divided by its length at the ridge solution."""
         found = _visited(problem, self.method(problem.decay))
         return jax.vmap(lambda at: _stationarity(problem, at))(found) / _stationarity(problem, problem.ridge)
 

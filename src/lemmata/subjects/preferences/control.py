@@ -101,7 +101,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
         return _after_steps(problem, 1 - _RATE)
 
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
-        """Return the log probabilities, minus their mean, after the steps of mirror ascent with an automatic gradient."""
+        """Return the log probabilities, minus their mean, after steps of mirror ascent with an automatic gradient."""
 
         def value(policy):
             return jnp.sum(policy * (problem.rewards - problem.beta * (jnp.log(policy) - problem.log_ref)))

@@ -98,7 +98,7 @@ class GradientSignal:
         )
 
     def _hidden(self, noise: float) -> str:
-        """Return the bound on the number of steps, for this noise, as text. A bound below one step is called vacuous."""
+        """Return the bound on the number of steps, for this noise, in words. A bound below one step is vacuous."""
         steps = self.steps(noise)
         return f"{steps:.3g} steps" if steps >= 1 else "less than one step (vacuous)"
 

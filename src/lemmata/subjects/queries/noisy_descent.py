@@ -87,7 +87,7 @@ class ErroneousSteps(eqx.Module):
 
     @property
     def tau(self) -> Float[Array, ""]:
-        """The largest error of a coordinate in units of the noise: `total` / sqrt(p T), for p coordinates and T steps."""
+        """The largest error of a coordinate in units of the noise: `total` / sqrt(p T), with p coordinates, T steps."""
         return self.total / jnp.sqrt(self.errors.size)
 
 
@@ -126,7 +126,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.stack([steps * once, problem.tau * jnp.sqrt(p * steps) / 2])
 
     def measure(self, problem: ErroneousSteps, key: Key[Array, ""]) -> Array:
-        """Return the total variation distance: half the integral of the densities' absolute difference along the shift."""
+        """Return the total variation distance: half the integral of the absolute difference along the shift."""
         shifts = problem.tau * jnp.where(problem.half > 0, problem.sides, problem.errors)
         length = jnp.sqrt(jnp.sum(shifts**2))
         grid = jnp.linspace(-10.0, 12.0, 20001)

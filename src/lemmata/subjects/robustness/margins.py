@@ -59,7 +59,7 @@ class SteepNetwork(eqx.Module):
 
 
 class SteepNetworks(Population[SteepNetwork]):
-    """In half of the networks, W has orthonormal rows and b keeps all units active. In the others, W and b are normal."""
+    """In half of the networks, W has orthonormal rows and b keeps all units active. In the rest, W and b are normal."""
 
     free = ("weight", "bias", "readout")
 
