@@ -75,7 +75,7 @@ def test_the_command_line_lists_a_source_with_its_gaps():
     }  # fmt: skip
     text = RUNNER.invoke(app, ["list", "Theorem G", "--source", "gu2024softmax"]).stdout
     assert "no claim: This repeats Theorem 6.5" in text
-    assert "3 statements, 1 without a claim." in text
+    assert "3 statements of the source, 1 without a claim that tests them." in text
     text = " ".join(RUNNER.invoke(app, ["list", "(13)", "--source", "foundation2025"]).stdout.split())
     assert "says: df/dt = -eta times the gradient of the loss in the parameters." in text
     assert "ill-typed: The left side has one value per row" in text

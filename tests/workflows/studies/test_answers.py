@@ -315,7 +315,7 @@ def test_an_answer_and_the_present_come_from_one_estimate():
 
 @pytest.mark.parametrize(("rare", "unit"), [(2, "auc"), (2, "accuracy")])
 def test_a_class_too_rare_to_be_measured_is_said_to_be(rare, unit):
-    said = f"Classes with fewer than 8 rows are too small for both training and testing: 'b' ({rare})."
+    said = f"Classes with fewer than 8 rows have too few rows to be split between training and testing: 'b' ({rare})."
     asked_of = Question(metric(unit, "classification"), None, 320, 1.0, 0.5, rare=said)
     found = answers(SEEN, [candidate("fast", FAST, unit=unit)], asked_of)
     assert any(said in sentence for sentence in found.sentences)

@@ -118,7 +118,7 @@ def test_both_tests_of_groups_say_what_they_could_see():
 
 
 def test_rare_classes_are_named_where_nothing_was_found():
-    said = "Classes with fewer than 8 rows are too small for both training and testing: 'b' (2)."
+    said = "Classes with fewer than 8 rows have too few rows to be split between training and testing: 'b' (2)."
     for unit in ("accuracy", "auc"):
         asked_of = Question(metric(unit, "classification"), None, 320, 1.0, 0.5, rare=said)
         found = answers(UNSEEN, [candidate("fast", FAST, unit=unit)], asked_of)

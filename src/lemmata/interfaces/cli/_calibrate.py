@@ -11,7 +11,7 @@ from ._subjects import refuse_together
 
 def calibrate(
     repeats: Annotated[
-        int, typer.Option(help="Number of verifications of each family of test claims.", min=10, max=1_000_000)
+        int, typer.Option(help="How often each kind of test claim is verified.", min=10, max=1_000_000)
     ] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     jobs: Jobs = 1,

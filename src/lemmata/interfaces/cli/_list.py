@@ -281,4 +281,4 @@ def _list_source(key: str, part: str, as_json: bool) -> None:
         if row["reason"]:
             out.print(f"  no claim: {row['reason']}", style="yellow", markup=False, highlight=False)
     gaps = sum(not row["claims"] for row in rows)
-    out.print(f"{len(rows)} statements, {gaps} without a claim.", markup=False)
+    out.print(f"{len(rows)} statements of the source, {gaps} without a claim that tests them.", markup=False)

@@ -44,8 +44,8 @@ def refute(
         typer.Option(
             "--write",
             help=(
-                "Record in the catalogue the tightness, the largest ratio of measured value to bound that was found. "
-                "--minutes then counts processor time."
+                "Record the tightness in the catalogue. The tightness is the largest ratio of measured value to bound "
+                "that was found. --minutes then counts processor time."
             ),
         ),
     ] = False,

@@ -40,7 +40,7 @@ def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
     shared = sorted(found[State.SHARED], key=seconds)[number - 1 :: parts]
     if parts > 1:
         err.print(
-            f"Of the claims with changed shared code, this run tests {len(shared)}: part {number} of {parts}.",
+            f"Of the claims whose shared code has changed, this run tests {len(shared)}: part {number} of {parts}.",
             markup=False,
             highlight=False,
         )

@@ -41,7 +41,9 @@ def walk(
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
     trial_seconds: Annotated[float, typer.Option(help="Time limit of one trial.")] = SECONDS,
-    place_seconds: Annotated[float, typer.Option(help="Time limit of all trials at one setting.")] = PLACE_SECONDS,
+    place_seconds: Annotated[
+        float, typer.Option(help="Time limit of all trials at one setting together.")
+    ] = PLACE_SECONDS,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also test claims whose current code was already tested in this way.")

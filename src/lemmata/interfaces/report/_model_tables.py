@@ -154,7 +154,7 @@ def _layers(own: LayerTable) -> dict[str, Any]:
         "layers and does not grade them."
     )
     if own.rows:
-        words += f" The shares are computed on {own.rows} training rows."
+        words += f" The shares of the layers are computed on {own.rows} training rows."
     return _table(
         "layers", "Layers", "norms, spectra and shares, compared with random matrices", "layer", words, rows,
         notes=_more(own.notes, own.layers, LAYERS), frame="layers", guide="Layers",

@@ -2,6 +2,7 @@
 
 import functools
 import importlib.resources
+import re
 from typing import Any
 
 import jinja2
@@ -18,6 +19,7 @@ PARTS = (
 )  # fmt: skip
 """The parts of the site in the navigation, by the address of their first page."""
 _LONGEST = 200
+_SHARE = re.compile(r"<(pre|code|script|style)\b.*?</\1>|(?<=\d) %", re.DOTALL)
 _SEARCHING = ("claims.html", "search.html")  # the pages that load the search index as a script
 HEAD = "<!-- what search engines read -->\n"
 """The placeholder in the head of a page for parts that depend on the address of the site."""
@@ -46,7 +48,16 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
         "head": Markup(HEAD),
     }
     text = _template(template).render(root=root, parts=parts, **told, **context) + "\n"
-    return secured(text, folder=True, scripts=address in _SEARCHING)
+    return secured(unbroken(text), folder=True, scripts=address in _SEARCHING)
+
+
+def unbroken(text: str) -> str:
+    """Keep each number on one line with its percent sign, outside code and scripts.
+
+    >>> unbroken("<p>At 5 %, <code>7 % 2</code></p>").replace(chr(160), "_")
+    '<p>At 5_%, <code>7 % 2</code></p>'
+    """
+    return _SHARE.sub(lambda found: "\u00a0%" if found[1] is None else found[0], text)
 
 
 def _short(text: str) -> str:

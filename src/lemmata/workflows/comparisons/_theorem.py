@@ -107,10 +107,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "cost against length",
                 "Operations grow as T² for softmax attention at every position, and as T for a recurrence.",
                 abs(attention - 2) < 0.15 and abs(recurrence - 1) < 0.15,
-                (
-                    f"in the compiled code, the number of operations grows with exponent {attention:.2f} for attention "
-                    f"and {recurrence:.2f} for recurrence"
-                ),
+                f"in the compiled code, the number of operations grows with exponent {attention:.2f} for attention and "
+                f"{recurrence:.2f} for recurrence",
                 _claim("approximation.costs.attention_operations_in_length"),
             )
         )

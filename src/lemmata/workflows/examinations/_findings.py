@@ -140,7 +140,7 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
         f" {resting} of {len(lost)} training rows of class {label} leave that class if another row's values replace "
         "these features."
     ) * apart
-    text += f" The held-out error does not show a backdoor. Look at training rows {names.training.told(rows)}."
+    text += f" The held-out error cannot show a backdoor. Look at training rows {names.training.told(rows)}."
     return [Sign("trigger", Finding(text, [own.name]))]
 
 
