@@ -1,4 +1,4 @@
-"""Attention as a kernel, as a smoother of values, and as a network whose hidden units have weights that sum to 1."""
+"""Attention as a kernel of two tokens, as a weighted mean of values, and as a softmax network with tokens as units."""
 
 from lemmata.core import read_arguments as _read_arguments
 

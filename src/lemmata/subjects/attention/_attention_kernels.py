@@ -1,4 +1,4 @@
-"""Attention heads as functions of pairs of tokens, with query weights, key weights and tokens for evaluation."""
+"""Attention heads as kernels, functions of pairs of tokens, with the tokens at which these kernels are evaluated."""
 
 import equinox as eqx
 import jax
@@ -13,9 +13,9 @@ class AttentionKernel(eqx.Module):
     """The function kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of a head of width d on tokens in R^p, and T tokens.
 
     Args:
-        query: the weights W_q.
-        key: the weights W_k.
-        tokens: one token in each row.
+        query: the query weights W_q, of shape (d, p).
+        key: the key weights W_k, of shape (d, p).
+        tokens: the T tokens, one in each row.
     """
 
     query: Float[Array, "d p"]
@@ -62,7 +62,7 @@ def inertia(matrix: Float[Array, "p p"]) -> tuple[Float[Array, ""], Float[Array,
 
 
 class NarrowHeads(Population[AttentionKernel]):
-    """Heads that are narrower than their tokens, with independent normal queries and keys.
+    """Heads whose width d is below the dimension p of their tokens, with independent normal query and key weights.
 
     Args:
         d: the default width of the head.

@@ -21,11 +21,12 @@ Tiles = tuple[Float[Array, "tiles tile d"], Int[Array, "tiles tile"], Int[Array,
 
 
 def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = True) -> Bool[Array, "n n"]:
-    """Return a mask of the keys to which each query attends: the keys of the blocks that are chosen for the query. With
-    `causal`, the mask leaves out keys after the query.
+    """Return a mask of the keys to which each query attends: the keys of the blocks that are chosen for the query.
+
+    With `causal`, the mask leaves out keys after the query.
 
     Args:
-        chosen: the block numbers from `chosen_blocks`; -1 means no block.
+        chosen: the block numbers from `chosen_blocks`, one row for each query; -1 means no block.
         block: the number of keys in a block.
         causal: whether a query cannot attend to later keys.
 
@@ -108,9 +109,9 @@ def block_attention(
     The pairs of a query and a chosen block are sorted by block and cut into tiles. All queries of a tile attend to one
     block, so each tile is a dense product. The partial results of a query are merged by their maxima and sums, as in an
     online softmax. The memory is about n (count + tile) times the widths of keys and values. No n x n array is formed.
-    The number of pairs is `attended_pairs`, plus up to one tile for each block. Derivatives pass through the attention
-    but not through the choice of blocks. Backward passes compute the weights of a tile again instead of storing these
-    weights. Use `jax.vmap` for several heads or batches.
+    The computation covers the pairs of a query and a key that `attended_pairs` counts, and padding of up to one tile
+    for each block. Derivatives pass through the attention but not through the choice of blocks. Backward passes compute
+    the weights of a tile again instead of storing these weights. Use `jax.vmap` for several heads or batches.
 
     Args:
         q: the queries, one in each row.
@@ -142,8 +143,10 @@ def block_attention(
 def gathered(
     q: Array, k: Array, v: Array, block: int, count: int, causal: bool, tile: int, attend: Callable[..., tuple]
 ) -> Array:
-    """Compute block attention with the function `attend`. This function maps (tiles, keys, values, n, causal) to the
-    weighted sums of values, the largest scores and the sums of weights of each tile.
+    """Compute block attention, with the function `attend` for the attention within tiles.
+
+    The function maps (tiles, keys, values, n, causal) to three arrays for the queries of each tile: the weighted sums
+    of values, the largest scores and the sums of weights.
     """
     n, blocks = len(q), -(-len(q) // block)
     chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)
@@ -173,7 +176,11 @@ def mapped_tiles(tiles: Tiles, keys: Array, values: Array, n: int, causal: bool)
 def attend_tile(
     q: Array, keys: Array, values: Array, positions: Array, number: Array, n: int, causal: bool
 ) -> tuple[Array, Array, Array]:
-    """Compute the attention of the scaled queries of a tile to one block of keys: weighted sums, maxima and weights."""
+    """Compute the attention of the scaled queries of a tile to the keys of one block.
+
+    Return the weighted sums of values, the largest scores and the sums of weights, one for each query. The weights are
+    exp(score - largest score).
+    """
     columns = number * len(keys) + jnp.arange(len(keys))
     reach = (columns < n) & ((columns <= positions[:, None]) | (not causal))
     scores = jnp.where(reach, q @ keys.T, -jnp.inf)

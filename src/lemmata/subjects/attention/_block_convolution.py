@@ -16,8 +16,8 @@ def key_convolution(
 ) -> Float[Array, "n d"]:
     """Return (f * k)_t = sum_j f_j k_(t-j), coordinate by coordinate, with 0 for keys before the first.
 
-    In this formula, k are the keys and f the filters. With `activated`, return k + silu(f * k), where silu(x) = x / (1
-    + exp(-x)).
+    In this formula, k are the keys and f the filters. With `activated`, return k + silu(f * k) instead, where silu(x) =
+    x / (1 + exp(-x)).
 
     Args:
         keys: one row for each position.
@@ -25,7 +25,7 @@ def key_convolution(
         activated: whether the convolution passes through an activation and is added to the keys.
 
     Raises:
-        ShapeError: for filters of another dimension.
+        ShapeError: for filters whose number of columns is not that of the keys.
         DataError: if an entry is not finite, or if the array has an integer type.
 
     Example:

@@ -62,7 +62,7 @@ def block_attention_kernel(
 
 @functools.cache
 def _kernel_tiles(interpret: bool) -> Callable[..., tuple]:
-    """Return one function for each way to run the kernel, so that compiled programs are reused."""
+    """Return the function for tiles, the same object for equal `interpret`, so that compiled programs are reused."""
     return functools.partial(_attended_tiles, interpret)
 
 

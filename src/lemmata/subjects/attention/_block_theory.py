@@ -19,7 +19,7 @@ def router_signal_to_noise(
     others: ArrayLike = 0.0,
     correlation: ArrayLike = 0.0,
 ) -> np.ndarray:
-    """Return the signal-to-noise ratio SNR = D sqrt(d / (2 B)) of a router, with D = excess + (relevant - 1) others.
+    """Return the signal-to-noise ratio SNR = D sqrt(d / (2 B)) of a router, where D = excess + (relevant - 1) others.
 
     The SNR is the mean difference between the router's scores of the relevant block and of another block, divided by
     the standard deviation of this difference.
@@ -101,7 +101,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
 
 def _numbers(name: str, value: ArrayLike) -> np.ndarray:
-    """Return the numbers of a setting; raise an error if one is NaN."""
+    """Return the numbers of an argument as an array; raise an error with the argument's name if one is NaN."""
     rule = "numbers, none of them NaN"
     try:
         found = np.asarray(value, float)

@@ -25,10 +25,10 @@ def sigmoid_attention(
     """Compute one head of sigmoid attention, O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j.
 
     The weights of a row are not divided by their sum. Therefore this sum depends on the bias. At bias 0, the sum is
-    about n/2. At bias -log n, the sum is about the mean of the exponentials of the logits, for any n. The value -log n
-    is meant for n keys. If token i attends to fewer than n keys, as in causal attention, the sum is smaller in
-    proportion. All other keys have the weight 0. Use `jax.vmap` for many heads or sequences. The function needs memory
-    for n² numbers; `tiled_attention` does not.
+    about n/2 for n tokens. At bias -log n, the sum is about the mean of exp(q_i' k_j / sqrt(d)) over the keys, for any
+    n. The value -log n is meant for n keys. If token i attends to fewer than n keys, as in causal attention, the sum is
+    smaller in proportion. Keys to which the token does not attend have the weight 0. Use `jax.vmap` for many heads or
+    sequences. The function needs memory for n² numbers; `tiled_attention` does not.
 
     Args:
         q: queries, one row per token.
@@ -206,7 +206,7 @@ def of_one_type(*arrays: Array) -> tuple[Array, ...]:
 
 
 def bias_of(bias: float | Array | None, n: int) -> Any:
-    """Return the bias for n tokens, or -log n if the bias is None. A traced bias is returned unchanged.
+    """Return the given bias after a check, or -log n if it is None. A traced bias is returned without a check.
 
     Args:
         bias: a number, or None.
@@ -222,7 +222,7 @@ def bias_of(bias: float | Array | None, n: int) -> Any:
 
 
 def fixed_bias_of(bias: float | None, n: int) -> float:
-    """Return `bias_of` for a bias that is compiled into a program, and raise an error if the bias is traced."""
+    """Return the same as `bias_of`, as a number that is compiled into a program; a traced bias raises an error."""
     found = bias_of(bias, n)
     if isinstance(found, float):
         return found
@@ -236,7 +236,7 @@ def slope_of(slope: float) -> float:
     """Check a slope of ALiBi and return it.
 
     Args:
-        slope: the slope.
+        slope: the slope, the decrease of a logit per position between two tokens.
 
     Raises:
         SettingError: if the slope is not a finite number of at least 0, or is traced.

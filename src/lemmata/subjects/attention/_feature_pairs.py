@@ -1,4 +1,4 @@
-"""Pairs of points of the same length, for random features of the kernel exp(<x, y>)."""
+"""Pairs of points x and y of the same length, for random features of the kernel exp(<x, y>)."""
 
 import equinox as eqx
 import jax
@@ -31,7 +31,7 @@ class FeaturePair(eqx.Module):
         return jnp.sum((self.x - self.y) ** 2)
 
     def frequencies(self, key: Key[Array, ""], number: int) -> Float[Array, "n p"]:
-        """Draw standard normal frequencies omega.
+        """Draw standard normal vectors omega, the frequencies of random features, one in each row.
 
         Args:
             key: the random key.
@@ -63,7 +63,7 @@ class FeaturePairs(Population[FeaturePair]):
         return FeaturePair(x, x if self.equal else y)
 
     def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
-        """Require lengths for which a sample estimates the variance well."""
+        """Require points so short that a sample estimates the variance of a feature well."""
         longest = jnp.maximum(jnp.linalg.norm(problem.x), jnp.linalg.norm(problem.y))
         why = "fourth moments grow as exp(2 |x + y|²), so a sample estimates them poorly"
         found = [Hypothesis("the points are short", longest, "<=", 0.8, why, rounding=1e-9)]

@@ -1,4 +1,8 @@
-"""Problems for a router that scores blocks by mean keys: products of a query with keys, of which some are relevant."""
+"""Test problems for a router that scores blocks of keys by their mean keys.
+
+A problem consists of the scalar products of one query of length 1 with all keys. Some keys are relevant to the query:
+their products with it are larger on average.
+"""
 
 import equinox as eqx
 import jax
@@ -9,9 +13,9 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 def sphere_products(generator: np.random.Generator, shape: tuple[int, ...], dimension: int) -> Float[np.ndarray, "..."]:
-    """Return products z / sqrt(z² + chi²), of variance 1/d, of a unit query with uniform keys on the unit sphere.
+    """Draw scalar products, of variance 1/d, of a unit query with keys that are uniform on the unit sphere of R^d.
 
-    In this formula, z is standard normal and chi² has d - 1 degrees of freedom.
+    The products are z / sqrt(z² + chi²), where z is standard normal and chi² has d - 1 degrees of freedom.
     """
     z = generator.normal(size=shape)
     return z / np.sqrt(z**2 + generator.chisquare(dimension - 1, size=shape))
@@ -64,7 +68,9 @@ class RoutedKeys(eqx.Module):
 
 
 class RelevantBlocks(Population[RoutedKeys]):
-    """Keys on the sphere. The excess gives independent keys a signal-to-noise ratio between 0.6 and 1.3.
+    """Keys on the unit sphere, with an excess that gives a signal-to-noise ratio between 0.6 and 1.3.
+
+    The ratio is the one that a block with the relevant keys has if the keys are independent.
 
     Args:
         correlated: whether products in a block have a correlation, between 0.05 and 0.2.
@@ -130,12 +136,15 @@ class HiddenRun(eqx.Module):
 
 
 class HiddenRuns(Population[HiddenRun]):
-    """Contexts with a multiple of 128 keys. At the block size `at`, the signal-to-noise ratio varies by a factor of 2.
+    """Contexts with a multiple of 128 keys and one run of relevant keys.
+
+    At the block size `at`, the signal-to-noise ratio of the block with the run is drawn between 0.75 and 1.5 times
+    `ratio`.
 
     Args:
         run: the number of relevant keys.
-        at: the block size at which the signal-to-noise ratio is between 0.75 and 1.5 times `ratio`.
-        ratio: a signal-to-noise ratio.
+        at: the block size for which the signal-to-noise ratio is set.
+        ratio: the number that sets the signal-to-noise ratio.
     """
 
     run: int = eqx.field(default=1, static=True)

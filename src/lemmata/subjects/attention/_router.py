@@ -139,8 +139,9 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
 
     A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks, and to p +
     1 keys of its own block. A query never attends to more than count B keys. Routing also takes one product for each
-    query and block. Without `causal`, queries attend to whole blocks. Then the number of pairs may depend on the choice
-    of blocks: if the last block is shorter and count is below the number of blocks. In this case, raise an error.
+    query and block, which is not counted. Without `causal`, queries attend to whole blocks. If then the last block is
+    shorter and count is below the number of blocks, the number of pairs depends on the choice of blocks. In this case,
+    the function raises an error.
 
     Args:
         n: the length of the sequence.

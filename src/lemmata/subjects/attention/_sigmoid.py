@@ -20,7 +20,7 @@ from ._kernels import interpreted
 
 
 class _How(NamedTuple):
-    """The constants of a compiled kernel."""
+    """The constants that are compiled into a kernel, such as the number of blocks and the bias."""
 
     blocks: int
     scale: float
@@ -45,10 +45,10 @@ def flash_sigmoid(
     """Compute `sigmoid_attention` by Pallas kernels, forward and backward, tiled over queries and keys.
 
     The weight of a logit s is 1 / (1 + exp(-s - bias)). Small weights keep the relative precision of their type. In the
-    backward pass, one kernel adds up the derivative dQ over blocks of keys. Another kernel adds up dK and dV over
-    blocks of queries. Each kernel computes the weights again. A causal head skips blocks to which no query attends. On
-    a CPU, the kernels are interpreted, which is slow. Use `tiled_attention` on a CPU, and for derivatives in forward
-    mode, which the kernels do not support.
+    backward pass, one kernel adds up the derivative with respect to the queries over blocks of keys. Another kernel
+    adds up the derivatives with respect to keys and values over blocks of queries. Each kernel computes the weights
+    again. A causal head skips blocks to which no query attends. On a CPU, the kernels are interpreted, which is slow.
+    Use `tiled_attention` on a CPU, and for derivatives in forward mode, which the kernels do not support.
 
     Args:
         q: queries, one row per token.
@@ -166,7 +166,7 @@ def _block(how: _How, ref: Any, i: Array) -> Array:
 
 
 def _last(how: _How, i: Array) -> Any:
-    """Return the index after the last block of keys to which a block of queries attends."""
+    """Return 1 plus the index of the last block of keys to which the block i of queries attends."""
     return i + 1 if how.causal else how.blocks
 
 

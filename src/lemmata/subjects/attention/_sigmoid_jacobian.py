@@ -22,22 +22,23 @@ def jacobian_bound(
 ) -> Float[Array, ""]:
     """Return a bound on the spectral norm of dY/dX for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
 
-    Let P be the weights of the head, and let R be the length of the longest token. For the sigmoid, let D = P (1 - P),
-    entry by entry: the derivatives of the weights with respect to their logits. For the softmax, let C_i be the
-    covariance of the tokens under the weights of row i. The bounds are
+    X and Y hold the tokens x_i and the outputs y_i of the head. Let P be the attention weights, and let R be the length
+    of the longest token. For the sigmoid, let D = P (1 - P), entry by entry: the derivatives of the weights with
+    respect to their logits. For the softmax, let C_i be the covariance of the tokens under the weights of row i. The
+    bounds are
 
         for the sigmoid, |W| (|P| + |A| R² (max_i sum_j D_ij + |D|)); for the softmax, |W| (|P| + |A| (max_i |C_i| + R
         (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2))),
 
     with spectral norms |.| of matrices. The three terms bound the effect of changes of the values, the queries and the
-    keys. Both bounds are at most a polynomial in R. For the sigmoid with any bias, the bound is at most |W| n (1 + |A|
-    R²/2). For the softmax, the bound is at most |W| (√n + |A| R² (1 + √n)). The bound for the sigmoid is attained if
-    all tokens are one vector u and A is a non-negative multiple of u u'.
+    keys. Both bounds are at most a polynomial in R, for n tokens. For the sigmoid with any bias, the bound is at most
+    |W| n (1 + |A| R²/2). For the softmax, the bound is at most |W| (√n + |A| R² (1 + √n)). The bound for the sigmoid is
+    attained if all tokens are one vector u and A is a non-negative multiple of u u'.
 
     Args:
         x: tokens, one in each row.
         exponent: the matrix A = W_q' W_k / sqrt(d).
-        value: the matrix W.
+        value: the matrix W, which maps tokens to values.
         kind: the function that turns logits into weights.
         bias: the number that is added to every logit, for the sigmoid; -log n by default.
 

@@ -19,7 +19,7 @@ _BLOCK = 128
 
 
 class _How(NamedTuple):
-    """The constants of a compiled program."""
+    """The constants that are compiled into a program, such as the kind of weights and the bias."""
 
     kind: str
     bias: float
@@ -42,16 +42,18 @@ def tiled_attention(
     """Compute `sigmoid_attention` or `softmax_attention`, with memory for n * block numbers instead of n².
 
     The function takes one block of queries at a time, together with all keys. The derivative computes each block's
-    weights P again. Let G be the derivative with respect to the output, and let dP = G V'. Then dV = P'G, dQ = dS K /
-    sqrt(d) and dK = dS'Q / sqrt(d). For the sigmoid, dS is P (1 - P) dP, entry by entry. For the softmax, dS is P (dP -
-    the row sums of P dP). Derivatives in forward mode, and of higher order, are also computed block by block. If the
-    length is not a multiple of the block, queries are padded with zeros, and the outputs of the padding are dropped.
+    weights P again. Write dZ for the derivative of a loss with respect to Z, where S are the logits and Q, K, V the
+    queries, keys and values. Let G be the derivative with respect to the output, and let dP = G V'. Then dV = P'G,
+    dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d). For the sigmoid, dS is P (1 - P) dP, entry by entry. For the softmax,
+    dS is P (dP - the row sums of P dP). Derivatives in forward mode, and of higher order, are also computed block by
+    block. If the length is not a multiple of the block, queries are padded with zeros, and the outputs of the padding
+    are dropped.
 
     Args:
         q: queries, one row per token.
         k: keys, one row per token.
         v: values, one row per token.
-        kind: one of `KINDS`.
+        kind: "sigmoid" or "softmax".
         bias: the number that is added to every logit, for the sigmoid; -log n by default.
         block: the number of queries in a tile; a number above n means n.
         causal: whether token i only attends to the tokens j <= i.

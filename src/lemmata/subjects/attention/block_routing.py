@@ -2,9 +2,9 @@
 
 A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys are uniform on
 the unit sphere in d dimensions, so their products with q have the variance 1/d. A relevant key is such a key plus a
-multiple of q, so it does not have unit length. Let D be the sum of what these multiples add to the products of q with
-the keys of a block. The score of a relevant block exceeds the score of another block by D/B on average. The standard
-deviation of this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
+multiple of q, so it does not have unit length. Let D be the sum of these multiples over the relevant keys of a block.
+The score of this block exceeds the score of another block by D/B on average. The standard deviation of this difference
+is sqrt(2 / (d B)), which gives the signal-to-noise ratio
 
     SNR = D sqrt(d / (2 B)).
 
@@ -76,7 +76,7 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
         )
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Return the mean divided by the standard deviation of differences."""
+        """Return the mean of the differences of scores over random contexts, divided by their standard deviation."""
         return _measured_ratio(problem, key)
 
 
@@ -113,7 +113,7 @@ class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
         )
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Return the mean divided by the standard deviation of differences."""
+        """Return the mean of the differences of scores over random contexts, divided by their standard deviation."""
         return _measured_ratio(problem, key)
 
 
@@ -129,8 +129,9 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
         integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz.
 
     Here phi and Phi are the density and the distribution function of the standard normal distribution, and Bin is a
-    binomial variable. Block size, dimension and excess enter only through the ratio. For example, if blocks are half as
-    large and the excess is smaller by the factor sqrt 2, the relevant block is found equally often.
+    binomial variable. The block size, the dimension and the excess (what relevance adds to the product of query and
+    key) enter only through the ratio. For example, if blocks are half as large and the excess is smaller by the factor
+    sqrt 2, the relevant block is found equally often.
     """
 
     title = "In block attention, the signal-to-noise ratio of scores decides how often routers find the relevant block"
@@ -147,7 +148,10 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
         return _hits(problem, problem.blocks)
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Return the shares of random contexts in which the relevant block is found, for both block sizes."""
+        """Return the shares of random contexts in which the relevant block is found, for two block sizes.
+
+        The second block size is half of the first, and its excess is smaller by the factor sqrt 2.
+        """
         found = []
         for half, own in zip((1, 2), jax.random.split(key), strict=True):
             block, shrink = problem.block // half, half**-0.5
@@ -188,8 +192,9 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Compare all block sizes on the same contexts, with the same number of attended blocks. At block size 64,
-        these blocks hold the given number of keys.
+        """Return the share of relevant keys that the router finds, for each block size, on the same contexts.
+
+        The number of attended blocks is the same for all sizes. At block size 64, these blocks hold `attended` keys.
         """
         products, relevant = problem.contexts(key, 100)
         count = problem.attended // 64
@@ -219,10 +224,10 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
 
 
 class BlocksSmallerThanRuns(Claim[HiddenRun]):
-    """Let the relevant keys have equal excess D and lie in runs of 8. Let a query attend to a fixed number k B of keys,
-    in k blocks of B = 8, 4 or 2 keys. With each halving of B, the attended share of the relevant keys falls. A block
-    within a run has the signal-to-noise ratio B D sqrt(d / (2 B)) = D sqrt(d B / 2), where d is the dimension of the
-    keys.
+    """Let 8 adjacent keys be relevant, and let relevance add the same number D to the product of the query with each of
+    these keys. Let a query attend to a fixed number k B of keys, in k blocks of B = 8, 4 or 2 keys. With each halving
+    of B, the attended share of the relevant keys falls. A block of relevant keys only has the signal-to-noise ratio
+    B D sqrt(d / (2 B)) = D sqrt(d B / 2), where d is the dimension of the keys.
     """
 
     title = "Block routers find fewer relevant keys if blocks are smaller than a run of adjacent relevant keys"

@@ -1,10 +1,10 @@
 """Block attention: a comparison of the gathered computation with masked attention, and the cost of block attention.
 
-Each query attends to the keys of its own block and of the k - 1 earlier blocks with the highest router scores. The fast
-computation sorts pairs of queries and blocks, works on dense tiles, and merges partial results by their maxima and
-sums. By construction, the fast computation never forms an n x n array. This theory describes its result, its
-derivatives and its number of pairs. It does not treat running times on an accelerator, where small blocks are slow, or
-the quality of a model with few blocks.
+Each of n queries attends to the keys of its own block and of the k - 1 earlier blocks with the highest router scores.
+The score of a block is the scalar product of the query with the mean of the block's keys. The gathered computation
+sorts pairs of a query and a block by block, works on dense tiles, and merges partial results by their maxima and sums.
+It never forms an n x n array. This theory describes its result and its number of pairs of a query and a key. It does
+not treat running times on an accelerator, where small blocks are slow, or the quality of a model with few blocks.
 """
 
 import equinox as eqx
@@ -80,7 +80,7 @@ def reach(problem: TokenRows, count: int) -> Bool[Array, "n n"]:
 
 
 def _masked(problem: TokenRows, count: int) -> Array:
-    """Compute softmax attention over all pairs with a mask."""
+    """Compute softmax attention over all pairs of a query and a key, with the mask `reach`."""
     scores = problem.q @ problem.k.T / problem.q.shape[1] ** 0.5
     weights = jnp.where(reach(problem, count), jnp.exp(scores), 0.0)
     return weights @ problem.v / weights.sum(axis=1, keepdims=True)
@@ -107,7 +107,7 @@ class GatheredAttentionIsMasked(Claim[TokenRows]):
         return _masked(problem, problem.count)
 
     def measure(self, problem: TokenRows, key: Key[Array, ""]) -> Array:
-        """By tiles."""
+        """Compute the output rows by the gathered computation, in tiles."""
         return block_attention(problem.q, problem.k, problem.v, block=problem.block, count=problem.count, tile=_TILE)
 
 
@@ -116,7 +116,7 @@ class PairsOfBlockAttention(Claim[TokenRows]):
     the number of keys in block b. This number is B, except in the last block, which may have fewer keys. The number of
     pairs of a query and a key is
 
-        sum over blocks b of s_b min(k - 1, b) B + s_b (s_b + 1)/2.
+        sum over blocks b = 0, 1, ... of s_b min(k - 1, b) B + s_b (s_b + 1)/2.
 
     This number is at most k B n, while dense causal attention has n (n + 1)/2 pairs.
     """

@@ -1,9 +1,9 @@
 """The effective dimension of tokens through layers of attention. Depth lowers this dimension.
 
-Let C be the second moments of the tokens, scaled to trace 1. This theory describes the effective dimension d_eff(r) =
-tr C (C + r)^-1 at r = 1/100, before and after layers of attention with random weights. It does not explain trained
-weights. It also does not explain the maps of single tokens between attention layers, which can raise the dimension
-again.
+Let C be the second moment matrix of the tokens, scaled to trace 1. This theory describes the effective dimension
+d_eff(r) = tr C (C + r)^-1 at r = 1/100, before and after layers of attention with random weights. It does not explain
+trained weights. It also does not explain layers between attention layers that act on each token alone, which can raise
+the dimension again.
 """
 
 import equinox as eqx
@@ -67,10 +67,10 @@ def _at_length(x: Float[Array, "T p"]) -> Float[Array, "T p"]:
 
 
 class NormalStacks(Population[AttentionStack]):
-    """Normal tokens and weights of variance 1/p.
+    """Normal tokens, and normal weights of variance 1/p, where p is the dimension of the tokens.
 
     Args:
-        skip: the factor of a layer's input in its output.
+        skip: the factor s of the skip connection, which adds s times a layer's input to its output.
     """
 
     skip: float = 0.0
@@ -96,14 +96,16 @@ def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Floa
 
     Args:
         layers: the tokens of each layer, one in each row.
-        ridge: the ridge r.
+        ridge: the ridge r of the effective dimension.
     """
     moments = jnp.einsum("mtp,mtq->mpq", layers, layers)
     return jax.vmap(lambda matrix: degrees_of_freedom(matrix / jnp.trace(matrix), ridge))(moments)
 
 
 def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
-    """Return the logarithm of the ratio of effective dimensions with and without attention, at each of `_DEPTHS`.
+    """Return the logarithm of the ratio of effective dimensions with and without attention to other tokens, by depth.
+
+    The depths are 0 and the first layers that the claims compare.
 
     Args:
         problem: the stack of layers.
@@ -117,9 +119,9 @@ class DepthLowersDimension(Claim[AttentionStack]):
     coordinates scaled to length sqrt(p). Let C be the second moment matrix of the tokens, scaled to trace 1. The
     effective dimension of the tokens is d_eff(r) = tr C (C + r)^-1 at r = 1/100. This dimension falls with each of the
     first three layers. For comparison, take the same layers, but let every token attend only to itself. Divide the
-    effective dimension with attention by the effective dimension in these other layers. The mean logarithm of this
-    ratio falls with depth, so attention lowers the dimension faster. The reason is that each layer averages tokens, so
-    they become alike.
+    effective dimension with attention by the effective dimension without attention to other tokens. The mean logarithm
+    of this ratio falls with depth, so attention to other tokens lowers the dimension faster. The reason is that each
+    layer averages tokens, so they become alike.
     """
 
     title = "Attention lowers the effective dimension of tokens more than layers where tokens attend only to themselves"
@@ -145,8 +147,8 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     Let C be the second moment matrix of the tokens, scaled to trace 1. The effective dimension of the tokens is
     d_eff(r) = tr C (C + r)^-1 at r = 1/100. Over the first three layers this dimension falls more slowly than for the
     same layers in which every token attends only to itself. That is, divide the dimension with attention by the
-    dimension without attention to other tokens. The mean logarithm of this ratio rises with each layer. The reason is
-    that attention adds nearly the same small vector to every token.
+    dimension without attention to other tokens. The mean logarithm of this ratio, over random weights and tokens, rises
+    with each layer. The reason is that attention adds nearly the same small vector to every token.
     """
 
     title = "With skip connections, tokens keep more effective dimension under attention to all than to themselves only"

@@ -1,5 +1,4 @@
-"""The effective dimension of attention as a kernel, and how it grows with the number of tokens and the sharpness of
-the logits.
+"""The effective dimension of attention as a kernel, and how it grows with the number of tokens and with beta.
 
 Let K be the Gram matrix of exp(beta <x, y>) on n tokens. This theory describes the effective dimension d_eff(lambda) =
 tr K (K + n lambda)^-1, and its limit under the uniform distribution on a sphere, for which the Funk-Hecke formula
@@ -56,13 +55,13 @@ def uniform_tokens(key: Key[Array, ""], n: int, p: int) -> Float[Array, "n p"]:
 
 
 def _sphere_tokens(p: int = 3, n: int = 400, beta: float = 1.5, dimensions: tuple[int, int] = (3, 4)) -> Drawn:
-    """Return a population of inverse temperatures that are uniform between 1/2 and 1 times a setting.
+    """Return a generator of `SphereTokens` whose beta is uniform between 1/2 and 1 times a setting.
 
     Args:
         p: the default dimension.
         n: the default number of tokens.
-        beta: the default largest inverse temperature.
-        dimensions: the dimensions of the extra settings.
+        beta: the default largest inverse temperature beta.
+        dimensions: the range of dimensions of the extra settings on which a claim is also tested.
     """
     return Drawn(
         SphereTokens,
@@ -79,7 +78,7 @@ class NormalisedTokens(Population[SphereTokens]):
     settings = Space(p=Integer(64, 16, 1024, "dimension"), n=Integer(256, 256, 4096, "tokens", corners=(256, 320)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereTokens:
-        """Return the kernel; only the tokens are random, and the measurement draws them."""
+        """Return the kernel, which is not random. Only the tokens are random, and the measurement draws them."""
         return SphereTokens(jnp.asarray(setting["p"] ** 0.5), setting["p"], setting["n"])
 
     def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
@@ -92,13 +91,13 @@ _UNIFORM = "tokens that are not uniform on a sphere, and untied queries and keys
 
 
 def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
-    """Return the trace of K (K + r)^-1 for a positive semidefinite K, from an inverse and not from eigenvalues.
+    """Return tr K (K + r)^-1 for a positive semidefinite K, from a Cholesky factor and not from eigenvalues.
 
     >>> round(float(degrees_of_freedom(jnp.diag(jnp.array([1.0, 3.0])), 1.0)), 12)
     1.25
 
     Args:
-        matrix: the matrix K.
+        matrix: the positive semidefinite matrix K.
         ridge: the ridge r, which is positive.
     """
     n = len(matrix)
@@ -107,7 +106,7 @@ def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, 
 
 
 def _gram(problem: SphereTokens, key: Key[Array, ""]) -> Float[Array, "n n"]:
-    """Return the Gram matrix of tokens drawn from the sphere; at lambda = 1/n, its ridge n lambda is 1."""
+    """Draw tokens from the sphere and return the Gram matrix of exp(beta <x, y>) at these tokens."""
     tokens = uniform_tokens(key, problem.n, problem.p)
     return jnp.exp(problem.beta * tokens @ tokens.T)
 
@@ -120,14 +119,14 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
-    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). The effective dimension of
-    their Gram matrix at lambda = 1/n equals the effective dimension of the population,
+    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). Let K be their Gram matrix.
+    Its effective dimension tr K (K + n lambda)^-1 at lambda = 1/n equals the effective dimension of the population,
 
         sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
         N_k = C(k+p-1, p-1) - C(k+p-3, p-1),
 
     to within 3 %, as long as the effective dimension of the population is below a twelfth of n. Here lambda_k are the
-    eigenvalues of the kernel, and N_k their multiplicities.
+    eigenvalues of the kernel, N_k their multiplicities, I is the modified Bessel function and C a binomial coefficient.
     """
 
     title = "The effective dimension of the exponential kernel on a sphere, by Funk-Hecke"
@@ -167,10 +166,11 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
         (log n)^(p-1).
 
-    The degrees k with lambda_k > 1/n count in full, where lambda_k is the eigenvalue of degree k. There are about log n
-    / log log n such degrees, and the number of harmonics of degree k is of the order of k^(p-2). The test goes up to
-    log n = 10^5, where log log n no longer hides the exponent. At usual n, the effective dimension grows more slowly
-    than (log n)^(p-1) and faster than log n.
+    Let lambda_k be the eigenvalue of the kernel for spherical harmonics of degree k. Harmonics whose degree has
+    lambda_k > 1/n each add about 1 to the effective dimension. There are about log n / log log n such degrees, and the
+    number of harmonics of degree k is of the order of k^(p-2). The test goes up to log n = 10^5, where log log n no
+    longer hides the exponent. At usual n, the effective dimension grows more slowly than (log n)^(p-1) and faster than
+    log n.
     """
 
     title = "At ridge 1/n, the effective dimension of attention on a sphere in R^p grows at most like (log n)^(p-1)"
@@ -198,8 +198,8 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     dimension equals n up to a few per cent.
 
     The reason is that the diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. The effective
-    dimension grows like a power of log n only if n is larger than the number of harmonics in p dimensions. For usual p,
-    no sequence is that long.
+    dimension grows like a power of log n only if n is larger than the number of spherical harmonics that count in p
+    dimensions. For usual p, no sequence is that long.
     """
 
     title = "Up to n = 256 layer-normalised tokens, the effective dimension of attention is about the number of tokens"
@@ -213,7 +213,10 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     predict = 1.0
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
-        """Measure on the first n tokens of one draw. Rows and columns of the other tokens are 0 and add nothing."""
+        """Return the effective dimension of the first n tokens of one draw, for each n.
+
+        Rows and columns of the other tokens are set to 0 and add nothing.
+        """
         first = (jnp.arange(problem.n) < jnp.asarray(self.relation.rungs)[:, None]).astype(float)
         grams = _gram(problem, key) * first[:, :, None] * first[:, None, :]
         return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)
@@ -221,14 +224,14 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
 
 class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
     """Consider the kernel exp(beta <x, y>) on the unit sphere of R^p, p >= 3, where beta is the inverse temperature.
-    Take the ridge exp(beta) / n, which is the share 1/n of the diagonal. The effective dimension grows with beta at
-    most like
+    Take the ridge exp(beta) / n, which is 1/n times the kernel of a point with itself. The effective dimension grows
+    with beta at most like
 
         beta^((p-1)/2).
 
-    The reason is that exp(-beta |x - y|²/2) is a bump of width beta^(-1/2), and the sphere has room for about
-    beta^((p-1)/2) such bumps. The test uses n = 10^30, where the exponent shows. At usual n, the effective dimension
-    cannot exceed n.
+    The reason is that the kernel is exp(beta) times exp(-beta |x - y|²/2), a bump of width beta^(-1/2), and the sphere
+    has room for about beta^((p-1)/2) such bumps. The test uses n = 10^30, where the exponent shows. At usual n, the
+    effective dimension cannot exceed n.
     """
 
     title = "The effective dimension of attention in R^p at inverse temperature beta grows at most like beta^((p-1)/2)"

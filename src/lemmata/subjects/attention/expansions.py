@@ -1,10 +1,12 @@
-"""Norms of functions from their expansions. With the kernel of attention, expansions of one function give every
-positive norm. With a semidefinite kernel, they all give the same norm.
+"""Norms of functions from their expansions in a kernel.
 
-Let f = sum_i a_i kappa(., x_i) be a function with a finite expansion. This theory describes the expression sum_ij a_i
-a_j kappa(x_i, x_j) over all such expansions of one function. Its minimum is sometimes called the norm of f. The theory
-does not explain functions without a finite expansion, which have a norm only in the completion of a semidefinite
-kernel's space.
+With the kernel of attention, expansions of one function give every positive norm. With a semidefinite kernel, they all
+give the same norm.
+
+Let f = sum_i a_i kappa(., x_i) be a function with a finite expansion in a kernel kappa. This theory describes the
+expression sum_ij a_i a_j kappa(x_i, x_j) over all such expansions of one function. Its minimum is sometimes called the
+squared norm of f. The theory does not explain functions without a finite expansion, which have a norm only in the
+completion of a semidefinite kernel's space.
 """
 
 import equinox as eqx
@@ -20,7 +22,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "attention", "object": "
 
 
 class KeyEquivalents(eqx.Module):
-    """A head with tokens, and a direction that W_k maps to 0.
+    """A head with tokens, and a direction that its key weights W_k map to 0.
 
     Args:
         head: the head. Its first token is x, and functions are compared at the other tokens.
@@ -59,8 +61,12 @@ class UnseenShifts(Population[KeyEquivalents]):
 
 
 class Expansions(eqx.Module):
-    """A function on points x, one in each row. Two lists of coefficients for a semidefinite kernel's sections at these
-    points both give this function.
+    """A function with two expansions sum_i a_i kappa(., x_i) in one semidefinite kernel and at the same points x_i.
+
+    Args:
+        x: the points, one in each row.
+        first: the coefficients a of one expansion.
+        second: the coefficients of the other expansion.
     """
 
     x: Float[Array, "n p"]
@@ -74,8 +80,9 @@ class Expansions(eqx.Module):
 
 
 class QuadraticExpansions(Population[Expansions]):
-    """The kernel (1 + <x, y>)² on more normal points than its rank, with two coefficient vectors that differ by a null
-    vector.
+    """The kernel (1 + <x, y>)² on more normal points than its rank.
+
+    The coefficient vectors of the two expansions differ by a null vector of the Gram matrix.
     """
 
     settings = Space(p=Integer(3, 1, 8, "dimension"), extra=Integer(6, 1, 32, "points beyond the rank"))
@@ -122,8 +129,9 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
 
         t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>.
 
-    The token x' expands the same function, kappa(., x') = kappa(., x), and it has kappa(x', x') = c. So over all
-    expansions of a nonzero function, the expression for the norm takes every positive value. Its infimum is 0, and its
+    The token x' gives the same function, kappa(., x') = kappa(., x), and it has kappa(x', x') = c. The minimum of
+    sum_ij a_i a_j kappa(x_i, x_j) over all expansions f = sum_i a_i kappa(., x_i) of a function is sometimes called its
+    squared norm. So for a nonzero function this expression takes every positive value. Its infimum is 0, and its
     supremum is infinite. The test compares log c and the logarithms of kappa.
     """
 
@@ -154,7 +162,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
         return (len(head.query) ** 0.5 * jnp.log(jnp.asarray(_NORMS)) - (head.query @ x) @ (head.key @ x)) / along
 
     def condition(self, problem: KeyEquivalents) -> Array:
-        """The exponents are rounded; they are at most products of the lengths of the vectors."""
+        """The condition number: the exponents of kappa are rounded; products of the vectors' lengths bound them."""
         return _exponent_size(problem, jnp.abs(self._shifts(problem)).max())
 
 
@@ -165,8 +173,9 @@ def _longer_is_larger(value: Array, problem: Expansions) -> Array:
 class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
     """Let kappa be a positive semidefinite kernel with Gram matrix K on points x_i. Every finite expansion f = sum_i
     a_i kappa(., x_i) of a function gives the same value a' K a. The reason is that any two coefficient vectors of the
-    same function differ by a null vector of K. So the minimum in the definition of the norm is taken over a single
-    number. The test uses kappa(x, y) = (1 + <x, y>)² on more points than the rank of this kernel.
+    same function differ by a null vector of K. So if the squared norm of f is defined as the minimum of a' K a over all
+    expansions, this minimum is taken over a single number. The test uses kappa(x, y) = (1 + <x, y>)² on more points
+    than the rank of this kernel.
     """
 
     title = "All expansions of a function in a semidefinite kernel give the same norm"
@@ -186,6 +195,6 @@ class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
         return problem.second @ problem.gram @ problem.second
 
     def condition(self, problem: Expansions) -> Array:
-        """Terms |a_i| |a_j| K_ij cancel, and null vectors of K are known only up to rounding."""
+        """The condition number: terms |a_i| |a_j| K_ij cancel, and null vectors of K are known only up to rounding."""
         sizes = jnp.abs(problem.first) + jnp.abs(problem.second)
         return 4 * (sizes @ problem.gram @ sizes) / self.predict(problem)

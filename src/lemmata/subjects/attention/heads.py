@@ -1,8 +1,8 @@
 """The effective dimension of several attention heads together, compared with the dimension of each head.
 
-This theory describes d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices K, one for
-each head. It does not explain how similar trained heads are. This similarity decides where the dimension of a sum lies
-between its bounds.
+Each head has a positive semidefinite Gram matrix of its tokens. This theory describes the effective dimension d_eff(K)
+= tr K (K + r)^-1, with the ridge r > 0, for sums and means K of the heads' matrices. It does not explain how similar
+trained heads are. This similarity decides where the dimension of a sum lies between its bounds.
 """
 
 import equinox as eqx
@@ -20,7 +20,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadGrams(eqx.Module):
-    """Positive semidefinite matrices K_1, ..., K_H, one for each head, and the ridge of effective dimensions."""
+    """Positive semidefinite matrices K_1, ..., K_H, one for each head, and the ridge r of effective dimensions."""
 
     grams: Float[Array, "H n n"]
     ridge: Float[Array, ""]
@@ -30,8 +30,8 @@ class ManyHeads(Population[HeadGrams]):
     """Heads with tied queries and keys on normal tokens. There are four kinds, each in a quarter of the problems.
 
     The heads are independent, or all equal, or all but one are scaled down. In the fourth kind, the eigenvectors of the
-    first head are divided among all heads, so no two heads have a common direction. Every matrix has trace n before it
-    is scaled down.
+    first head are divided among all heads, so no two heads have a common direction. Every matrix has the number n of
+    tokens as its trace, before it is scaled down.
     """
 
     settings = Space(
@@ -75,7 +75,7 @@ def _each(problem: HeadGrams) -> Float[Array, " H"]:
 
 
 def _condition_of_heads(problem: HeadGrams) -> Array:
-    """Return the rounding error of a matrix with the trace of the sum, relative to the ridge."""
+    """Return the condition number: 1 plus the trace of K_1 + ... + K_H divided by the ridge."""
     return 1 + jnp.trace(problem.grams.sum(axis=0)) / problem.ridge
 
 

@@ -1,11 +1,12 @@
 """When the kernel of an attention head is positive semidefinite, and how far it is from semidefinite otherwise.
 
-Let kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), be the kernel of a head. This theory describes the signs of the
-eigenvalues of its symmetric version exp(x' M_s y), M_s = (M + M') / 2, on any finite set of tokens. If M is symmetric,
-these are the signs of the eigenvalues of kappa itself. A kernel with negative squares has no reproducing kernel
-Hilbert space. A kernel with infinitely many negative squares has no Pontryagin space either. The theory does not
-explain what training does to W_q and W_k. A head that learns a symmetric semidefinite M does have a reproducing kernel
-Hilbert space.
+Let kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), be the kernel of a head of width d with query weights W_q and key
+weights W_k. This theory describes the signs of the eigenvalues of its symmetric version exp(x' M_s y), M_s = (M + M') /
+2, on any finite set of tokens. If M is symmetric, these are the signs of the eigenvalues of kappa itself. The number of
+negative squares of a kernel is the largest number of negative eigenvalues of its Gram matrices. A kernel with a
+negative square has no reproducing kernel Hilbert space. A kernel with infinitely many negative squares does not have a
+Pontryagin space either, the space that generalises it to finitely many. The theory does not explain what training does
+to W_q and W_k. A head that learns a symmetric semidefinite M does have a reproducing kernel Hilbert space.
 """
 
 import decimal
@@ -54,11 +55,11 @@ _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 class PrintedAttentionKernel(Claim[AttentionKernel]):
     """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention of width d on tokens of R^p.
-    The source says, as printed, that attention is a combination with this kernel, and it uses the norm of the kernel's
-    reproducing kernel Hilbert space.
+    The source says, as printed, that attention is a linear combination of functions kappa(., y), and it uses the norm
+    of the kernel's reproducing kernel Hilbert space. Such a space exists only if the kernel is positive semidefinite.
 
     The test takes a weak form of this statement: it draws random weights and makes kappa symmetric. Let M_s = (M + M')
-    / 2 with M = W_q' W_k / sqrt(d) be the quadratic form of the symmetric kernel. Then exp(x' M_s y) is positive
+    / 2 with M = W_q' W_k / sqrt(d) be the matrix of the symmetric kernel exp(x' M_s y). This kernel is positive
     semidefinite on all of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that M_s has no
     negative eigenvalue in at least half of the heads.
     """
@@ -123,8 +124,9 @@ class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
     """Let W_q and W_k have shape (d, p) with d < p < 2d and be in general position. The form M_s = (M + M') / 2, with M
     = W_q' W_k / sqrt(d), has at least p - d negative eigenvalues.
 
-    The form is the restriction to p dimensions of a form on R^(2d) with d positive directions. So at most d of its
-    eigenvalues are positive. General position excludes the eigenvalue 0.
+    The map x -> (W_q x, W_k x) embeds R^p in R^(2d). There, M_s is the form <u, v> / sqrt(d) of pairs (u, v), which has
+    d positive directions. So at most d of the eigenvalues of M_s are positive. General position excludes the eigenvalue
+    0.
     """
 
     title = "The quadratic form of an attention head of width d < p < 2d on R^p has at least p - d negative directions"
@@ -159,7 +161,7 @@ def _sign_of_the_logit(signs: Array, problem: AttentionKernel) -> Array:
 
 
 class TwoTokensDecideBySign(Claim[AttentionKernel]):
-    """Let exp(x' M_s y) be the symmetric kernel of a head, where M is the form of the head and M_s = (M + M') / 2. The
+    """Let exp(x' M_s y) be the symmetric kernel of a head, where M = W_q' W_k / sqrt(d) and M_s = (M + M') / 2. The
     kernel is positive semidefinite on two tokens x and y exactly if
 
         (x - y)' M_s (x - y) >= 0,
@@ -197,13 +199,14 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 
 
 class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
-    """Let the form M of a head be symmetric and positive semidefinite, as for tied queries and keys. The kernel
-    kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens. That is, the largest eigenvalue L and the
-    least eigenvalue l of the Gram matrix satisfy
+    """Let the matrix M = W_q' W_k / sqrt(d) of a head be symmetric and positive semidefinite, as for tied queries and
+    keys. The kernel kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens. That is, the largest
+    eigenvalue L and the least eigenvalue l of the Gram matrix satisfy
 
         1 + l / L >= 1.
 
-    The reason is that the Taylor series of the kernel has powers of a semidefinite kernel with positive coefficients.
+    The reason is that the Taylor series of kappa is a sum, with positive coefficients, of powers of the semidefinite
+    kernel x' M y.
     """
 
     title = "An attention head with a semidefinite quadratic form has a positive semidefinite kernel on any tokens"
@@ -231,7 +234,7 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
         return 1 + values[0] / values[-1]
 
     def condition(self, problem: AttentionKernel) -> Array:
-        """The entries have relative errors of eps times their logits."""
+        """The condition number: the entries of the Gram matrix have relative errors of eps times their logits."""
         return len(problem.tokens) * (1 + jnp.abs(problem.tokens @ problem.exponent @ problem.tokens.T).max())
 
 
@@ -239,10 +242,11 @@ class ExponentialNegativeSquares(Claim[Reals]):
     """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. This matrix has exactly floor(n/2) negative
     eigenvalues.
 
-    The kernel exp(s t) is strictly totally positive. So the leading minors of exp(-s_i s_j), for increasing s, have the
-    signs of (-1)^(k(k-1)/2), and the pivots alternate in sign. Let v be a direction with v' M_s v < 0. On a line along
-    v, the symmetric kernel of an attention head has the form exp(-s t). So the number of negative squares of this
-    kernel is unbounded, and the kernel has no Pontryagin space.
+    The kernel exp(s t) is strictly totally positive. So for increasing numbers s_i, the leading k x k minor of
+    exp(-s_i s_j) has the sign of (-1)^(k(k-1)/2), and the pivots of elimination alternate in sign. Let the symmetric
+    kernel of an attention head be exp(x' M_s y), and let v be a direction with v' M_s v < 0. On a line along v, this
+    kernel has the form exp(-s t). So its Gram matrices have any number of negative eigenvalues, and it does not have a
+    Pontryagin space, which would allow only finitely many.
     """
 
     title = "On tokens along a negative direction of its form, half an attention head's kernel eigenvalues are negative"

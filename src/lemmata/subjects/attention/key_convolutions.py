@@ -1,11 +1,11 @@
 """Convolutions of keys before a block router, and their effect on signal and noise.
 
-A causal convolution of keys is linear and the same at all positions, and so is the mean of a block. The score of a
-block of convolved keys is therefore a weighted score of the original keys. The weights extend beyond the ends of the
-block. Signal and noise have the same weights. This theory describes a router with given filters. It does not treat
-filters that are trained together with queries and keys, or the effect of an activation on keys of large norm. It also
-does not say what attention to single keys gains if a key contains information on earlier keys. Associative recall
-shows that such keys can replace a whole layer.
+A router scores a block by the scalar product of a query with the mean of the block's keys. A causal convolution of keys
+is linear, and so is this mean. The score of a block of convolved keys is therefore a weighted sum of products with the
+original keys. Some of these keys lie before the block. Signal and noise have the same weights. This theory describes a
+router with given filters. It does not treat filters that are trained together with queries and keys, or the effect of
+an activation on keys of large norm. It also does not say what attention to single keys gains if a key contains
+information on earlier keys. Associative recall shows that such keys can replace a whole layer.
 """
 
 import equinox as eqx
@@ -36,8 +36,9 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score
 
 
 class RecalledPairs(eqx.Module):
-    """Random tokens on the unit sphere. Each token of the last block is a name, which occurs earlier right before its
-    value.
+    """Contexts for associative recall: random tokens on the unit sphere, and names whose values have to be found.
+
+    Each token of the last block is a name. The same token occurs earlier in the context, right before its value.
 
     Args:
         tokens: the tokens of each context.
@@ -86,14 +87,14 @@ class RecallContexts(Population[RecalledPairs]):
 
 
 class ConvolvedKey(eqx.Module):
-    """Blocks of keys. The keys are convolved before a query scores the means of the blocks.
+    """Blocks of keys that are convolved before a router computes the products of a query with the blocks' mean keys.
 
     Args:
         query: the query, of length 1.
-        filters: one weight for each step back and each coordinate.
+        filters: one weight for each step back (row) and each coordinate (column).
         excess: the number D; D times the query is added to the relevant key.
         block: the number of keys in a block.
-        blocks: the number of blocks. The scores of all blocks but the first depend on the same number of keys.
+        blocks: the number of blocks. The first block has fewer keys before it, so its score is not compared.
     """
 
     query: Float[Array, " d"]
@@ -164,7 +165,10 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Return the shares of relevant keys that the router finds, without and with convolution (of the products)."""
+        """Return the shares of relevant keys that the router finds, without and with the convolution.
+
+        Products of the query with keys are convolved in place of the keys, which is the same.
+        """
         products, relevant = problem.contexts(key, 100)
         earlier = np.pad(products, ((0, 0), (_WIDTH - 1, 0)))
         convolved = np.lib.stride_tricks.sliding_window_view(earlier, _WIDTH, axis=1).mean(axis=2)
@@ -180,9 +184,9 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
         D sqrt(d / (2 B)).
 
-    In the proof, the mean signal is an average of the filter weights over the places of the block. The variance of the
-    noise contains the squares of these weights, also at places beyond the block. The Cauchy-Schwarz inequality then
-    gives the bound.
+    In the proof, let w_t be the weight of key t in the score of a block. The mean signal is D times an average of w_t
+    over the places of the block. The variance of the noise contains the squares of all w_t, also at places before the
+    block. The Cauchy-Schwarz inequality then gives the bound.
     """
 
     title = "No convolution of keys raises the mean signal-to-noise ratio of a block router"
@@ -199,8 +203,9 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
         return problem.excess * jnp.asarray(router_signal_to_noise(1.0, d, n // problem.blocks))
 
     def measure(self, problem: ConvolvedKey, key: Key[Array, ""]) -> Array:
-        """Compute the weights of all keys in the difference of two scores. These weights are the derivative of the
-        difference, which is linear in the keys.
+        """Return the mean signal-to-noise ratio, from the weights of all keys in the difference of two scores.
+
+        These weights are the derivative of the difference, which is linear in the keys.
         """
         own, other = 1, problem.blocks - 1
 
@@ -218,10 +223,10 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 class RecallIsTheHitRate(Claim[RecalledPairs]):
     """Let tokens lie on the unit sphere in d dimensions. Each name in a context is followed by a value, and the names
     appear again in the last block. Consider one layer of block attention. The keys of this layer are the tokens shifted
-    by one position, which is a convolution with the weights 0 and 1. The queries are sharp. The layer returns a value
-    as often as its router finds the block of the value. Let N be the number of blocks of B keys, and k the number of
-    attended blocks. The last block does not count in either number. The probability that the layer returns a value is,
-    up to an error of 0.02,
+    by one position, which is a convolution with the weights 0 and 1. The queries are so long that softmax weights are
+    nearly 0 or 1. The layer returns a value as often as its router finds the block of the value. Let N be the number of
+    blocks of B keys, and k the number of attended blocks. The last block does not count in either number. The
+    probability that the layer returns a value is, up to an error of 0.02,
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 
@@ -259,7 +264,7 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
 
 
 def _found(problem: RecalledPairs, factor: float) -> Array:
-    """Compute the probability by quadrature, with the number of other blocks multiplied by `factor`."""
+    """Compute the probability by quadrature, with the number of blocks before the last multiplied by `factor`."""
     (_, n, d), size, count = problem.tokens.shape, problem.block, problem.count - 1
     blocks = int(factor * (n // size - 1))
     z, weights = np.polynomial.hermite_e.hermegauss(60)

@@ -1,9 +1,11 @@
 """The kernel of a narrow head can approximate only functions of its keys.
 
-This theory describes the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of
-a head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation
-of a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory does
-not explain how many sections are needed, or what several heads with different keys can do.
+A head of width d with query weights W_q and key weights W_k has the kernel kappa(z, x) = exp(<W_q z, W_k x> / sqrt(d)).
+For a fixed token z, the function kappa(z, .) of the key's token x is called a section of the kernel. This theory
+describes the least error with which weighted sums of sections approximate a function. The sections depend only on
+W_k x. So they cannot follow the variation of a function along directions that W_k maps to 0. If a head is as wide as
+its tokens, sums of its sections are dense in the continuous functions. The theory does not explain how many sections
+are needed, or what several heads with different keys can do.
 """
 
 import equinox as eqx
@@ -58,7 +60,7 @@ class UnseenDirection(eqx.Module):
 class FunctionsOfUnseenDirections(Population[UnseenDirection]):
     """Heads with normal weights and probes, and tokens that are uniform on the sphere of radius sqrt(p).
 
-    The direction v is in the kernel of W_k if the head is narrow, and uniform otherwise.
+    The direction v is one that W_k maps to 0 if the head is narrow, and uniform otherwise.
 
     Args:
         full: whether the head is as wide as its tokens.
@@ -102,10 +104,10 @@ _COUNT = "how many sections a function needs"
 
 
 def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Array, " c"]:
-    """Return test errors of least squares fits, divided by the variance of f, for each number of sections.
+    """Return the mean squared errors of least squares fits, divided by the variance of f, by number of sections.
 
-    The ridge is the smallest that float64 can resolve. The lower bound holds for any coefficients, and so for any
-    ridge.
+    The fits use the tokens `trained`, and the errors are those on the tokens `tested`. The ridge is the smallest that
+    float64 can resolve. The claimed lower bound holds for any coefficients, and so for any ridge.
     """
     f, sections = problem.target, problem.sections
     counts = jnp.asarray(_COUNTS)[:, None]
@@ -124,8 +126,8 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
 
         mean over pairs of ((f(x) - f(x')) / 2)²,
 
-    which is E Var(f | W_k x) under the distribution of these tokens. The test compares shares of the variance of f, for
-    least squares fits with 4, 12 and 36 sections.
+    which is E Var(f | W_k x) under the distribution of these tokens. In the test, the errors of least squares fits with
+    4, 12 and 36 sections and the bound are divided by the variance of f.
     """
 
     title = "Narrow attention heads miss a function's variation along directions that the key matrix maps to zero"
@@ -148,7 +150,10 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
         return jnp.zeros(len(_COUNTS))
 
     def condition(self, problem: UnseenDirection) -> Array:
-        """Sections at a pair agree up to rounding of logits; coefficients are at most |f| / (2 sqrt(ridge))."""
+        """The condition number: sections agree at the tokens of a pair up to the rounding of logits.
+
+        Coefficients are at most |f| / (2 sqrt(ridge)).
+        """
         logits = jnp.abs(jnp.log(problem.sections)).max()
         return (1 + logits) * (problem.sections.shape[1] / _RIDGE) ** 0.5 / 2
 
@@ -171,5 +176,5 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     predict = -1.0
 
     def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
-        """The approximation is fitted on every other token, and tested on the remaining tokens."""
+        """Return the errors of fits to every other token, measured on the remaining tokens."""
         return _missed(problem, slice(0, None, 2), slice(1, None, 2))

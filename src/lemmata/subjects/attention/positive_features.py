@@ -1,9 +1,9 @@
 """Random features for softmax attention, and the variance of the estimate of exp(<x, y>) from one feature.
 
 This theory describes the variance of three unbiased estimates of exp(<x, y>) from one frequency omega ~ N(0, I):
-positive, trigonometric and hyperbolic. The variance of a mean of m features is smaller by the factor m. The theory
-does not explain orthogonal frequencies, or the ratio of two such sums that attention computes. It also does not
-explain how training changes the lengths of x and y, on which all three variances depend.
+positive, trigonometric and hyperbolic. The mean of m independent estimates has a variance that is smaller by the factor
+m. The theory does not explain orthogonal frequencies, or the ratio of two such means that attention computes. It also
+does not explain how training changes the lengths of x and y, on which all three variances depend.
 """
 
 import jax.numpy as jnp
@@ -41,7 +41,7 @@ def positive_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) -> Floa
 
 
 def trigonometric_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) -> Float[Array, " n"]:
-    """Return exp((|x|² + |y|²) / 2) cos <omega, x - y>, the product of sine and cosine features.
+    """Return exp((|x|² + |y|²) / 2) cos <omega, x - y>, the inner product of the sine and cosine features of x and y.
 
     Args:
         problem: the points x and y.
@@ -127,11 +127,11 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
 
 class FeaturesForTheDiagonal(Claim[FeaturePair]):
     """Let x be a token. Consider the attention kernel exp(|x|²) of x with itself. To estimate this kernel to a root
-    mean square relative error of eps, one needs
+    mean square relative error of eps from normal frequencies omega, one needs
 
         (exp(4 |x|²) - 1) / eps²
 
-    positive random features. This number is exponential in four times the logit |x|², not polynomial in the logit. The
+    positive random features exp(<omega, x> - |x|²/2). This number is exponential in the logit |x|², not polynomial. The
     test uses eps = 1/10.
     """
 

@@ -1,13 +1,12 @@
-"""How far the output of sigmoid attention moves with its tokens. The bounds are polynomials in the length of the
-tokens, and are compared with softmax attention.
+"""How far the output of sigmoid attention moves with its tokens, compared with softmax attention.
 
-This theory describes a head of self-attention y_i = sum_j P_ij W x_j with logits x_i' A x_j. It bounds the spectral
-norm of the derivative of this head with respect to the tokens. For the sigmoid and for the softmax, the norm is at
-most a polynomial in the length R of the tokens. The theory assumes nothing about the tokens. In the worst case, the
-weights of the sigmoid change half as much with their logits as the weights of the softmax. But suppose that n tokens
-point the same way and are not short. Then the derivative of the sigmoid head is larger than the derivative of the
-softmax head, which is |W|. The theory does not explain trained weights, layers around the head, or why a smaller
-derivative would help.
+This theory describes a head of self-attention y_i = sum_j P_ij W x_j with attention weights P, which are the sigmoid or
+the softmax of the logits x_i' A x_j. It bounds the spectral norm of the derivative of the outputs with respect to the
+tokens x_i. For the sigmoid and for the softmax, this norm is at most a polynomial in the length R of the longest token.
+The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid change half as much with
+their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short. Then the
+norm for the sigmoid head is larger than the norm for the softmax head, which is |W|. The theory does not explain
+trained weights, layers around the head, or why a smaller derivative would help.
 """
 
 import math
@@ -42,8 +41,8 @@ class SigmoidHead(eqx.Module):
 
     Args:
         tokens: the tokens x_i, one in each row.
-        exponent: the matrix A.
-        value: the matrix W.
+        exponent: the matrix A of the logits.
+        value: the matrix W, which maps tokens to values.
         bias: the number that a sigmoid adds to every logit.
     """
 
@@ -59,7 +58,7 @@ class SigmoidHead(eqx.Module):
 
     @property
     def size(self) -> float:
-        """The bound |A| R², which no logit exceeds."""
+        """The bound |A| R² on the absolute values of the logits, where R is `radius`."""
         return float(np.linalg.norm(self.exponent, 2) * self.radius**2)
 
     def weights(self, kind: str) -> Float[np.ndarray, "n n"]:
@@ -75,7 +74,7 @@ class SigmoidHead(eqx.Module):
         return mass / mass.sum(axis=1, keepdims=True)
 
     def jacobian(self, kind: str) -> Float[np.ndarray, "m m"]:
-        """Return dY/dX, of shape (n p, n p), as the sum of the terms of values, queries and keys.
+        """Return dY/dX, of shape (n p, n p): the sum of three terms, for changes of values, queries and keys.
 
         Args:
             kind: "sigmoid" or "softmax".
@@ -106,7 +105,7 @@ class SigmoidHeads(Population[SigmoidHead]):
 
     Args:
         law: "mixed" is as described above. "scattered" is only the half with normal tokens, and "aligned" only the
-            other half. "turning" has equal tokens with a skew A, for which all logits are 0.
+            other half. "turning" has equal tokens with a skew-symmetric A, for which all logits are 0.
     """
 
     law: str = eqx.field(default="mixed", static=True)
@@ -118,7 +117,7 @@ class SigmoidHeads(Population[SigmoidHead]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SigmoidHead:
-        """Draw A of norm 1, an orthogonal W, and lengths between 1/2 and 1 times the setting."""
+        """Draw A of norm 1, an orthogonal W, and a length of the tokens between 1/2 and 1 times the setting."""
         n, p = setting["n"], setting["p"]
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         tokens, exponent = rng.normal(size=(n, p)), rng.normal(size=(p, p))
@@ -193,7 +192,7 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
         return problem.norm("sigmoid")
 
     def trivial(self, problem: SigmoidHead) -> float:
-        """Bound the derivative with weights of 1 and derivatives of weights of 1/4."""
+        """The bound for attention weights of at most 1, whose derivatives are at most 1/4."""
         return len(problem.tokens) * (1 + problem.size / 2)
 
     def condition(self, problem: SigmoidHead) -> float:
@@ -226,7 +225,7 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
         return problem.norm("softmax")
 
     def trivial(self, problem: SigmoidHead) -> float:
-        """Bound the derivative with row sums of 1, column sums of n, and covariances of tokens in a ball."""
+        """The bound for weights with row sums of 1 and column sums of at most n, and for tokens in a ball."""
         n = len(problem.tokens)
         return n**0.5 + problem.size * (1 + n**0.5)
 
@@ -266,7 +265,10 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
 
 def _sums(problem: SigmoidHead) -> np.ndarray:
-    """Return the sum of a row of sigmoid weights, and of softmax weights without the token's own weight."""
+    """Return the largest sum of a row of sigmoid weights, and 1 - 1/n.
+
+    The second number is the sum of a row of equal softmax weights without the token's own weight.
+    """
     n = len(problem.tokens)
     return np.array([problem.weights("sigmoid").sum(axis=1).max(), 1 - 1 / n])
 

@@ -1,10 +1,11 @@
 """One layer of sigmoid attention can represent any function of a token and the set of tokens around it.
 
-This theory describes sequences whose tokens have finitely many values. Sharp sigmoid weights count how many tokens are
-above a threshold. The counts at all thresholds determine the multiset of tokens, and a ReLU network of one number can
-map each multiset to any value. Functions on a cube are approximated by functions on a grid. A function that depends on
-the order of tokens is a function of tokens that contain their positions. The theory does not explain how large a
-network must be, or whether training finds the network.
+This theory describes sequences whose tokens have finitely many values. If logits are multiplied by a large number,
+sigmoid weights are nearly 0 or 1, and their sum counts how many tokens are above a threshold. The counts at all
+thresholds determine the multiset of tokens. A weighted sum of the counts encodes them in one number, and a ReLU network
+of this number can map each multiset to any value. Functions on a cube are approximated by functions on a grid. A
+function that depends on the order of tokens is a function of tokens that contain their positions. The theory does not
+explain how large a network must be, or whether training finds the network.
 """
 
 import itertools
@@ -26,9 +27,9 @@ class TokenMap(eqx.Module):
 
     Args:
         sequences: all sequences, one in each row, with entries 1 to m.
-        targets: the function at each token of each sequence.
+        targets: the value of the function at each token of each sequence.
         m: the number of values that a token may have.
-        sharpness: the factor beta of the logits.
+        sharpness: the factor beta by which logits are multiplied.
     """
 
     sequences: Int[np.ndarray, "s n"]
@@ -38,15 +39,15 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """The factors of the heads' counts in the sum.
+        """The factors with which the counts of the heads are added up.
 
-        They are so large that the sum plus a token determines all counts.
+        They are so large that this sum plus the token's own value determines the value and all counts.
         """
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property
     def blur(self) -> float:
-        """The largest error of the weighted sum that arises because attention weights are not exactly 0 and 1."""
+        """The largest error of the sum of counts that arises because attention weights are not exactly 0 or 1."""
         return float(self.places.sum() * self.sequences.shape[1] / (1 + math.exp(self.sharpness / 2)))
 
 
@@ -104,12 +105,12 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         return _layer(problem)
 
     def condition(self, problem: TokenMap) -> float:
-        """The output has one term for each ReLU, and each term can be as large as the weighted sum of counts."""
+        """The condition number: the output has one term for each ReLU, each up to the size of the sum of counts."""
         return float(problem.places.sum() * problem.targets.size)
 
 
 def _layer(problem: TokenMap, normalised: bool = False) -> np.ndarray:
-    """Compute the layer: heads count, and ReLUs read the values off the sum of counts."""
+    """Compute the layer: heads count tokens, and ReLUs map the sum of the counts to the values of the function."""
     x, targets = problem.sequences, problem.targets
     logits = problem.sharpness * (x[:, None, :] - np.arange(1, problem.m + 1)[:, None] + 0.5)
     weights = softmax(logits, axis=2) if normalised else expit(logits)

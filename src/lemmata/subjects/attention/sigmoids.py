@@ -1,5 +1,4 @@
-"""Sigmoid attention at the start of training and in tiles: row sums, sizes of outputs, and when sigmoid attention
-equals softmax attention.
+"""Sigmoid attention at the start of training and in tiles: row sums, sizes of outputs, and the limit of softmax.
 
 This theory describes a head with normal queries, keys and values. Without a bias, the row sums of the sigmoid weights
 are n/2 on average. With the bias -log n they do not depend on n, and the head equals a softmax head up to one constant
@@ -45,7 +44,7 @@ _QUERIES = 32
 
 
 class StartedHead(eqx.Module):
-    """The distribution of a head at the start, whose logits have the standard deviation `spread` for any query.
+    """The distribution of a head at the start of training, whose logits have the same standard deviation for any query.
 
     Args:
         spread: the standard deviation of q'k / sqrt(d) over normal keys k, for queries q of length spread sqrt(d).
@@ -90,7 +89,7 @@ class CutHead(eqx.Module):
         q: queries, one in each row.
         k: keys, one in each row.
         v: values, one in each row.
-        weight: the weight of each output in a sum that is differentiated.
+        weight: the weight of each output in the weighted sum of outputs that is differentiated.
         block: the number of queries in a tile.
         causal: whether a token does not attend to later tokens.
     """
@@ -147,12 +146,12 @@ class RowSumsAtStart(Claim[StartedHead]):
     trials = 64
 
     def predict(self, problem: StartedHead) -> np.ndarray:
-        """Compute the second value by Gauss-Hermite quadrature."""
+        """Compute both values, the second by Gauss-Hermite quadrature."""
         weights = expit(problem.spread * _NODES - np.log(problem.n))
         return problem.n * np.array([0.5, weights @ _MASSES / _MASSES.sum()])
 
     def measure(self, problem: StartedHead, key: Key[Array, ""]) -> np.ndarray:
-        """Return the mean over queries."""
+        """Return the mean row sums over queries, without and with the bias."""
         logits, _ = problem.draw(key, problem.n)
         return np.stack([expit(logits + bias).sum(axis=1).mean() for bias in (0.0, -np.log(problem.n))])
 
@@ -199,10 +198,10 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
 
 
 class DropInForSoftmax(Claim[StartedHead]):
-    """Let queries have length s sqrt(d), where d is the width, and let keys and values be normal. Sigmoid attention
-    with the bias -log n tends to exp(s²/2) times softmax attention of the same head. The difference of the outputs, as
-    a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is softmax attention
-    itself.
+    """Let queries have length s sqrt(d), where d is the width, and let n keys and values be normal. As n grows, sigmoid
+    attention with the bias -log n tends to exp(s²/2) times softmax attention of the same head. The difference of the
+    two outputs, as a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is
+    softmax attention itself.
     """
 
     title = "At the start of training, sigmoid attention with bias -log n tends to a constant times softmax attention"
@@ -240,12 +239,15 @@ class TilesAreExact(Claim[CutHead]):
     controls, unexplained = "the outputs and derivatives of a head", "time on an accelerator"
 
     def predict(self, problem: CutHead) -> Array:
-        """Return one row for the head that attends to all tokens, and one row for the causal head."""
+        """Return outputs and derivatives of the computation in tiles.
+
+        One row is for the head that attends to all tokens, and one for the causal head.
+        """
         heads = [functools.partial(tiled_attention, block=problem.block, causal=causal) for causal in (False, True)]
         return jnp.stack([_outputs_and_derivatives(head, problem) for head in heads])
 
     def measure(self, problem: CutHead, key: Key[Array, ""]) -> Array:
-        """Differentiate automatically through the whole matrix of weights."""
+        """Return outputs and derivatives from the whole matrix of weights, by automatic differentiation."""
         return _whole(problem, len(problem.q))
 
     def condition(self, problem: CutHead) -> Array:
@@ -253,7 +255,7 @@ class TilesAreExact(Claim[CutHead]):
 
 
 def _whole(problem: CutHead, m: int) -> Array:
-    """Compute both heads with the bias -log m and the whole matrix of weights."""
+    """Compute outputs and derivatives of both heads with the bias -log m and the whole matrix of weights."""
     n, d = problem.q.shape
     weights = lambda q, k: 1 / (1 + m * jnp.exp(-q @ k.T / d**0.5))
     heads = [lambda q, k, v, seen=seen: (seen * weights(q, k)) @ v for seen in (jnp.ones((n, n)), jnp.tri(n))]
@@ -267,7 +269,7 @@ def _outputs_and_derivatives(head, problem: CutHead) -> Array:
 
 @functools.cache
 def _held(n: int, d: int, block: int, causal: bool) -> float:
-    """Return the bytes of temporaries and results in the compiled program for outputs and derivatives in tiles."""
+    """Return the bytes of temporaries and results in the compiled program for the derivatives of tiled attention."""
     like = jax.ShapeDtypeStruct((n, d), float)
     attend = functools.partial(tiled_attention, block=block, causal=causal)
     loss = lambda q, k, v: jnp.sum(attend(q, k, v) ** 2)

@@ -1,9 +1,10 @@
 """Attention as a smoother of its tokens: its spectrum, the convex hull of its values, and the kernel of its keys.
 
 This theory describes the row-stochastic matrix A = D^-1 K by which a head averages its values, where K holds the
-exponentials of logits and D their row sums. It assumes one head and any logits. For tied queries and keys, A is
-reversible. For untied queries and keys, K is not a semidefinite kernel. But the product of its values at two keys,
-averaged over normal queries, is a semidefinite kernel of these keys. The theory does not explain what the values are.
+exponentials of logits and D their row sums. It assumes one head and any logits. For tied queries and keys (W_q = W_k),
+A is reversible: D A is symmetric. For untied queries and keys, the kernel kappa(x, y) of query and key whose values are
+in K is not semidefinite. But kappa(z, x) kappa(z, y), averaged over normal queries z, is a semidefinite kernel of the
+two keys x and y. The theory does not explain what the values are.
 """
 
 import equinox as eqx
@@ -38,7 +39,7 @@ class HeadWithValues(eqx.Module):
 
 
 class TokenValues(Population[HeadWithValues]):
-    """Normal values, and logits of normal queries and keys. The temperature is low in half of the problems."""
+    """Normal values, and logits of normal queries and keys, divided by a random temperature."""
 
     free = ("logits", "values")
     settings = Space(
@@ -59,7 +60,7 @@ class TokenValues(Population[HeadWithValues]):
 
 
 class KeyPair(eqx.Module):
-    """Two keys x and y, multiplied by the matrix M of a head: `left` is M x and `right` is M y."""
+    """Two keys x and y of a head with the kernel kappa(z, x) = exp(z' M x): `left` is M x and `right` is M y."""
 
     left: Float[Array, " p"]
     right: Float[Array, " p"]
@@ -98,7 +99,7 @@ class ShortKeyPairs(Population[KeyPair]):
         return KeyPair(left, right)
 
     def hypotheses(self, problem: KeyPair) -> list[Hypothesis]:
-        """Require lengths for which the sampled mean is reliable."""
+        """Require keys so short that a mean over sampled queries is reliable."""
         length = jnp.linalg.norm(problem.left) + jnp.linalg.norm(problem.right)
         return [
             Hypothesis(
@@ -124,9 +125,10 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
     """Consider a head with tied queries and keys, W_k = W_q, so that M = W_q' W_k / sqrt(d) is positive semidefinite.
     Let K be the matrix with the entries exp(x_i' M x_j) for tokens x_i, and D the diagonal matrix of its row sums. The
     attention matrix A = D^-1 K is reversible: D A is symmetric. The spectrum of A equals the spectrum of D^(-1/2) K
-    D^(-1/2), which is real and within [0, 1]. Therefore
+    D^(-1/2), which is real and within [0, 1]. Therefore the smallest real part and the largest imaginary part of the
+    eigenvalues of A satisfy
 
-        1 - min Re + max |Im| <= 1   over the eigenvalues.
+        1 - min Re + max |Im| <= 1.
     """
 
     title = "If queries and keys are tied, the attention matrix is reversible and has a spectrum in [0, 1]"
@@ -142,7 +144,7 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
         return _leaves_unit_interval(problem.attention)
 
     def condition(self, problem: AttentionKernel) -> Array:
-        """Eigenvalues of D^-1 K are sensitive if the entries of D^(1/2) differ much."""
+        """The condition number: eigenvalues of D^-1 K are sensitive if the entries of D^(1/2) differ much."""
         sums = jnp.exp(problem.tokens @ problem.exponent @ problem.tokens.T).sum(axis=1)
         return len(sums) * jnp.sqrt(sums.max() / sums.min())
 
@@ -150,13 +152,13 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
 class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     """Let W_q and W_k be independent normal d x p matrices with 3 <= d < p. On four or more normal tokens, the
     attention matrix has an eigenvalue that is not real or that is negative, beyond rounding. With probability at least
-    0.9, its eigenvalues satisfy
+    0.9, the smallest real part and the largest imaginary part of its eigenvalues satisfy
 
         1 - min Re + max |Im| >= 1 + 10^-6.
 
-    So the attention matrix is not a reversible smoother. The matrix does not belong to a semidefinite kernel either,
-    however its rows are weighted. In one dimension or on two tokens, only one eigenvalue other than 1 decides, and this
-    eigenvalue is positive as often as negative.
+    So the attention matrix is not a reversible smoother with eigenvalues in [0, 1]. It is not D^-1 K for a semidefinite
+    matrix K and a positive diagonal matrix D either. In one dimension or on two tokens, only one eigenvalue other than
+    1 decides, and this eigenvalue is positive as often as negative.
     """
 
     title = "Attention matrices of untied heads have complex or negative eigenvalues"
@@ -187,8 +189,8 @@ class QueryAveragedKernel(Claim[KeyPair]):
 
         E kappa(z, x) kappa(z, y) = exp(|M (x + y)|² / 2).
 
-    This is a symmetric positive semidefinite kernel of keys for all weights, tied or not. A head has this kernel of
-    keys even if its kernel of queries and keys is indefinite.
+    This is a symmetric positive semidefinite kernel of two keys for all weights, tied or not. A head has this kernel
+    even if kappa, its kernel of a query and a key, is indefinite.
     """
 
     title = "The product of a head's kernel values at two keys, averaged over normal queries, is a semidefinite kernel"
@@ -202,7 +204,7 @@ class QueryAveragedKernel(Claim[KeyPair]):
         return jnp.exp(jnp.sum((problem.left + problem.right) ** 2) / 2)
 
     def measure(self, problem: KeyPair, key: Key[Array, ""]) -> Array:
-        """Return the mean product of the kernel at 1000 queries and their negatives."""
+        """Return the mean of kappa(z, x) kappa(z, y) over 1000 queries z and their negatives."""
         return problem.over_queries(key, 1000)
 
 
@@ -232,5 +234,5 @@ class AttentionStaysInTheHull(Claim[HeadWithValues]):
         return jnp.abs(mass @ problem.values / mass.sum(axis=1, keepdims=True)).max()
 
     def trivial(self, problem: HeadWithValues) -> Array:
-        """Use only that every attention weight is at most 1."""
+        """The bound max over coordinates of sum_j |v_j|, which uses only that attention weights are at most 1."""
         return jnp.abs(problem.values).sum(axis=0).max()

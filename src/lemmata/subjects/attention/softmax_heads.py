@@ -1,8 +1,10 @@
 """Attention as a softmax network: identities that transfer results from softmax networks to attention.
 
-This theory describes one head of softmax attention without scaling of the logits. The output of a token is the output
-of a softmax network whose hidden weights are the keys and whose readouts are the values. All statements here are
-identities, for any matrices. They do not explain how training changes all three weight matrices together.
+This theory describes one head of softmax attention whose logits are not divided by sqrt(d). A softmax network is the
+function F(x) = m A softmax(W' x), with m hidden units, hidden weights W and output weights A. The output of attention
+at a token is, up to a factor, the output of the softmax network whose hidden weights are the keys and whose output
+weights are the values. All statements here are identities, for any matrices. They do not explain how training changes
+the weights of queries, keys and values together.
 """
 
 import equinox as eqx
@@ -26,10 +28,10 @@ class AttentionHead(eqx.Module):
     """One head of attention over a sequence, with a target for its outputs.
 
     Args:
-        tokens: X, one column per token.
-        query: the matrix W^Q.
-        key: the matrix W^K.
-        value: the matrix W^V.
+        tokens: the tokens X, one column per token.
+        query: the matrix W^Q, which maps tokens to queries.
+        key: the matrix W^K, which maps tokens to keys.
+        value: the matrix W^V, which maps tokens to values.
         target: the wanted outputs, one column for each token.
     """
 
@@ -41,17 +43,17 @@ class AttentionHead(eqx.Module):
 
     @property
     def keys(self) -> Float[Array, "d t"]:
-        """W^K X."""
+        """The keys W^K X, one column per token."""
         return self.key @ self.tokens
 
     @property
     def queries(self) -> Float[Array, "d t"]:
-        """W^Q X."""
+        """The queries W^Q X, one column per token."""
         return self.query @ self.tokens
 
     @property
     def values(self) -> Float[Array, "d t"]:
-        """W^V X."""
+        """The values W^V X, one column per token."""
         return self.value @ self.tokens
 
     @property
@@ -66,7 +68,10 @@ class AttentionHead(eqx.Module):
 
     @property
     def rounding(self) -> Float[Array, ""]:
-        """The error of an attention weight in units of eps: a logit's error is the sum of the sizes of d² products."""
+        """The relative error of an attention weight in units of eps: 1 plus the largest error of a logit.
+
+        The error of a logit is a sum of the sizes of products of queries and keys.
+        """
         sizes = [jnp.abs(side) @ jnp.abs(self.tokens) for side in (self.query, self.key)]
         return 1 + (sizes[0].T @ sizes[1]).max()
 
@@ -118,7 +123,7 @@ class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
         return problem.tokens.shape[1] * problem.outputs
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
-        """Compute equation (1) with exponentials, token by token."""
+        """Compute F(W^Q x_j) = t A exp(W' W^Q x_j) / <exp(W' W^Q x_j), 1>, token by token."""
         hidden, readout = problem.keys, problem.values
 
         def network(x: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -182,8 +187,8 @@ class SvmTrick(Claim[AttentionHead]):
 
         f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,
 
-    where v_l is the l-th row of W^V. So each entry is a linear form of one softmax, as a margin is a linear form of
-    features.
+    where v_l is the l-th row of W^V. So each entry is a linear function of one softmax f_j, as the margin of a support
+    vector machine is a linear function of features.
     """
 
     title = "The support-vector trick: an entry of the output of attention is a linear form of one softmax"
@@ -218,8 +223,8 @@ def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
 class AttentionGradient(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Let A be the
     output of attention, of shape (d, t), and Y its target. Let S_j be the attention weights of token j, and h_li
-    = <v_l, x_i>, where v_l is the l-th row of W^V. The gradient of 1/2 |A - Y|_F² with respect to M = W^Q' W^K is the
-    gradient of Claim 3.4 of the source, with keys as units:
+    = <v_l, x_i>, where v_l is the l-th row of W^V. The gradient of 1/2 |A - Y|_F² with respect to M = W^Q' W^K has the
+    form of the gradient of a softmax network (Claim 3.4 of the source), with keys as hidden units:
 
         sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
     """
@@ -232,7 +237,7 @@ class AttentionGradient(Claim[AttentionHead]):
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
-        """Use a softmax network: queries are its inputs, tokens its units, and values its readouts."""
+        """Use a softmax network: queries are its inputs, keys its hidden weights, and values its output weights."""
         tokens, values = problem.tokens, problem.values
         network = SoftmaxNetwork(2, len(values))  # its closed form takes the width from the weights
 
@@ -254,7 +259,7 @@ class AttentionGradient(Claim[AttentionHead]):
         return jax.grad(loss)(problem.query.T @ problem.key)
 
     def condition(self, problem: AttentionHead) -> Array:
-        """Return the size of the terms, which cancel, divided by the size of their sum."""
+        """The condition number: the size of the terms of the gradient, which cancel, over the size of their sum."""
         residual = jnp.abs(problem.outputs - problem.target).sum()
         size = 2 * jnp.abs(problem.values).max() * residual * jnp.sum(problem.tokens**2)
         rounding = _condition_of_outputs(problem).min()

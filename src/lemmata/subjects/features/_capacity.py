@@ -1,4 +1,9 @@
-"""Compute the number of random directions that can be active before a linear readout or sparse decoding fails."""
+"""How many of n random directions can be active before they can no longer be recovered from their sum.
+
+Two methods recover the active directions. The linear readout takes a direction as active if its inner product with the
+sum is above 1/2. Sparse (non-negative l1) decoding finds the non-negative codes with the smallest sum that reproduce
+the sum of directions; a code is a number for each direction.
+"""
 
 from typing import Any
 
@@ -10,22 +15,27 @@ _LEAST_VARIANCE = 1e-12
 
 
 def welch_floor(n: int, d: int) -> float:
-    """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions. For some
-    n and d, no set of vectors attains the bound.
+    """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions.
+
+    The coherence is the largest absolute inner product of two of the vectors. The bound is 0 for n <= d. For some n and
+    d, no set of vectors attains the bound.
     """
     return float(np.sqrt(max(n - d, 0) / (d * (n - 1))))
 
 
 def rankin_floor(n: int, d: int) -> float:
-    """Return a lower bound on the largest inner product of n unit vectors in d dimensions. The bound is -1/(n - 1) for
-    n <= d + 1 (a simplex), and otherwise 0. For more than 2d vectors, the largest inner product is above 0.
+    """Return a lower bound on the largest inner product of two of n unit vectors in d dimensions.
+
+    The bound is -1/(n - 1) for n <= d + 1, which a simplex attains, and otherwise 0. For more than 2d vectors, the
+    largest inner product is above 0.
     """
     return -1.0 / (n - 1) if n <= d + 1 else 0.0
 
 
 def usual_coherence(n: int, d: int) -> float:
-    """Return the median coherence (largest absolute inner product) that n random unit vectors in d dimensions would
-    have if their pairs were independent.
+    """Return the approximate median coherence (largest absolute inner product) of n random unit vectors in R^d.
+
+    The approximation treats the inner products of all pairs as independent.
     """
     share = np.log(2.0) / (n * (n - 1) / 2)
     return float(np.sqrt(special.betainccinv(0.5, (d - 1) / 2, min(share, 1.0))))
@@ -35,20 +45,19 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
     """Return P(<u, x> > c |x|) for a random unit vector u in d dimensions and c >= 0. The probability is 0 for c >= 1.
 
     Args:
-        c: the cosines.
+        c: the cosines c, an array of any numbers of at least 0.
         d: the dimension, at least 2.
     """
     return 0.5 * special.betaincc(0.5, (d - 1) / 2, np.minimum(c, 1.0) ** 2)
 
 
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
-    """Return the approximate probability that a linear readout fails on a sum of `active` out of n random unit
-    directions.
+    """Return the approximate probability that a linear readout fails on a sum of some of n random unit directions.
 
-    The readout takes a direction as active if its inner product with the sum is above 1/2. With k active directions,
-    the sum has a length of about sqrt(k). Without one of these directions, the length is about sqrt(k - 1). `cap_tail`
-    then gives the probability that an inactive direction is read as active, and that an active direction is read as
-    inactive.
+    The readout takes a direction as active if its inner product with the sum is above 1/2. It fails if it takes any
+    inactive direction as active, or any active direction as inactive. With k active directions, the sum has a length of
+    about sqrt(k). Without one of these directions, the length is about sqrt(k - 1). `cap_tail` then gives the
+    probabilities of both errors for one direction.
 
     Args:
         active: numbers of active directions.
@@ -62,14 +71,14 @@ def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.n
 
 
 def statistical_dimension(k: int, n: int) -> tuple[float, float]:
-    """Return the number of measurements at which non-negative l1 decoding starts to succeed. Also return the variance
-    that determines the width of this transition.
+    """Return the number of random equations at which non-negative l1 decoding starts to succeed, and a variance.
 
-    Consider n codes, of which k are positive and the others 0. The descent cone contains the directions that keep the
-    codes non-negative and do not increase their sum. This cone has the statistical dimension n psi(k/n), where psi(r) =
-    min over t of r (1 + t²) + (1 - r) E(g - t)_+² for a standard normal g. The intrinsic volumes of the cone have the
-    variance Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t times the
-    subdifferential of the objective.
+    The variance determines over how many equations the decoding changes from failure to success. Consider n codes, of
+    which k are positive and the others 0. The descent cone contains the changes that keep the codes non-negative and do
+    not increase their sum. This cone has the statistical dimension n psi(k/n), where psi(r) = min over t of
+    r (1 + t²) + (1 - r) E(g - t)_+² for a standard normal g. It is the first number. The variance is that of the
+    intrinsic volumes of the cone, Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t
+    times the subdifferential of the objective.
 
     Args:
         k: the number of positive codes.
@@ -86,13 +95,14 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
 
 
 def decoding_failure(k: int, n: int, d: int) -> float:
-    """Return the approximate probability that non-negative l1 decoding does not recover k positive codes for n random
-    directions in d dimensions.
+    """Return the approximate probability that l1 decoding fails to recover k positive codes of n random directions.
+
+    The codes are recovered from the sum of the directions in d dimensions, weighted by the codes.
 
     Args:
         k: the number of positive codes.
-        n: the number of all codes.
-        d: the dimension.
+        n: the number of all codes, one for each direction.
+        d: the dimension of the directions.
     """
     if n <= d:
         return 0.0  # independent directions: the sum determines the codes
@@ -101,26 +111,24 @@ def decoding_failure(k: int, n: int, d: int) -> float:
 
 
 def most_linear(n: int, d: int, failure: float) -> int:
-    """Return the largest number of active random directions at which a linear readout fails with at most the allowed
-    probability. Return 0 if there is no such number.
+    """Return the largest number of active random directions at which a linear readout rarely fails, or 0.
 
     Args:
         n: the number of directions.
         d: the dimension of the directions.
-        failure: the largest allowed share of failures.
+        failure: the largest probability of failure that still counts as rare.
     """
     shares = linear_failures(np.arange(1, n + 1), n, d)
     return int(np.argmax(shares > failure)) if (shares > failure).any() else n
 
 
 def most_decoded(n: int, d: int, failure: float) -> int:
-    """Return the largest number of active random directions at which sparse decoding fails with at most the allowed
-    probability. Return 0 if there is no such number.
+    """Return the largest number of active random directions at which sparse decoding rarely fails, or 0.
 
     Args:
         n: the number of directions.
         d: the dimension of the directions.
-        failure: the largest allowed share of failures.
+        failure: the largest probability of failure that still counts as rare.
     """
     low, high = 0, n + 1
     while high - low > 1:

@@ -26,8 +26,9 @@ def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draw
 
 
 def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return, for each set of active directions, whether the linear readout finds a different set. The readout takes a
-    direction as active if its inner product with the sum of the set is above 1/2.
+    """Return, for each set of active directions, whether the linear readout finds a different set.
+
+    The readout takes a direction as active if its inner product with the sum of the set is above 1/2.
 
     Args:
         unit: directions of length 1.
@@ -101,8 +102,9 @@ class _Search:
         self.pool, self.rows = np.concatenate([self.pool, new]), np.concatenate([self.rows, rows])
 
     def solve(self) -> None:
-        """Compute the shortest vector whose inner products are 1 with active directions and just below 1 with the
-        directions in `met`.
+        """Compute the shortest vector that has the required inner products with some directions.
+
+        The inner products are 1 with active directions, and just below 1 with the directions in `met`.
         """
         count, self.left = len(self.active), self.left - 1
         if self.left < 0 or count + len(self.met) > self.unit.shape[1]:
@@ -123,8 +125,10 @@ class _Search:
             self.proved = False
 
     def exchange(self, scores: np.ndarray) -> None:
-        """Exchange a block of inequalities. If exchanges no longer reduce the number of violations, use the method of
-        Lawson and Hanson.
+        """Exchange a block of the inequalities that hold with equality, and solve again.
+
+        The equalities are those for the directions in `met`. If exchanges no longer reduce the number of violated
+        inequalities, use the method of Lawson and Hanson.
 
         Args:
             scores: the inner product of each direction with `vector`.
@@ -154,8 +158,9 @@ class _Search:
             self.proved = False  # rounding errors brought an inner product in `met` from _BELOW to nearly 1
 
     def _ascend(self, above: np.ndarray) -> None:
-        """Increase the dual objective. New multipliers start at 0, and each step ends before a multiplier becomes
-        negative.
+        """Increase the dual objective by steps of Lawson and Hanson, with further inequalities as equalities.
+
+        New Lagrange multipliers start at 0, and each step ends before a multiplier becomes negative.
         """
         kept = self.multipliers > 0
         self.met, now = np.concatenate([self.met[kept], above]), np.append(self.multipliers[kept], np.zeros(len(above)))

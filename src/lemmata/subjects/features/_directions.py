@@ -1,5 +1,6 @@
-"""Directions of features, read from arrays, files and autoencoders, and their inner products. The directions are scaled
-to unit vectors, one in each row.
+"""Directions of features, read from arrays, files and autoencoders, and their inner products.
+
+The directions are scaled to unit vectors, one in each row.
 """
 
 import dataclasses
@@ -31,7 +32,7 @@ class Directions:
     Args:
         unit: the unit vectors, one in each row.
         ratio: the length of the longest vector divided by the length of the shortest one, before scaling.
-        read: a description of the array that was read.
+        read: a description of the array that was read, in words.
     """
 
     unit: Float[np.ndarray, "n d"]
@@ -89,8 +90,9 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
 
 def _found(decoder: Any, name: str) -> tuple[str, Any, int | None]:
-    """Return the name of the array, the array, and the dimension of the directions. The dimension is the length of
-    b_dec, or None if there is no b_dec.
+    """Return the name of the array, the array, and the dimension of the directions.
+
+    The dimension is the length of the bias b_dec, or None if there is no b_dec.
     """
     if isinstance(decoder, str | os.PathLike):
         return _of_file(Path(decoder), name)
@@ -162,9 +164,10 @@ def _floating(what: str, values: Any) -> Shaped[np.ndarray, "..."]:
 
 
 def _layout(what: str, array: np.ndarray, dimension: int | None) -> str:
-    """Return "rows" or "columns", depending on which are the directions. Three rules are tried in turn. Directions have
-    the dimension of the bias. Directions have length 1, if only rows or only columns do. Directions are rows if there
-    are at least as many rows as columns.
+    """Return "rows" or "columns", depending on which are the directions.
+
+    Three rules are tried in turn. First, directions have as many entries as the bias. Second, directions have length 1,
+    if only rows or only columns do. Third, directions are rows if there are at least as many rows as columns.
     """
     n, d = array.shape
     if dimension is not None and dimension not in (n, d):
@@ -189,9 +192,7 @@ def _lengths(table: np.ndarray) -> np.ndarray:
 
 
 def _scaled(kind: str, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows scaled to length 1 in single precision, and the original lengths of the rows up to a common
-    factor.
-    """
+    """Return the rows scaled to length 1 in single precision, and their original lengths up to a common factor."""
     unit, lengths = np.empty(table.shape, np.float32), np.empty(len(table))
     scales = np.empty(len(table))
     for start in range(0, len(table), _ROWS):
@@ -218,8 +219,9 @@ def _refuse(kind: str, wrong: np.ndarray, found: str, rule: str) -> None:
 
 
 def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
-    """Find the largest and smallest inner product of two directions, their mean square, and repeated directions. The
-    inner products are computed in blocks of rows.
+    """Find the largest and smallest inner product of two directions, their mean square, and repeated directions.
+
+    The inner products are computed in blocks of rows.
 
     Args:
         unit: directions of length 1, one in each row.
@@ -258,8 +260,9 @@ def _exact(unit: np.ndarray, pair: tuple[float, int, int]) -> tuple[float, int, 
 
 
 def span(unit: Float[np.ndarray, "n d"]) -> int | None:
-    """Return the dimension of the span of all directions. If there are more than 4096 directions in more than 4096
-    dimensions, return None without computing the span.
+    """Return the dimension of the span of all directions, or None if there are too many.
+
+    Too many are more than 4096 directions in more than 4096 dimensions.
 
     Args:
         unit: directions of length 1, one in each row.

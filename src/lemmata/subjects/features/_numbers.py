@@ -7,6 +7,6 @@ def shown(value: Any) -> str:
     """Return a value as text for one line of a message.
 
     Args:
-        value: anything.
+        value: the value to show, of any type.
     """
     return " ".join(repr(value).split())[:60]

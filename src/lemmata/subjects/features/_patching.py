@@ -26,9 +26,10 @@ _ROUNDING, _COMPILED = 1e-5, 1e-2  # relative difference that is allowed between
 class PatchingReport:
     """The effects on a model's output of restoring and of ablating sites.
 
-    Restoring puts clean values into the corrupted run. Ablating puts corrupted values into the clean run. All effects
-    are in units of the output. An effect is the part of `clean` - `corrupt` that a site restores or removes. If there
-    are several rows, all outputs and effects are means over rows.
+    The clean run uses an input on which the model shows a behaviour, and the corrupted run one on which it does not. A
+    site is a named activation. Restoring puts clean values into the corrupted run. Ablating puts corrupted values into
+    the clean run. All effects are in units of the output. An effect is the part of `clean` - `corrupt` that a site
+    restores or removes. If there are several rows, all outputs and effects are means over rows.
 
     Args:
         sites: the names of the sites.
@@ -46,9 +47,9 @@ class PatchingReport:
             2^i over its sites i. There is one column for each row of the input. None if the outputs were not computed.
         intervals: confidence intervals for the means over rows, under "restore", "ablate" and "shapley". Empty if there
             is only one row.
-        rows: the number of rows.
+        rows: the number of rows of the input.
         level: the confidence level of the intervals.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: names of the claims that state the results.
     """
 
@@ -69,8 +70,9 @@ class PatchingReport:
 
     @property
     def gaps(self) -> tuple[float, float]:
-        """The joint effect minus the sum of single effects, for restoring and for ablating. This difference is 0 if the
-        single effects add up to the joint effect.
+        """The effect of all sites together minus the sum of single effects, for restoring and for ablating.
+
+        This difference is 0 if the single effects add up to the joint effect.
         """
         return self.restore_all - float(self.restore.sum()), self.ablate_all - float(self.ablate.sum())
 
@@ -107,7 +109,7 @@ class PatchingReport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the effects of each site as an Altair chart."""
+        """Return an Altair chart of the effects of each site."""
         import altair as alt
 
         kinds = {"restored alone": self.restore, "ablated alone": self.ablate}
@@ -131,7 +133,7 @@ class PatchingReport:
 
 
 def _shown(value: float, scale: float) -> str:
-    """Return the value as text with three significant digits. Return 0 if the value is only a rounding error."""
+    """Return the value as text with three significant digits, or 0 if it is a rounding error compared with `scale`."""
     text = f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):.3g}"
     return f" {text:>9}"
 
@@ -164,9 +166,9 @@ def patching_report(
             positional arguments, and a dictionary contains keyword arguments.
         corrupt: another input of the same shape, on which the model does not show this behaviour.
         sites: names of submodules, or the names that the function passes to `site`. At most 10 for Shapley values.
-        metric: a function of the model's output that returns a number, or one number for each row. None if the model
-            itself returns these numbers.
-        shapley: whether to run all sets of sites and compute Shapley values.
+        metric: a function of the model's output that returns a number, or one number for each row of the input. None if
+            the model itself returns these numbers.
+        shapley: whether to run the model for all sets of sites and compute Shapley values.
         level: the confidence level of the intervals for means over several rows.
 
     Raises:
@@ -251,10 +253,11 @@ def _check_equal(best: np.ndarray, again: np.ndarray, worst: np.ndarray, error: 
 
 
 def shapley_values(sets: Float[np.ndarray, "sets rows"]) -> Float[np.ndarray, "s rows"]:
-    """Return the Shapley values of s players from the value of each set of players.
+    """Return the Shapley values of s players (here sites) from the value of each set of players.
 
     Args:
-        sets: the value of each set of players. The index of a set is the sum of 2^i over its players i.
+        sets: the value of each set of players, with one column for each row of the input. The index of a set is the sum
+            of 2^i over its players i.
     """
     count = len(sets).bit_length() - 1
     index = np.arange(len(sets))

@@ -48,9 +48,9 @@ class Readout:
         most: about the largest number of active features at which the share of failures is at most the allowed share.
         most_interval: a range for this largest number, from the confidence intervals at the numbers that were tried.
         most_predicted: the predicted value of `most` for random directions.
-        certain: the largest number of active features at which the inner products prove that the readout succeeds for
-            every set.
-        tried: numbers of active features that were tried.
+        certain: the largest number of active features for which the inner products of the directions prove that the
+            readout succeeds on every set.
+        tried: the numbers of active features that were tried.
         shares: the share of failures at each of these numbers.
     """
 
@@ -91,7 +91,7 @@ class Readability:
         sparse: the readout that computes the non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
         level: the confidence level of the intervals.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: names of the claims that state the results.
     """
 
@@ -145,8 +145,9 @@ class Readability:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the share of failures against the number of active features with Altair. Points are measured shares, and
-        lines are predictions for random directions.
+        """Return an Altair chart of the share of failures against the number of active features.
+
+        Points are measured shares, and lines are predictions for random directions.
         """
         import altair as alt
 
@@ -188,8 +189,8 @@ def readable(
     active if the inner product of the state and the feature's direction is above 1/2. Sparse decoding computes, of all
     non-negative codes that reproduce the state, those with the smallest sum. Both methods are tried on random sets of
     these directions. The failures of both methods are also predicted for equally many random directions in the same
-    dimension. A set counts as decoded if a dual vector proves that sparse decoding recovers any positive codes on the
-    set.
+    dimension. A set counts as decoded if a search finds a proof (a dual vector) that sparse decoding recovers any
+    positive codes on the set.
 
     Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so the matrix of
     all pairs is never stored. The largest and the smallest product are computed again in double precision.
@@ -198,9 +199,9 @@ def readable(
         decoder: directions as the rows of an array or tensor. It may also be a .safetensors file, a folder with one
             such file, or a mapping or an object with the array W_dec, as in SAELens.
         active: the number of features that are active at once.
-        directions: "rows" or "columns". With "auto", three rules are tried in turn. Directions have as many entries as
-            b_dec. Directions have length 1. Directions are rows if there are at least as many rows as columns. If no
-            rule applies, pass "rows" or "columns".
+        directions: "rows" or "columns". With "auto", three rules are tried in turn. First, directions have as many
+            entries as b_dec. Second, directions have length 1. Third, directions are rows if there are at least as many
+            rows as columns. If no rule applies, pass "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
         draws: the number of random sets for the linear readout.
@@ -299,10 +300,10 @@ def _readout(
 
 
 def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -> int:
-    """Return about the largest k up to the limit for which a condition holds. The condition is monotone in k and true
-    for the least k.
+    """Return about the largest k up to the limit for which a condition holds.
 
-    The search begins near `start`.
+    If the condition holds for some k, it must hold for all smaller k, and it must hold for `least`. The search begins
+    near `start`.
     """
     low, high, k, factor = least, limit + 1, start, _FACTOR
     while high - low > max(1, low // _STEPS):
@@ -316,8 +317,10 @@ def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -
 
 
 def _certain_linear(largest: float, smallest: float, n: int) -> int:
-    """Return the largest k such that k times the largest inner product and -(k - 1) times the smallest inner product
-    are both below 1/2.
+    """Return the largest number k of active features for which the linear readout never fails.
+
+    It is the largest k such that k times the largest inner product and -(k - 1) times the smallest inner product are
+    both below 1/2.
     """
     silent = math.ceil(0.5 / (largest + _ROUNDING)) - 1 if largest > 0 else n
     missed = math.ceil(0.5 / (_ROUNDING - smallest)) if smallest < 0 else n
@@ -325,7 +328,7 @@ def _certain_linear(largest: float, smallest: float, n: int) -> int:
 
 
 def _certain_decoded(coherence: float, n: int) -> int:
-    """Return the largest k below (1 + 1/coherence)/2 (Donoho and Elad 2003)."""
+    """Return the largest k below (1 + 1/coherence)/2, for which l1 decoding never fails (Donoho and Elad 2003)."""
     return n if coherence <= 0 else min(math.ceil((1 + 1 / (coherence + _ROUNDING)) / 2) - 1, n)
 
 

@@ -23,10 +23,10 @@ def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
 
     Args:
         output: the output of the model.
-        metric: a function of the output, or None.
+        metric: a function of the output, or None for the output itself.
 
     Raises:
-        SettingError: if the value is not a number, or one number for each row.
+        SettingError: if the value is neither a number nor an array with one number for each row.
         DataError: if a number is not finite, or too large for sums.
     """
     if metric is None and not hasattr(output, "shape") and not isinstance(output, int | float):
@@ -86,7 +86,7 @@ class FunctionRuns:
     Args:
         model: the function.
         sites: the names of the sites.
-        metric: a function of the output, or None.
+        metric: a function of the output, or None for the output itself.
     """
 
     def __init__(self, model: Callable[..., Any], sites: tuple[str, ...], metric: Metric):
@@ -196,7 +196,7 @@ class TorchRuns:
     Args:
         model: the module.
         sites: names of submodules.
-        metric: a function of the output, or None.
+        metric: a function of the output, or None for the output itself.
 
     Raises:
         SettingError, UnknownNameError: if a name is not a submodule, or if two names belong to the same module.
@@ -317,7 +317,7 @@ class TorchRuns:
         return (self._tensor(x),), {}
 
     def _tensor(self, values: Any) -> Any:
-        """Return an array as a tensor with the precision of the parameters, and other values unchanged."""
+        """Return an array as a tensor with the precision of the module's parameters, and other values unchanged."""
         import torch  # pyright: ignore[reportMissingImports]
 
         own = [leaf for leaf in self.model.parameters() if leaf.is_floating_point()]

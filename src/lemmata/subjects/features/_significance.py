@@ -1,4 +1,8 @@
-"""Compute the p-value of the AUC of a feature that was chosen as the best of many features."""
+"""The p-value of the AUC of a feature that was chosen as the best of many features.
+
+The AUC for a concept is the probability that the feature is larger at a positive example of the concept than at a
+negative one.
+"""
 
 import dataclasses
 import math
@@ -25,7 +29,7 @@ class FeatureSignificance:
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative example.
         features: the number of compared features.
-        positives, negatives: the number of examples of each kind.
+        positives, negatives: the numbers of examples with and without the concept.
         alone: the p-value of one feature that was chosen beforehand. This is the probability that an unrelated feature
             has at least this AUC.
         p_value: the p-value if this feature is the best of independent features: 1 - (1 - alone)^features.
@@ -34,7 +38,7 @@ class FeatureSignificance:
         expected: the mean of the largest AUC among equally many independent features that are unrelated to the concept.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
         level: the significance level.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: names of the claims that state the results.
     """
 
@@ -53,7 +57,7 @@ class FeatureSignificance:
 
     @property
     def significant(self) -> bool:
-        """Whether the bound is at most the level."""
+        """Whether the bound on the p-value is at most the significance level."""
         return self.bound <= self.level
 
     def __str__(self) -> str:
@@ -131,8 +135,9 @@ def feature_significance(
 
 
 def _count(auc: float, pairs: int) -> int:
-    """Return the largest number of correctly ordered pairs that agrees with the AUC. The AUC may be rounded to single
-    precision.
+    """Return the largest number of correctly ordered pairs of examples that agrees with the AUC.
+
+    The AUC may be rounded to single precision.
     """
     return min(math.floor(auc * pairs + min(1e-6 + 1e-7 * auc * pairs, 0.25)), pairs)
 
@@ -142,8 +147,10 @@ def _best(alone: float, features: int) -> float:
 
 
 def _tail(n1: int, n0: int) -> Callable[[int], float]:
-    """Return the function P(U >= u) of u, for Mann and Whitney's statistic U without ties. The function is exact up to
-    4000 pairs, and approximate for more pairs.
+    """Return the function P(U >= u) of u, for Mann and Whitney's statistic U without ties.
+
+    U is the number of pairs of a positive and a negative example in which the feature is larger at the positive one.
+    The function is exact up to 4000 pairs, and approximate for more pairs.
     """
     if n1 * n0 <= _EXACT:
         upper = np.cumsum(_distribution(n1, n0)[::-1])[::-1]
@@ -155,8 +162,9 @@ def _tail(n1: int, n0: int) -> Callable[[int], float]:
 
 
 def _distribution(n1: int, n0: int) -> np.ndarray:
-    """Return the probabilities of 0, 1, ..., n1 n0 ordered pairs. The recursion conditions on the largest value, which
-    belongs to a positive or a negative example.
+    """Return the probabilities of U = 0, 1, ..., n1 n0, the number of correctly ordered pairs.
+
+    The recursion conditions on whether the largest value belongs to a positive or a negative example.
     """
     few, many = sorted((n1, n0))
     rows = [np.ones(1) for _ in range(many + 1)]  # the distribution without examples of the rarer kind
@@ -172,8 +180,9 @@ def _distribution(n1: int, n0: int) -> np.ndarray:
 
 
 def _saddlepoint(u: int, few: int, many: int) -> float:
-    """Return P(U >= u) for Mann and Whitney's statistic U by the saddlepoint formula of Lugannani and Rice for whole
-    numbers.
+    """Return P(U >= u) for Mann and Whitney's statistic U by a saddlepoint approximation.
+
+    It is the formula of Lugannani and Rice for variables whose values are whole numbers.
     """
     if u <= 0:
         return 1.0
@@ -207,8 +216,9 @@ def _saddlepoint(u: int, few: int, many: int) -> float:
 
 
 def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
-    """Return the mean of the largest AUC of m features, by a sum if the tail is exact, and else by a normal
-    approximation.
+    """Return the mean of the largest AUC of m unrelated features, by a sum or a normal approximation.
+
+    The sum is used if the tail probabilities are exact.
     """
     if n1 * n0 <= _EXACT:
         return float(np.mean([_best(tail(u), m) for u in range(1, n1 * n0 + 1)]))
@@ -221,9 +231,7 @@ def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
 
 
 def _needed(tail: Callable[[int], float], m: int, pairs: int, level: float) -> float | None:
-    """Return the least AUC for which m times the tail probability is at most the level, or None if no AUC has this
-    property.
-    """
+    """Return the least AUC for which m times the tail probability is at most the level, or None if there is none."""
     low, high = 0, pairs
     if m * tail(pairs) > level:
         return None

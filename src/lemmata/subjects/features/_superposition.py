@@ -1,4 +1,7 @@
-"""Find the features that the toy model of superposition stores in few dimensions, and their directions."""
+"""Find the features that the toy model of superposition stores in few dimensions, and their directions.
+
+Superposition means that more features than dimensions are stored, so their directions are not orthogonal.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -35,25 +38,27 @@ class Superposition:
         phase: "superposition" if more features than dimensions are stored. If at most m features are stored, the phase
             is "dedicated" if no pair of them is in `edges`, and otherwise "shared". If no feature is stored, the phase
             is "nothing stored".
-        weights: W, one column for each feature.
-        biases: b.
+        weights: the matrix W, with one column W_i for each feature i.
+        biases: the vector b of biases, one for each feature.
         loss: the mean squared error of the model, weighted by importance.
         loss_without: the least loss without superposition; then each of the m most important features has its own
             dimension.
         sizes: |W_i|² for each feature i. It is near 1 for a stored feature and near 0 for a feature that is not stored.
         stored: the features of size above 1/2.
-        per_dimension: |W|²/m, the stored features per dimension.
+        per_dimension: |W|²/m, the sum of all sizes per dimension, which is about the number of stored features per
+            dimension.
         interference: the matrix of W_i'W_j, with 0 on the diagonal.
         edges: pairs of stored features whose directions have a cosine above 0.1 in absolute value, with this cosine.
             The pairs with the largest absolute cosines come first.
-        sufficient: a frequency of the features, for two features in one dimension. Up to this frequency, storing both
-            features as an antipodal pair is proved to be better than storing one feature. None for other sizes.
-        boundary: two frequencies, for two features in one dimension. At the first, a search found weights near an
-            antipodal pair that are better than storing one feature. At the second, which is larger by 1e-4, the search
-            found no such weights. None for other sizes, and if the ratio of the importances is below 0.01.
+        sufficient: for two features in one dimension, the frequency up to which storing both features as an antipodal
+            pair (in opposite directions) is proved to be better than storing one feature. None for other sizes.
+        boundary: for two features in one dimension, two frequencies that enclose the boundary of superposition. At the
+            first, a search found weights near an antipodal pair that are better than storing one feature. At the
+            second, which is larger by 1e-4, the search found no such weights. None for other sizes, and if the ratio of
+            the importances is below 0.01.
         exact: whether the loss is exact. Otherwise it is a mean over random rows.
         starts: the number of starts that ended within 1 % of the least loss, and the number of all starts.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: names of the claims that state the results.
     """
 
@@ -208,7 +213,10 @@ def _importances(importance: Any, n: int) -> np.ndarray:
 
 
 def _exact(weight: np.ndarray, p: float) -> Loss:
-    """Return the exact loss function of two features in one dimension. The more important feature has the weight 1."""
+    """Return the exact loss of two features in one dimension as a function of the weights and biases.
+
+    The errors of the more important feature have the weight 1.
+    """
     swap = weight[0] < weight[1]
     order = np.array([1, 0, 3, 2]) if swap else np.arange(4)
 
@@ -220,8 +228,9 @@ def _exact(weight: np.ndarray, p: float) -> Loss:
 
 
 def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, count: int = _ROWS) -> Loss:
-    """Return the loss function as a mean over random rows with an active feature, plus the exact loss of rows without
-    an active feature.
+    """Return the loss as a function of weights and biases, estimated on random rows.
+
+    It is a mean over random rows with an active feature, plus the exact loss of rows without an active feature.
     """
     n = len(weight)
     silent = (1 - p) ** n

@@ -16,7 +16,7 @@ def sparse_rows(key: Key[Array, ""], shape: tuple[int, ...], p: Array | float) -
 
     Args:
         key: the random key.
-        shape: the shape of the array.
+        shape: the shape of the array that is drawn.
         p: the probability that a feature is active.
     """
     value_key, active_key = jax.random.split(key)

@@ -1,4 +1,8 @@
-"""The toy model of two features in one dimension: its exact loss, its minima, and the boundary of superposition."""
+"""The toy model of two features in one dimension: its exact loss, its minima, and the boundary of superposition.
+
+The model is y = ReLU(w w'x + b). Below the boundary, a frequency of the features, it is better to store both features
+as an antipodal pair (w_1 and w_2 of opposite signs) than to store one feature.
+"""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,8 +14,9 @@ _NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
 
 
 def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return quadrature nodes and weights for a variable that is uniform on [0, 1] with probability p, and 0 otherwise.
-    Each row has its own kinks, and the nodes lie between them.
+    """Return quadrature nodes and weights for a variable that is uniform on [0, 1] with probability p, and else 0.
+
+    Each row has its own kinks of the integrand. The nodes are placed separately on each interval between kinks.
     """
     ends = np.sort(np.clip(kinks, 0.0, 1.0), axis=1)
     ends = np.concatenate([np.zeros((len(ends), 1)), ends, np.ones((len(ends), 1))], axis=1)
@@ -22,13 +27,14 @@ def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.
 
 
 def _zero(slope: float, height: np.ndarray | float) -> np.ndarray:
-    """Return the x at which slope x + height is 0, or a number near 0 if the slope is too small to matter."""
+    """Return the x at which slope x + height is 0, or a number near 0 if the size of the slope is below 1e-150."""
     return np.asarray(-height / (slope if abs(slope) > 1e-150 else 1e150))
 
 
 def _error(own: float, other: float, bias: float, p: float) -> np.ndarray:
-    """Return the mean of (x - ReLU(own x + other y + bias))², and its derivatives with respect to own, other and
-    bias.
+    """Return the mean of (x - ReLU(own x + other y + bias))² over two features x and y, and three derivatives.
+
+    The derivatives are those with respect to own, other and bias.
     """
     y, of_y = _mixture(np.stack([_zero(other, bias), _zero(other, bias + own)])[None], p)
     x, of_x = _mixture(_zero(own, other * y[0] + bias)[:, None], p)
@@ -67,8 +73,7 @@ def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, 
 
 
 def one_feature_loss(p: float, r: float) -> float:
-    """Return the least loss of a model that stores only the first feature. This loss is r times the variance of the
-    second feature.
+    """Return the least loss of a model that stores only the first feature: r times the variance of the second.
 
     Args:
         p: the probability that a feature is active.

@@ -1,8 +1,9 @@
 """Circuits: limits of what patching single sites and adding up gradients can show about a cause.
 
-The theory compares the effects of single sites with the effect of all sites together, and first-order attribution with
-the true change of an output. It assumes that you know on which sites the behaviour depends. It does not explain how to
-find them.
+A site is an activation of a model. Patching replaces its value by the value of another run: the clean run shows a
+behaviour, and the corrupted run does not. The theory compares the effects of single sites with the effect of all sites
+together, and first-order attribution with the true change of an output. It assumes that you know on which sites the
+behaviour depends. It does not explain how to find them.
 """
 
 import itertools
@@ -45,7 +46,7 @@ class SmoothOutput(eqx.Module):
 
 
 class AbstractAttribution(Claim[SmoothOutput]):
-    """This class holds the shared parts of the claims on the attribution of an output to features."""
+    """Base of claims on the attribution of an output to features."""
 
     population = Drawn(
         SmoothOutput,
@@ -66,7 +67,7 @@ class Attribution(AbstractAttribution):
 
         |dz|².
 
-    If y is linear between z and z + dz, as a ReLU network inside a linear region, then the error is 0.
+    If y is linear between z and z + dz, as a ReLU network is inside a linear region, then the error is 0.
     """
 
     title = "The error of first-order attribution is quadratic in the change of the features"
@@ -79,7 +80,7 @@ class Attribution(AbstractAttribution):
     predict = 2.0
 
     def measure_at(self, problem: SmoothOutput, key: Key[Array, ""], rung: float) -> Array:
-        """Return the root mean square error over random directions of the change."""
+        """Return the root mean square error of the prediction over random directions of the change dz."""
         ways = jax.random.normal(key, (_DIRECTIONS, len(problem.z)))
         ways = rung * ways / jnp.linalg.norm(ways, axis=1, keepdims=True)
         slope = jax.grad(problem.y)(problem.z)
@@ -109,12 +110,12 @@ class IntegratedGradients(AbstractAttribution):
         return problem.y(problem.z + problem.change) - problem.y(problem.z)
 
     def measure(self, problem: SmoothOutput, key: Key[Array, ""]) -> Array:
-        """Compute the sum by quadrature with 64 nodes on the line."""
+        """Return the sum of the integrated gradients, by quadrature with 64 nodes on the line from z_0 to z."""
         slopes = jax.vmap(lambda t: jax.grad(problem.y)(problem.z + (1 + t) / 2 * problem.change))(jnp.asarray(_NODES))
         return jnp.sum(problem.change * (jnp.asarray(_WEIGHTS) / 2 @ slopes))
 
     def condition(self, problem: SmoothOutput) -> Array:
-        """Allow for rounding errors, because the terms of both sums may cancel."""
+        """The condition number: the terms of the sum over features, and the two outputs, may cancel."""
         change = jnp.abs(problem.y(problem.z + problem.change) - problem.y(problem.z))
         reach = jnp.abs(problem.outer) @ (jnp.abs(problem.inner) @ jnp.abs(problem.change))
         return len(problem.z) * (4 + (reach + jnp.sum(jnp.abs(problem.outer))) / change)
@@ -147,9 +148,7 @@ class Circuit(eqx.Module):
 
 
 class Circuits(Population[Circuit]):
-    """Circuits. In a quarter of the problems each site is enough, in a quarter all are needed, and in the other half
-    the sets are random.
-    """
+    """Circuits of r sites: each site is enough, or all are needed (a quarter of the problems each), or random sets."""
 
     settings = Space(r=Integer(5, 2, 7, "sites", corners=(3, 6)), w=Integer(4, 1, 64, "width of a site"))
 
@@ -181,14 +180,14 @@ class Circuits(Population[Circuit]):
 
 
 class AbstractSites(Claim[Circuit]):
-    """This class holds the shared parts of the claims on the effects of sites."""
+    """Base of claims on the effects of patching sites."""
 
     population = Circuits()
     relation = Equal()
     unexplained = "behaviours that are graded, and sites that influence each other"
 
     def condition(self, problem: Circuit) -> Array:
-        """Allow for rounding in inner products of w numbers, and for small differences of activations."""
+        """The condition number: rounding in inner products of w numbers, and small differences of activations."""
         way = problem.clean - problem.corrupt
         size = jnp.maximum(jnp.abs(problem.clean), jnp.abs(problem.corrupt)).max()
         return 16.0 * way.size * (1 + size / jnp.min(jnp.linalg.norm(way, axis=1)))
@@ -263,7 +262,7 @@ class ShapleyValues(AbstractSites):
         return value
 
     def measure(self, problem: Circuit, key: Key[Array, ""]) -> Array:
-        """Return the weighted mean effect of each site over all subsets of the other sites."""
+        """Return the effect of each site, as a weighted mean over all subsets of the other sites."""
         r = problem.sets.shape[1]
         parts = jnp.asarray(list(itertools.product((False, True), repeat=r)))
         shown = jax.vmap(problem.behaviour)(parts)

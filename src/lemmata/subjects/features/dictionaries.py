@@ -1,7 +1,9 @@
 """Sparse dictionaries. The claims show the effect of an l_1 penalty on codes, why it is needed, and where it misleads.
 
-The theory computes the codes and the losses of a sparse autoencoder for given features. It assumes that features have
-fixed directions. It does not explain which features a trained model has.
+A dictionary is a matrix D whose columns are directions of features. A sparse autoencoder represents an activation x by
+D z, where the codes z are penalised by their l_1 norm. The theory computes the codes and the losses of a sparse
+autoencoder for given features. It assumes that features have fixed directions. It does not explain which features a
+trained model has.
 """
 
 import equinox as eqx
@@ -35,7 +37,7 @@ class PenalisedCode(eqx.Module):
 
     @property
     def dictionary(self) -> Float[Array, "d d"]:
-        """Orthonormal features, one in each column."""
+        """The dictionary: orthonormal directions of features, one in each column."""
         return jnp.linalg.qr(self.table)[0]
 
 
@@ -71,7 +73,7 @@ class Shrinkage(Claim[PenalisedCode]):
         return jnp.clip(problem.dictionary.T @ problem.x, 0.0, problem.penalty / 2)
 
     def measure(self, problem: PenalisedCode, key: Key[Array, ""]) -> Array:
-        """Compute the codes by projected gradient descent with and without the penalty."""
+        """Return the difference of the codes without and with the penalty, found by projected gradient descent."""
         dictionary = problem.dictionary
 
         def code(penalty: Array | float) -> Array:
@@ -84,12 +86,12 @@ class Shrinkage(Claim[PenalisedCode]):
         return code(0.0) - code(problem.penalty)
 
     def condition(self, problem: PenalisedCode) -> Array:
-        """Allow for d rounding errors in products with activations, which may be far larger than the shrinkage."""
+        """The condition number: d rounding errors in products with activations, which may exceed the shrinkage."""
         return 16.0 * len(problem.x) * (1 + jnp.max(jnp.abs(problem.x)) / problem.penalty)
 
 
 class TurnedDictionary(eqx.Module):
-    """The probability that a feature is active, and the angle by which a dictionary is rotated."""
+    """The probability p that a feature is active, and the angle t by which the dictionary is rotated."""
 
     p: Float[Array, ""]
     angle: Float[Array, ""]
@@ -130,7 +132,10 @@ class WhySparse(Claim[TurnedDictionary]):
         return 2 * problem.p * (1 - problem.p) * jnp.sqrt(2 / jnp.pi) * turned
 
     def measure(self, problem: TurnedDictionary, key: Key[Array, ""]) -> Array:
-        """Return the growth for sparse codes minus the growth for the same codes with all features active."""
+        """Return the growth of the mean l_1 norm for sparse features, minus the growth if all features are active.
+
+        The second growth is 0 on average, and its subtraction reduces the noise.
+        """
         value_key, active_key = jax.random.split(key)
         dense = jax.random.normal(value_key, (_DRAWS, 2))
         sparse = dense * jax.random.bernoulli(active_key, problem.p, dense.shape)
@@ -155,7 +160,10 @@ class ParentAndChild(eqx.Module):
 
 
 def _code_cost(dictionary: Float[Array, "2 2"], x: Float[Array, " 2"], penalty: Array) -> Array:
-    """Return the least |x - z D|² + penalty |z|_1 over z >= 0, found as the least over all sets of active latents."""
+    """Return the least |x - z D|² + penalty |z|_1 over z >= 0, found as the least over all sets of active codes.
+
+    The rows of D are the directions of two latents (entries of the code z).
+    """
     reach = dictionary @ x - penalty / 2
     cosine = dictionary[0] @ dictionary[1]
     alone = jnp.maximum(reach, 0.0) ** 2  # what one latent saves
@@ -165,7 +173,7 @@ def _code_cost(dictionary: Float[Array, "2 2"], x: Float[Array, " 2"], penalty: 
 
 
 def _dictionary_cost(angles: Float[Array, " 2"], problem: ParentAndChild) -> Array:
-    """Return the mean cost of latents at two angles. The parent is at angle 0 and the child at a right angle."""
+    """Return the mean loss of two latents at given angles, where parent and child are at 0 and 90 degrees."""
     dictionary = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
     cost = lambda x: _code_cost(dictionary, jnp.asarray(x), problem.penalty)
     return problem.parent * ((1 - problem.share) * cost([1.0, 0.0]) + problem.share * cost([1.0, 1.0]))
@@ -180,9 +188,9 @@ class Absorption(Claim[ParentAndChild]):
 
         p_C (2 h(1) - h(sqrt(2))).
 
-    The best dictionary absorbs the parent: one of its latents has the direction (parent + child)/sqrt(2), and the
-    latent of the parent is 0 if the child is active. The loss of this dictionary is the least possible, because |D z|
-    <= |z|_1, so the loss of every input x is at least h(|x|).
+    The best dictionary absorbs the parent: one latent has the direction (parent + child)/sqrt(2), the other latent has
+    the direction of the parent, and its code is 0 if the child is active. The loss of this dictionary is the least
+    possible: |D z| <= |z|_1, so the loss of every input x is at least h(|x|).
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"
@@ -206,8 +214,9 @@ class Absorption(Claim[ParentAndChild]):
         return problem.parent * problem.share * (2 * h(1.0) - h(jnp.sqrt(2.0)))
 
     def measure(self, problem: ParentAndChild, key: Key[Array, ""]) -> Array:
-        """Return the loss at 0 and 90 degrees, minus the least loss over all angles. The least loss is found by grids
-        that shrink around the best point.
+        """Return the loss with latents at 0 and 90 degrees, minus the least loss over all pairs of angles.
+
+        The least loss is found on grids that shrink around the best point.
         """
         loss = jax.vmap(lambda angles: _dictionary_cost(angles, problem))
         side = jnp.linspace(-1.0, 1.0, _SIDE)
@@ -222,5 +231,5 @@ class Absorption(Claim[ParentAndChild]):
         return honest - least
 
     def condition(self, problem: ParentAndChild) -> Array:
-        """Allow for rounding in differences of numbers of up to 2 p_P, which are larger than the gain."""
+        """The condition number: the gain is a difference of larger numbers of up to 2 p_P."""
         return 64.0 / (problem.share * problem.penalty)

@@ -1,7 +1,8 @@
 """Evidence for a label of a feature. The claim says how well the best of many unrelated features separates a concept.
 
-The theory gives the mean of the largest AUC among features that are unrelated to the concept. It assumes that
-the features are independent. It does not explain features that are related to each other.
+The AUC of a feature is the probability that the feature is larger at a positive example of the concept than at a
+negative one. The theory gives the mean of the largest AUC among features that are unrelated to the concept. It assumes
+that the features are independent. It does not explain features that are related to each other.
 """
 
 import equinox as eqx
@@ -26,7 +27,7 @@ class UnrelatedFeatures(eqx.Module):
 
     @property
     def deviation(self) -> float:
-        """The standard deviation s of the AUC of one feature."""
+        """The standard deviation s of the AUC of one unrelated feature."""
         return ((self.positives + self.negatives + 1) / (12 * self.positives * self.negatives)) ** 0.5
 
 
@@ -41,8 +42,9 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     1/2.
 
     Derivation: the AUC is a Mann-Whitney statistic, which is nearly normal with the mean 1/2 and the variance s². Take
-    m times the probability that a feature's AUC exceeds the largest of m. This number has nearly an exponential
-    distribution, so its logarithm has the mean -c. The formula is the AUC at which the logarithm has this value.
+    m times the probability that a new feature's AUC exceeds the largest AUC of the m features. This number has nearly a
+    standard exponential distribution, so its logarithm has the mean -c. The formula is the AUC at which the logarithm
+    has this value.
     """
 
     title = "The mean of the largest AUC among m features that are unrelated to the concept"
@@ -66,11 +68,11 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     trials = 64
 
     def predict(self, problem: UnrelatedFeatures) -> Array:
-        """Return the predicted largest AUC minus the mean AUC."""
+        """Return the predicted mean of the largest AUC, minus 1/2."""
         return problem.deviation * jax.scipy.special.ndtri(1 - jnp.exp(-_EULER) / problem.features)
 
     def measure(self, problem: UnrelatedFeatures, key: Key[Array, ""]) -> Array:
-        """Compute the AUCs from ranks of independent activations."""
+        """Return the largest AUC minus the mean of all AUCs, computed from ranks of independent activations."""
         rows = problem.positives + problem.negatives
         values = jax.random.uniform(key, (problem.features, rows))
         ranks = jnp.argsort(jnp.argsort(values, axis=1), axis=1)[:, : problem.positives]

@@ -1,7 +1,8 @@
 """Packing: bounds on how close to each other the directions of many features must be.
 
-The theory bounds the largest inner product of n unit vectors in d dimensions from below, and shows that random vectors
-are nearly orthogonal even if n is exponential in d. It does not explain which features a model puts next to each other.
+The theory bounds the largest inner product of two of n unit vectors in d dimensions from below. It also shows that
+random vectors are nearly orthogonal even if n is exponential in d. It does not explain which features a model puts next
+to each other.
 """
 
 import equinox as eqx
@@ -48,8 +49,9 @@ def _apart(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 class Configurations(Population[Directions]):
-    """Sets of unit vectors. In half of the problems these are randomly rotated simplices, cross-polytopes and
-    pentagons. In the others, random vectors are moved apart by descent.
+    """Sets of unit vectors: rotated simplices, cross-polytopes and pentagons, or random vectors.
+
+    Each kind is half of the problems. The random vectors are moved apart by descent.
     """
 
     settings = Space(d=dimension(6, 2, 16, corners=(4, 9)))
@@ -93,8 +95,8 @@ class Floors(Claim[Directions]):
         (sqrt(d² (d - 1)² + 4 d (n - d - 1)(n - 2d)) - d (d - 1)) / (2 d (n - d - 1)).
 
     So if only positive inner products cause interference, 2d features fit without interference, and 2d + 1 features do
-    not. The simplex attains both bounds, and the cross-polytope and the pentagon attain the second one: 72 degrees for
-    five features in a plane.
+    not. The simplex attains both the bound for lines and the bound for vectors. The cross-polytope and the pentagon
+    attain the bound for vectors: 72 degrees for five features in a plane.
     """
 
     title = "An upper bound on the smallest angle between n directions in d dimensions"
@@ -119,7 +121,7 @@ class Floors(Claim[Directions]):
         return jnp.arccos(jnp.asarray([lines, rays]))
 
     def measure(self, problem: Directions, key: Key[Array, ""]) -> Array:
-        """Compute the smallest angles from the lengths of sums and differences of the vectors."""
+        """Return the smallest angles of lines and of vectors, from the lengths of sums and differences of vectors."""
         u = np.asarray(problem.u)
         first, second = np.triu_indices(len(u), 1)
         apart, together = (np.linalg.norm(u[first] + sign * u[second], axis=1) for sign in (-1, 1))
@@ -127,7 +129,7 @@ class Floors(Claim[Directions]):
         return jnp.asarray([np.minimum(angles, np.pi - angles).min(), angles.min()])
 
     def condition(self, problem: Directions) -> Array:
-        """Allow for d rounding errors in inner products, which are multiplied by 1/sin t at an angle t."""
+        """The condition number: d rounding errors in inner products, which 1/sin t multiplies at an angle t."""
         return jnp.asarray(4.0 * problem.u.shape[1])
 
 

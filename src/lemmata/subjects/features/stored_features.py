@@ -1,8 +1,10 @@
 """Stored features: how many features a model packs into few dimensions, and how many can be read out.
 
-The theory compares the loss of storing features in superposition with the loss of storing fewer of them. It also counts
-the active features that a threshold or a sparse decoder recovers. It assumes independent sparse features and random or
-trained directions. It does not explain why the features of real models are sparse.
+Features are stored in superposition if there are more of them than dimensions. The theory compares the loss of storing
+features in superposition with the loss of storing fewer of them. It also counts the active features that can be
+recovered from the sum of their directions, by a threshold on inner products or by a sparse decoder. It assumes
+independent sparse features and random or trained directions. It does not explain why the features of real models are
+sparse.
 """
 
 import equinox as eqx
@@ -30,7 +32,7 @@ _ADAM = 1000
 
 
 class ToyModel(eqx.Module):
-    """Features in a few dimensions, and the probability that a feature is active."""
+    """The sizes of a toy model that stores features in a few dimensions, and the probability of an active feature."""
 
     m: int = eqx.field(static=True)
     ratio: int = eqx.field(static=True)
@@ -49,7 +51,7 @@ class ToyModel(eqx.Module):
 
 
 class AbstractStoredFeatures(Claim[ToyModel]):
-    """This class holds the shared parts of the claims on the trained toy model."""
+    """Base of claims on the trained toy model y = ReLU(W'W x + b)."""
 
     stated = Kind.OWN
     population = Drawn(
@@ -137,11 +139,11 @@ class PairBeatsOneFeature(Claim[Importance]):
         return 4 * problem.r / (2 + 5 * problem.r)
 
     def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
-        """Find the boundary by bisection over p. BFGS minimises the exact loss, starting from w = (1, -1)."""
+        """Return the largest such p, found by bisection. BFGS minimises the exact loss, starting from w = (1, -1)."""
         return jnp.asarray(pair_boundary(float(problem.r), 1e-4))
 
     def condition(self, problem: Importance) -> Array:
-        """Allow for the bisection, which is accurate to 1e-4 for frequencies of at least 0.15."""
+        """The condition number: the bisection is accurate to 1e-4, for frequencies p of at least 0.15."""
         return jnp.asarray(1e11)
 
 
@@ -170,8 +172,7 @@ def _cap(c: Array, d: int) -> Array:
 
 
 def readout_failure(k: Array, n: int, d: int, threshold: float = 0.5) -> Array:
-    """Return the approximate probability that a threshold misreads some feature, if k of n random directions are
-    active.
+    """Return the approximate probability that a threshold misreads some feature on a sum of k of n random directions.
 
     Args:
         k: the number of active features.
@@ -190,8 +191,9 @@ class LinearReadout(Claim[ActiveFeatures]):
 
         1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2,
 
-    where I is the regularised incomplete beta function, and T(c) is the probability of a cap of the sphere. So about k
-    = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is misread.
+    where I is the regularised incomplete beta function, and T(c) is the probability that a random unit vector has a
+    cosine above c with a given one. So about k = d/(8 ln n) active features can be read. If n <= d and the directions
+    are orthonormal, no feature is misread.
 
     Derivation: a sum of k random directions has a length of about sqrt(k). An inactive feature is misread if its
     direction is in the cap <u, x> > 1/2. An active feature is misread if the rest of the sum outweighs 1 by 1/2. The n
@@ -223,7 +225,10 @@ class LinearReadout(Claim[ActiveFeatures]):
         return readout_failure(problem.k, problem.n, problem.d)
 
     def measure(self, problem: ActiveFeatures, key: Key[Array, ""]) -> Array:
-        """Return the share of 8 random dictionaries that are misread, minus the share for d orthonormal directions."""
+        """Return the share of 8 random sets of directions on which some feature is misread.
+
+        From this share, 1 is subtracted if some feature is misread for d orthonormal directions.
+        """
         active = jnp.arange(max(problem.n, problem.d)) < problem.k
 
         def misread(u: Array) -> Array:
@@ -265,8 +270,9 @@ def decoding_share(rho: float, sides: int = 1) -> float:
 
 
 def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
-    """Find the least m for which decode(u[:m], u[:m] @ z) is z, by bisection. This is valid because more equations
-    never do harm.
+    """Find the least m for which decode(u[:m], u[:m] @ z) is z, by bisection.
+
+    Bisection is valid because decoding that succeeds with m equations also succeeds with more.
 
     Args:
         u: equations, one in each row. All of them together must be enough.
@@ -321,7 +327,7 @@ class SparseDecoding(Claim[SparseCodes]):
         return jnp.asarray(decoding_share(problem.active / problem.n))
 
     def measure(self, problem: SparseCodes, key: Key[Array, ""]) -> Array:
-        """Return the fewest equations for decoding by least l_1 norm, divided by the fewest for least l_2 norm."""
+        """Return the fewest equations with which the solution of least l_1 norm is z, over those for least l_2 norm."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         u, z = rng.normal(size=(problem.n, problem.n)), np.zeros(problem.n)
         z[: problem.active] = 1 + rng.random(problem.active)

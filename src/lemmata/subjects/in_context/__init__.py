@@ -1,3 +1,4 @@
-"""In-context learning by construction: one transformer that runs the Lasso on universal features, and how exact its
-steps are.
+"""In-context learning by construction: one transformer that runs the Lasso on universal features.
+
+The claims are about how exactly its layers take the steps of proximal gradient, and how small its risk is.
 """

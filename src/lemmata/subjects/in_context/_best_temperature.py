@@ -1,4 +1,8 @@
-"""The best temperature for products computed with logistic functions in finite precision, and the error there."""
+"""The best temperature for products that are computed by logistic functions in finite precision.
+
+A number x, such as a product, is approximated by 4 tau (sigma(x/tau) - 1/2), where sigma is the logistic function and
+tau the temperature.
+"""
 
 from typing import Any
 
@@ -12,11 +16,12 @@ PRECISIONS = (jnp.bfloat16, jnp.float32, jnp.float64)
 def best_temperature(size: float | Array, dtype: Any) -> Array:
     """Return the temperature tau = (size³/(6 eps))^(1/3), which minimises the error size³/(12 tau²) + eps tau.
 
-    The first term of the error is truncation, the second is rounding.
+    The first term bounds the truncation error, the distance of 4 tau (sigma(x/tau) - 1/2) from x in exact arithmetic.
+    The second term is the size of the rounding error.
 
     Args:
-        size: the size |x| of the product.
-        dtype: the type of the computation; eps is the distance from 1 to the next number.
+        size: the absolute value |x| of the number x.
+        dtype: the type of the computation; eps is the distance from 1 to its next larger number.
 
     Example:
         >>> from lemmata.subjects.in_context.finite_precision import best_temperature
@@ -27,11 +32,11 @@ def best_temperature(size: float | Array, dtype: Any) -> Array:
 
 
 def least_error(size: float | Array, dtype: Any) -> Array:
-    """Return the error of a product at the best temperature: 3/2 eps tau, which is size (9 eps² / 16)^(1/3).
+    """Return the error size³/(12 tau²) + eps tau at the best temperature tau, which is size (9 eps² / 16)^(1/3).
 
     Args:
-        size: the size |x| of the product.
-        dtype: the type of the computation.
+        size: the absolute value |x| of the number x.
+        dtype: the type of the computation, with the precision eps.
     """
     return 1.5 * float(jnp.finfo(dtype).eps) * best_temperature(size, dtype)
 
@@ -41,8 +46,8 @@ def rounded_product(x: Float[Array, "*s"], temperature: Float[Array, ""], dtype:
 
     Args:
         x: the numbers x, which the result approximates.
-        temperature: tau.
-        dtype: the floating-point type.
+        temperature: the temperature tau.
+        dtype: the floating-point type of the computation.
     """
     kind = jnp.finfo(dtype)
     # A compiler may keep more digits than the type has, unless the code reduces the precision explicitly.

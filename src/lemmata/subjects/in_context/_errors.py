@@ -1,4 +1,10 @@
-"""The errors of the steps of a transformer's forward pass, and the temperature at which these errors are small."""
+"""The errors of the steps of a transformer's forward pass, and the temperature at which these errors are small.
+
+The transformer reads N examples with targets y_i and features phi_i, and a query. Each step t moves the coefficients
+rho by a step of proximal gradient on the Lasso, in which logistic functions at the temperature tau replace products. It
+has n features without the constant one, L layers and T steps. C_F is the Barron parameter of the class of functions.
+Lemmas and inequalities are those of li2025incontext.
+"""
 
 import equinox as eqx
 import jax
@@ -14,8 +20,9 @@ from ._passes import exact_update, inexact_update, path_of
 
 
 def query_gaps(prompt: Prompt) -> Array:
-    """Return |y^ - phi^T rho| before each step, for the query's prediction y^ and features phi. It is 0 before the
-    first step.
+    """Return |y^ - phi^T rho| before each step, for the query's prediction y^ and features phi.
+
+    It is 0 before the first step.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -31,7 +38,7 @@ def powers_at_tokens(prompt: Prompt, power: int) -> Array:
 
     Args:
         prompt: examples, the query and a transformer.
-        power: the power.
+        power: the exponent `power` in the sums.
     """
     rho, predictions = path_of(prompt)
     points = jnp.concatenate([prompt.x, prompt.queries[:1]])
@@ -41,8 +48,10 @@ def powers_at_tokens(prompt: Prompt, power: int) -> Array:
 
 
 def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
-    """Return the updates of equations (118) and (108), computed from the coefficients rho before each step. The first
-    rho is 0.
+    """Return the coefficients after the gradient step of the transformer, and after the exact gradient step.
+
+    Both start from the coefficients rho before each step; the first rho is 0. The step of the transformer is equation
+    (118), with logistic functions in place of products. The exact step is equation (108) without its error term.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -52,13 +61,16 @@ def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
 
 
 def cancellation(prompt: Prompt, bound: Array) -> Array:
-    """Return the largest |rho| or |y|, divided by the bound. Terms of this size cancel up to third order."""
+    """Return the condition number of an error: the largest |rho| or |y|, divided by the bound on the error.
+
+    The error is a difference of terms of the size of rho and y, which cancel up to third order.
+    """
     rho, _ = path_of(prompt)
     return jnp.maximum(jnp.abs(rho).max(), jnp.abs(prompt.y).max()) / jnp.maximum(bound, 1e-12)
 
 
 def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
-    """Return e_t = rho_t - ST(rho_{t-1} + exact gradient step) for t = 1, ..., T. Here ST is soft thresholding.
+    """Return e_t = rho_t - ST(rho_{t-1} + exact gradient step) for t = 1, ..., T, where ST is the soft threshold.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -68,7 +80,7 @@ def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
 
 
 def error_allowed(prompt: Prompt) -> Array:
-    """Return C_F / ((L + n) n N), the bound of inequality (58b) with a constant of 1.
+    """Return C_F / ((L + n) n N), the bound of inequality (58b) on |e_t|_1, with a constant of 1.
 
     Args:
         prompt: examples and a transformer.
@@ -78,7 +90,7 @@ def error_allowed(prompt: Prompt) -> Array:
 
 
 def norm_allowed(prompt: Prompt) -> Array:
-    """Return n sqrt(N) C_F, the bound of the second inequality of Lemma 7 with a constant of 1.
+    """Return n sqrt(N) C_F, the bound on |rho_t|_1 in the second inequality of Lemma 7, with a constant of 1.
 
     Args:
         prompt: examples and a transformer.
@@ -88,7 +100,7 @@ def norm_allowed(prompt: Prompt) -> Array:
 
 
 def gap_allowed(prompt: Prompt) -> Array:
-    """Return sqrt(log N / N) C_F², the bound of inequality (59b) with a constant of 1.
+    """Return sqrt(log N / N) C_F², the bound of inequality (59b) on (phi^T rho_T - y^)², with a constant of 1.
 
     Args:
         prompt: examples and a transformer.
@@ -102,7 +114,7 @@ def at_temperature(prompt: Prompt, temperature: Array) -> Prompt:
 
     Args:
         prompt: examples, the query and a transformer.
-        temperature: tau.
+        temperature: the temperature tau.
     """
     return eqx.tree_at(lambda p: p.model.temperature, prompt, temperature)
 
@@ -123,7 +135,7 @@ def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
 
     Args:
         prompt: examples, the query and a transformer.
-        temperature: tau.
+        temperature: the temperature tau.
     """
     moved = at_temperature(prompt, temperature)
     rho, predictions = path_of(moved)
@@ -132,7 +144,9 @@ def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
 
 
 def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
-    """Return the least temperature of the ladder at which, and above which, the three bounds of Lemma 7 and (59b) hold.
+    """Return the least temperature of the ladder from which on the bounds of `error_allowed` and two others hold.
+
+    The others are those of `norm_allowed` and `gap_allowed`. They hold at this temperature and at all larger ones.
 
     Args:
         prompt: examples, the query and a transformer.

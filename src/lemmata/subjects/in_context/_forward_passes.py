@@ -27,9 +27,10 @@ def sizes_of(prompt: Prompt) -> tuple[int, int, int]:
 
 
 def discrepancy(prompt: Prompt) -> Array:
-    """Return the largest |phi(x)^T rho* - f(x)| over the inputs of the prompt. It is at most eps_dis.
+    """Return the largest |phi(x)^T rho* - f(x)| over the inputs of the prompt.
 
-    f is the function, phi are the features, and rho* are the coefficients that represent f.
+    Here f is the function, phi are the features, and rho* are the coefficients that represent f. The source's
+    discretisation error eps_dis bounds this number.
 
     Args:
         prompt: examples, queries, a function and the features of its class.
@@ -40,7 +41,9 @@ def discrepancy(prompt: Prompt) -> Array:
 
 
 def penalty_asked(prompt: Prompt) -> Array:
-    """Return sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, where `discrepancy` gives eps_dis.
+    """Return the penalty sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, where `discrepancy` gives eps_dis.
+
+    C_F is the Barron parameter of the class of functions, and sigma the standard deviation of the noise.
 
     Args:
         prompt: examples and a transformer.
@@ -52,14 +55,14 @@ def penalty_asked(prompt: Prompt) -> Array:
 def reachable(dtype: Any, number: int, layers: int) -> int:
     """Return the largest number N of examples at which rounding does not remove all targets, or 0 if there is none.
 
-    The temperature is that of Lemma 7. At |z| <= eps/2, the logistic function of z is rounded to 1/2. Targets y of size
-    up to C_F enter this function as z = eta y / tau. Here eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F. So some
+    The temperature is that of Lemma 7, tau = N n² (L + n)(N + n) C_F. If |z| <= eps/2, the logistic function of z is
+    rounded to 1/2. Targets y of size up to C_F enter this function as z = eta y / tau, with eta = 1/(2(n+1)). So some
     targets remain if N (N + n) n² (L + n)(n + 1) is below 1/eps.
 
     Args:
-        dtype: the type of the computation; eps is the distance from 1 to the next number.
-        number: n, the number of features.
-        layers: L, the number of layers.
+        dtype: the type of the computation; eps is the distance from 1 to its next larger number.
+        number: the number n of features, without the constant feature.
+        layers: the number L of layers.
 
     Example:
         >>> from lemmata.subjects.in_context.finite_precision import reachable
@@ -88,7 +91,8 @@ class DensePasses(Population[Prompt]):
     Attributes:
         layers: the default number of layers L.
         accelerated: whether the transformer uses momentum.
-        as_printed: whether the weights leave out the factor N in Attn2, as in the source.
+        as_printed: whether the weights leave out the factor N in Attn2, the attention that writes the prediction, as
+            the source does.
     """
 
     layers: int = 5
@@ -120,8 +124,7 @@ class DensePasses(Population[Prompt]):
 
 
 class ForwardPasses(Population[Prompt]):
-    """Prompts with a random function of a random class, noise of standard deviation 1/10, and a transformer for this
-    class.
+    """Prompts with a random function of a random class, noise of deviation 1/10, and a transformer for this class.
 
     Attributes:
         layers: the default number of layers L.
@@ -131,7 +134,7 @@ class ForwardPasses(Population[Prompt]):
         temperature: the temperature tau; 0 means the temperature that the construction requires.
         unreached: if true, use only sizes at which float32 rounds all targets away at the temperature of the
             construction.
-        families: the classes of functions for the extra settings. If empty, all classes are used.
+        families: the classes of functions in the extra settings on which a claim is also tested; if empty, all classes.
     """
 
     layers: int = 41
@@ -201,11 +204,11 @@ class ForwardPasses(Population[Prompt]):
 
 
 class MomentumPasses(Population[Prompt]):
-    """The accelerated transformer of 17 layers at the temperature 10^9. At this temperature, truncation errors are
-    below rounding errors.
+    """The accelerated transformer of 17 layers at the temperature 10^9.
 
-    The extra settings do not have a smaller penalty or more features, because the objective would then be flatter. With
-    a flatter objective, convergence rates at a few depths would differ from the rates along the whole path.
+    At this temperature, truncation errors are below rounding errors. Claims are also tested at extra settings. These do
+    not have a smaller penalty or more features, because the objective would then be flatter. With a flatter objective,
+    convergence rates at a few depths would differ from the rates along the whole path.
 
     Attributes:
         penalty, n: the default penalty lambda and the default number of features.
@@ -237,6 +240,6 @@ class MomentumPasses(Population[Prompt]):
         )
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Return the hypothesis that the step is short enough. lambda_max(Phi^T Phi)/N is at most max |phi_i|²."""
+        """Return the hypothesis that the step is short enough, by the bound lambda_max(Phi^T Phi)/N <= max |phi_i|²."""
         curvature = 2 * problem.model.step * jnp.max(jnp.sum(problem.prompt**2, axis=1))
         return [Hypothesis("the step is at most 1/(2 lambda_max)", curvature, "<=", 1 + 1e-12, "2 eta |phi|²")]

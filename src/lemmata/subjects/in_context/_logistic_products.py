@@ -1,4 +1,4 @@
-"""Random numbers that a logistic function approximates, as in a product of a transformer."""
+"""Random numbers x that 4 tau (sigma(x/tau) - 1/2) approximates, as the transformer does with products."""
 
 import equinox as eqx
 import jax
@@ -9,8 +9,9 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class Products(eqx.Module):
-    """Numbers x that 4 tau (sigma(x/tau) - 1/2) approximates, where sigma is the logistic function and tau the
-    temperature.
+    """Numbers x that 4 tau (sigma(x/tau) - 1/2) approximates, and the temperature tau.
+
+    Here sigma is the logistic function.
     """
 
     x: Float[Array, " s"]
@@ -37,7 +38,7 @@ class ProductsAroundTau(Population[Products]):
 
 
 class UniformProducts(Population[Products]):
-    """Numbers that are uniform between `low` and 1. The temperature is 1. Claims about scaling use other temperatures.
+    """Numbers that are uniform between `low` and 1, at the temperature 1; claims on scaling vary the temperature.
 
     Attributes:
         low: the lower end of the numbers.

@@ -1,4 +1,8 @@
-"""Forward passes of the in-context transformer with its weight matrices, and the intended contents of the tokens."""
+"""Forward passes of the in-context transformer with its weight matrices, and the intended contents of the tokens.
+
+The transformer takes T steps of proximal gradient on the Lasso with coefficients rho. Logistic functions sigma at the
+temperature tau replace products. Equations are those of li2025incontext.
+"""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,7 +14,7 @@ from lemmata.subjects.in_context._forward_passes import sizes_of
 
 
 def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D T"]:
-    """Return the tokens H(0), ..., H(L) for the first query, computed with the D x D weight matrices.
+    """Return the tokens H(0), ..., H(L) after each layer, for the first query, computed with the weight matrices.
 
     Args:
         prompt: examples, queries and a transformer with concrete weights.
@@ -22,8 +26,9 @@ def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D
 
 @eqx.filter_jit
 def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
-    """Return the intended tokens H(0), ..., H(L), which contain features, proximal steps and predictions. The proximal
-    steps are the same in all columns.
+    """Return the intended tokens H(0), ..., H(L), which contain features, coefficients rho and predictions.
+
+    The coefficients after each proximal step are the same in all columns.
 
     Args:
         prompt: examples, queries and a transformer.
@@ -51,14 +56,17 @@ def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
 def inexact_update(
     prompt: Prompt, points: Float[Array, "t p"], predictions: Float[Array, " t"], errors_only: bool = False
 ) -> Float[Array, "t p"]:
-    """Return the right side of equation (118) for each row of rho. The query is the last of N + 1 tokens.
+    """Return the coefficients after the transformer's gradient step (equation 118), for each row of rho.
+
+    The step is rho + (2/N) sum_i {g(eta y_i) - g(eta phi_i^T rho) + g(eta y^_i)} phi_i over N + 1 tokens, of which the
+    query is the last. Here g(x) = 2 tau tanh(x / (2 tau)), and eta is the step size. The query has y_i = 0, and y^_i is
+    0 except for the query.
 
     Args:
         prompt: examples, the query and a transformer.
         points: the values of rho, one in each row.
         predictions: for each value of rho, the prediction that the query's token contains.
-        errors_only: if true, use the error 4 tau (sigma(x / tau) - 1/2) - x of each product in place of the product.
-            The gradient step of (108) is then left out.
+        errors_only: if true, use the error g(x) - x of each product in place of g(x), and leave out the first term rho.
     """
     model, examples = prompt.model, len(prompt.y)
     tau, eta = model.temperature, model.step
@@ -75,7 +83,7 @@ def inexact_update(
 
 
 def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """Return rho after the gradient step of equation (108) without its error term, for each row of rho.
+    """Return rho after an exact gradient step (equation 108 without its error term), for each row of rho.
 
     Args:
         prompt: examples and a transformer.
@@ -86,8 +94,9 @@ def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t
 
 
 def path_of(prompt: Prompt) -> tuple[Float[Array, "t p"], Float[Array, " t"]]:
-    """Return the coefficients rho_0 = 0, ..., rho_T, and the prediction for the first query at each rho. The first
-    prediction is 0.
+    """Return the coefficients rho_0 = 0, ..., rho_T, and the prediction for the first query at each rho.
+
+    The first prediction is 0.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -101,19 +110,19 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
     """Return the layer without its feed-forward map.
 
     Args:
-        layer: the layer.
+        layer: a layer of attention and a feed-forward map.
     """
     return TransformerLayer(layer.heads, jnp.zeros_like(layer.inner), jnp.zeros_like(layer.outer))
 
 
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
-    """Return T p (N + 8) tau, or 3^T p (N + 8) tau with momentum, where p = n + 1 and tau is the temperature.
+    """Return T p (N + 8) tau, or 3^T p (N + 8) tau with momentum, a bound on rounding errors in units of 32 eps.
 
-    This number times 32 eps bounds the rounding error of a forward pass with dense matrices. Tokens have an entry 1. A
-    head adds up N + 1 terms of size 8 tau sigma(.) phi / N. Their total is at most 4 tau (1 + 1/N), and the rounding
-    error is (N + 4) eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each
-    entry of rho. A proximal step does not enlarge distances between vectors of p entries; momentum enlarges distances
-    by a factor of at most 3.
+    Here p = n + 1 is the number of features, N the number of examples and tau the temperature. The bound is for a
+    forward pass with dense matrices. A head adds up N + 1 terms of size 8 tau sigma(.) phi / N. Their total is at most
+    4 tau (1 + 1/N), and the rounding error is (N + 4) eps/2 of this total. Four heads and their sum make an error of
+    8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A proximal step does not enlarge distances between vectors of p
+    entries; momentum enlarges distances by a factor of at most 3.
 
     Args:
         prompt: examples and a transformer.

@@ -22,11 +22,11 @@ def theorem_risk(
 ) -> Float[Array, ""]:
     """Return the upper bound on the risk (li2025incontext, Theorem 1, inequality 24).
 
-    The bound is constant times the sum (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
+    The bound is `constant` times the sum (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
     Args:
-        cost: C_F, the Barron parameter of the class.
-        noise: sigma, the standard deviation of the noise.
+        cost: the Barron parameter C_F of the class of functions.
+        noise: the standard deviation sigma of the noise.
         cover: log|cover|, the logarithm of the size of a cover of the class.
         examples: the number of examples N.
         layers: the number of layers L.
@@ -41,9 +41,9 @@ class Risks(NamedTuple):
     """Mean squared errors on a grid of N examples, n features and L layers.
 
     Args:
-        transformer: the errors of the transformer.
-        lasso: the errors of the Lasso, which the layers solve approximately, for each N and n.
-        theorem: the bound of the theorem with the constant 1.
+        transformer: the errors of the transformer's predictions, for each N, n and L.
+        lasso: the errors of the exact solution of the Lasso, which the layers approximate, for each N and n.
+        theorem: the bound of Theorem 1 with the constant 1, for each N, n and L.
         zero: the error of predicting 0.
     """
 
@@ -67,8 +67,8 @@ def measured_risks(
 ) -> Risks:
     """Return the risks of the transformer and the Lasso, averaged over functions, features, prompts and queries.
 
-    The penalty is `constant` times the penalty of the theory at the largest L. Prompts and features of smaller sizes
-    are parts of the prompts and features of the largest size.
+    The penalty of the Lasso is `constant` times the penalty of the theory at the largest L. Prompts and features of
+    smaller sizes are parts of the prompts and features of the largest size.
 
     Args:
         functions: the class of functions.
@@ -77,7 +77,7 @@ def measured_risks(
         numbers: the values of n that are tried.
         layers: the values of L that are tried, all odd.
         sigma: standard deviation of the noise.
-        constant: the factor of the penalty of the theory.
+        constant: the factor by which the penalty of the theory is multiplied.
         repeats: the number of functions that are drawn. Each function has its own features and prompt.
         queries: the number of test inputs for each prompt.
 

@@ -1,9 +1,11 @@
 """The accelerated transformer: the layers with momentum in Attn2 and FF2, and how many layers momentum saves.
 
-The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
-falls like 1/T² instead of 1/T. The theory assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2
+The transformer has tokens of D = d + 3n + 8 entries for d inputs and n features. Each block of two layers has the
+attentions Attn1 and Attn2, and the feed-forward maps FF1 and FF2. It runs T steps of accelerated proximal gradient
+(FISTA) on the Lasso. The excess of the Lasso objective over its minimum falls like 1/T² instead of 1/T. Let Phi be the
+features of N examples. The theory assumes a step eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2
 that change from block to block. It leaves open how the risk depends on the objective along the way. The construction is
-not in the source. In the source, the depth enters the risk as n C_F² / L.
+not in the source (li2025incontext). In the source, the number L of layers enters the risk as n C_F² / L.
 """
 
 from collections.abc import Callable
@@ -35,9 +37,10 @@ LONGEST = 1024
 def worth_of_steps(iterations: int) -> Float[Array, " t"]:
     """Return c_1, ..., c_T: in flat directions of the objective, t accelerated steps are worth c_t plain steps.
 
-    Consider an eigenvector with small curvature h / eta. A plain step removes a share h of the distance from the
-    minimum along this eigenvector. To first order in h, T accelerated steps remove a share c_T h. Here c_{k+1} = 1 +
-    c_k + beta_k (c_k - c_{k-1}), and c_T is about T²/8.
+    Consider an eigenvector along which the objective has the small curvature h / eta, where eta is the step size. A
+    plain step removes a share h of the distance from the minimum along this eigenvector. To first order in h, T
+    accelerated steps remove a share c_T h. Here c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}), where beta_k are the
+    momenta of FISTA, and c_T is about T²/8.
 
     Args:
         iterations: the number of accelerated steps T.
@@ -59,7 +62,9 @@ def worth_of_steps(iterations: int) -> Float[Array, " t"]:
 
 
 def steps_to(values: Float[Array, " t"], level: Float[Array, ""]) -> Float[Array, ""]:
-    """Return the first index at which values fall to a level, interpolated in their logarithms, or the last index.
+    """Return the index at which values first fall to a level, or the last index if they never do.
+
+    The index is interpolated in the logarithms of the values, so it need not be a whole number.
 
     Args:
         values: positive values, the first before any step, and one after each step.
@@ -86,19 +91,22 @@ def layers_saved(
     of T accelerated steps, minus T.
 
     Args:
-        features: Phi, one row per example.
-        y: targets.
-        penalty: lambda.
-        step: eta.
+        features: the features Phi, one row per example.
+        y: the targets, one per example.
+        penalty: the penalty lambda of the Lasso.
+        step: the step size eta.
         iterations: the number of accelerated steps T.
-        longest: how many plain steps are tried.
+        longest: the largest number of plain steps that is tried.
     """
     gaps = gaps_along(features, y, penalty, step, longest)
     return 2 * (steps_to(gaps[0], gaps[1][iterations]) - iterations)
 
 
 def gaps_along(features: Array, y: Array, penalty: Array | float, step: Array | float, longest: int) -> Array:
-    """Return by how much the objectives of both paths exceed their common minimum, after 0, ..., `longest` steps."""
+    """Return by how much the Lasso objectives of the plain and the accelerated path exceed their common minimum.
+
+    The values are those after 0, ..., `longest` steps.
+    """
     paths = jnp.stack(
         [method(features, y, penalty, step, longest) for method in (proximal_gradient, accelerated_proximal_gradient)]
     )
@@ -107,7 +115,7 @@ def gaps_along(features: Array, y: Array, penalty: Array | float, step: Array | 
 
 
 def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
-    """Return the tokens without momentum, in which rho is the last iterate itself."""
+    """Return false tokens, for a control: without momentum, so that the row rho holds the last iterate itself."""
     rows = problem.model.rows
     return tokens.at[3::2, rows["rho"]].set(tokens[3::2, rows["last"]])
 
@@ -155,7 +163,7 @@ OBJECTIVE, RISK = "the objective along accelerated proximal gradient", "how the 
 
 
 def gaps_of(problem: Prompt) -> Array:
-    """Return by how much the objectives of the plain and the accelerated path exceed the minimum."""
+    """Return `gaps_along` for a prompt with its targets, penalty and step size."""
     return gaps_along(problem.prompt, problem.y, problem.model.penalty, problem.model.step, LONGEST)
 
 
@@ -197,7 +205,7 @@ class AcceleratedPassIsFista(Claim[Prompt]):
         return problem.model.path(problem.x, problem.y, problem.queries)[0]
 
     def condition(self, problem: Prompt) -> Array:
-        """Bound the rounding error: a step with momentum enlarges distances by a factor of at most 3."""
+        """The condition number: a step with momentum enlarges distances by a factor of at most 3."""
         n, _, _ = sizes_of(problem)
         return jnp.asarray(3.0**problem.model.iterations * (n + 1))
 
@@ -211,8 +219,8 @@ class ObjectiveOfFista(Claim[Prompt]):
 
         2 |rho|_2² / (eta (T + 1)²),
 
-    where rho is any vector. The test uses T = 16 and 32, and rho is the minimiser that 1024 steps find. At T = 8 the
-    bound is above the objective at the start, and at T = 64 the bound is loose.
+    where rho is any vector. The test uses T = 16 and 32, and takes for rho the minimiser that 1024 steps find. At T = 8
+    the bound is above the excess of the objective at the start, and at T = 64 the bound is loose.
     """
 
     title = "An upper bound on the Lasso objective after T accelerated proximal gradient (FISTA) steps"
@@ -232,7 +240,7 @@ class ObjectiveOfFista(Claim[Prompt]):
         return gaps_of(problem)[1][jnp.asarray(_SHARP, int)]
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return how far the objective at the start is above its least value."""
+        """Return by how much the objective at coefficients 0 exceeds its least value."""
         return jnp.full(len(_SHARP), gaps_of(problem)[1][0])
 
 
@@ -265,9 +273,9 @@ class StepsThatAreSaved(Claim[Prompt]):
 
         c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}) ~ T²/8,   c_0 = 0, c_1 = 1,
 
-    and the sizes are T = 8, 16, 32, 64. So acceleration saves about 2 (c_T - T) layers. In directions in which the
-    objective is flat, the number of plain steps equals c_T. Over all directions, the number of plain steps differs from
-    c_T by a few per cent.
+    and the tested numbers are T = 8, 16, 32, 64. Each step takes two layers. So acceleration saves about 2 (c_T - T)
+    layers. In directions in which the objective is flat, the number of plain steps equals c_T. Over all directions, the
+    number of plain steps differs from c_T by a few per cent.
     """
 
     title = "T accelerated steps reach the Lasso objective of about T²/8 plain proximal gradient steps"
@@ -306,7 +314,7 @@ class LayersToEqualRisk(Claim[Prompt]):
     predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Return the layers 2 t + 1 for both methods, where t is the first step that reaches this risk."""
+        """Return the layers 2 t + 1 for both transformers, where t is the first step with a risk below this limit."""
         model, targets = problem.model, problem.function(problem.queries)
         asked = model.features(problem.queries).T
         methods = (proximal_gradient, accelerated_proximal_gradient)

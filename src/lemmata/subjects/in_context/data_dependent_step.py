@@ -1,10 +1,11 @@
 """A step size that depends on the curvature of the prompt, and the number of layers that this step size saves.
 
-The theory covers proximal gradient with the step 1/lambda_max(H), H = (2/N) Phi^T Phi. The source uses the step 1/(2
-(n+1)) for n + 1 features. Each step of size 1/lambda_max(H) is worth gamma = 2 (n+1)/lambda_max(H) steps of the
+The theory covers proximal gradient on the Lasso with the step size 1/lambda_max(H), H = (2/N) Phi^T Phi, where Phi are
+the features of the N examples of a prompt. The source uses the step size 1/(2 (n+1)) for n + 1 features. In directions
+in which the objective is flat, each step of size 1/lambda_max(H) is worth gamma = 2 (n+1)/lambda_max(H) steps of the
 source. The theory assumes that the largest eigenvalue of the prompt's H is known. The weights of the construction do
-not compute this eigenvalue from the prompt: the step is one of the transformer's parameters. The theory leaves open
-how to find the eigenvalue, except for a bound from the trace.
+not compute this eigenvalue from the prompt: the step size is one of the transformer's parameters. The theory leaves
+open how to find the eigenvalue, except for a bound from the trace.
 """
 
 import jax.numpy as jnp
@@ -25,19 +26,19 @@ _COMPARED, _LONG = 128, 1024
 
 
 def curvatures(features: Float[Array, "N p"]) -> Float[Array, " p"]:
-    """The eigenvalues of H = (2/N) Phi^T Phi, the largest last.
+    """Return the eigenvalues of H = (2/N) Phi^T Phi, the largest last.
 
     Args:
-        features: Phi, one row per example.
+        features: the features Phi, one row per example.
     """
     return jnp.linalg.eigvalsh(2 * features.T @ features / len(features))
 
 
 def gain(features: Float[Array, "N p"]) -> Float[Array, ""]:
-    """Return gamma = 2 p/lambda_max(H), the ratio of the steps 1/lambda_max(H) and 1/(2 p).
+    """Return gamma = 2 p/lambda_max(H), the step size 1/lambda_max(H) divided by the step size 1/(2 p).
 
     Args:
-        features: Phi, one row per example.
+        features: the features Phi, one row of p numbers per example.
     """
     return 2 * features.shape[1] / curvatures(features)[-1]
 
@@ -127,7 +128,7 @@ class StepsAlongEigenvectors(Claim[Prompt]):
         return jnp.full(problem.prompt.shape[1] - 1, gain(problem.prompt))
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Measure at the eigenvalues.
+        """Return how many steps of 1/(2 p) one step of 1/lambda_max(H) is worth, at each eigenvalue but the largest.
 
         Rounding hides eigenvalues below 1e-9 of the largest, so they are replaced by 1e-9 of the largest.
         """
@@ -136,7 +137,7 @@ class StepsAlongEigenvectors(Claim[Prompt]):
         return jnp.log1p(-values / largest) / jnp.log1p(-values / size)
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return 1, because a longer step is worth at least one step."""
+        """Return 1, because a longer step is worth at least one shorter step."""
         return jnp.ones(problem.prompt.shape[1] - 1)
 
 
@@ -148,7 +149,8 @@ class ObjectiveOfTheStep(Claim[Prompt]):
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 
     which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The test uses T = 32
-    and 64, and rho is the minimiser. For fewer steps the bound is above the objective at the start.
+    and 64, and takes the minimiser for rho. For fewer steps the bound is above the excess of the objective at the
+    start.
     """
 
     title = "An upper bound on the Lasso objective after T proximal gradient steps of 1/lambda_max of the Hessian"
@@ -178,7 +180,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
         return self._objective(problem, path[jnp.asarray(_TIMES)]) - self._objective(problem, self._end(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return how far the objective at the start is above its least value."""
+        """Return by how much the objective at coefficients 0 exceeds its least value."""
         start = self._objective(problem, jnp.zeros(problem.prompt.shape[1]))
         return jnp.full(len(_TIMES), start - self._objective(problem, self._end(problem)))
 

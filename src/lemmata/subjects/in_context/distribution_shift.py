@@ -1,9 +1,10 @@
 """Outside the hypotheses: other functions, other noise, and weights that are built for another number of examples.
 
-No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
-weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency, and
-averages of heavy-tailed noise fall more slowly than 1/sqrt(N). If the weights are built for another N, predictions are
-wrong by a factor, which is the ratio of the two numbers N. It is open how a model could notice this.
+No theorem covers these cases. The source (li2025incontext) assumes functions of the class for which the transformer is
+built, sub-Gaussian noise, and the number N of examples for which the weights are built. The claims say what happens if
+one of these assumptions fails. For waves, the risk grows with their frequency. Averages of heavy-tailed noise fall more
+slowly than 1/sqrt(N). If the weights are built for another N, predictions are wrong by a factor, which is the ratio of
+the two numbers N. It is open how a model could notice this.
 """
 
 import dataclasses
@@ -58,7 +59,7 @@ class FrequencyOutside(Claim[Prompt]):
 class NoiseAverages(Claim[NoiseOnFeatures]):
     """Let z_i be independent noise with P(|z| > u) = u^(-3/2), which has infinite variance. Let phi be features in [0,
     1], and let x_i be the inputs of N examples. The noise enters the gradient of the Lasso through the mean of z_i
-    phi(x_i) over the examples. The size of this mean falls like
+    phi(x_i) over the examples. The size of this mean falls with N like
 
         median |(1/N) sum_i z_i phi(x_i)|_inf ~ N^(-1/3)
 
@@ -80,7 +81,7 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
     predict = -1 / 3  # 1/1.5 - 1
 
     def measure_at(self, problem: NoiseOnFeatures, key: Key[Array, ""], rung: float) -> Array:
-        """Return the median over repetitions of the largest entry of the mean over the first N examples."""
+        """Return the largest absolute entry of the mean over the first N examples; the median over repetitions."""
         count = int(rung)
         return jnp.median(jnp.abs(problem.noise[:, :count] @ problem.features[:count]).max(axis=1) / count)
 
@@ -92,10 +93,10 @@ class AnotherLength(Claim[Prompt]):
 
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
-    where |.| is the root mean square over queries. The factor 2 arises because Attn2 multiplies by the number of
-    examples for which it was built. Attention divides by the number of examples in the prompt. The relative error comes
-    from the query's own term in Attn1. This term is one of N terms, and it cancels only if Attn2 gives the correct
-    prediction.
+    where |.| is the root mean square over queries. The factor 2 arises in Attn2, the attention that writes the
+    prediction. Its weights multiply by the number of examples for which they were built, while attention divides by the
+    number of examples in the prompt. The relative error comes from the query's own term in Attn1, the attention that
+    moves the coefficients. This term is one of N + 1 terms, and it cancels only if Attn2 gives the correct prediction.
     """
 
     title = "On N examples, transformer weights built for 2 N examples predict twice the correct value"

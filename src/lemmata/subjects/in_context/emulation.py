@@ -1,14 +1,16 @@
 """A transformer that executes proximal gradient on the Lasso, and what each of its layers writes, row by row.
 
-The theory covers every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
-query as columns, with features in [0, 1]. It leaves open whether training would find such weights.
+The theory covers every row of the tokens of the transformer that the source (li2025incontext) constructs, layer by
+layer. Tokens are columns, one for each example and one for the query. The theory assumes features in [0, 1]. It leaves
+open whether training would find such weights.
 
 The transformer (`lemmata.networks.InContextTransformer`) reads N examples (x_i, y_i), i = 1, ..., N, and a query
 x_{N+1}. Its first layer writes p = n + 1 features phi_i = phi(x_i) in [0, 1] (n ramps and a constant 1) into token i.
-Then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step eta. Attn1
-and FF1 move the coefficients rho, and Attn2 writes the prediction y^ of the query. Attention uses logistic functions
-sigma at the temperature tau. In place of a product x, attention computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which
-is near x.
+Then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step size eta.
+The first layer of a block has attention Attn1 and feed-forward map FF1, which move the coefficients rho. In the second
+layer, attention Attn2 writes the prediction y^ of the query. Attention uses logistic functions sigma at the temperature
+tau. In place of a product x, attention computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which is near x. The number w_i
+is 1 in the tokens of examples and 0 in the query.
 """
 
 import abc
@@ -27,7 +29,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "transformer in context", "ob
 
 
 class AbstractTokens(Claim[Prompt]):
-    """Statements about the matrices of the transformer; each trial has a class, its transformer and one prompt."""
+    """Base of claims about the matrices of the transformer; a trial has a class, its transformer and a prompt."""
 
     population = DensePasses()
     controls = "the tokens of the transformer, row by row"
@@ -36,7 +38,7 @@ class AbstractTokens(Claim[Prompt]):
 
 
 def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
-    """Return the tokens with the rho of the previous block."""
+    """Return false tokens, for a control: every block holds the rho of the block before."""
     rho = problem.model.rows["rho"]
     return tokens.at[2:, rho].set(tokens[:-2, rho])
 
@@ -74,9 +76,9 @@ class WeightsExecuteTheSteps(AbstractTokens):
 
 
 class FeaturesFromTwoRamps(AbstractTokens):
-    """Let u_i be unit vectors and t_i thresholds, for i = 1, ..., n. Let tau_ff be a sharpness, x_j the input of token
-    j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), the number 1 and
-    lambda into token j. It uses
+    """Let u_i be unit vectors and t_i thresholds, for i = 1, ..., n. Let tau_ff be the slope of the ramps, x_j the
+    input of token j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), the
+    number 1 and lambda into token j. It uses
 
         phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda).
 
@@ -139,32 +141,32 @@ class FeedForwardIsSoftThreshold(AbstractTokens):
         return jnp.concatenate([after[rows["rho"]], after[rows["prediction"]]])
 
     def _before(self, problem: Prompt) -> Array:
-        """Return tokens with a prediction, after the gradient step of the second block."""
+        """Return the tokens after the gradient step of the second block; they also hold a prediction."""
         return transformer([attention_alone(transformer_layers(problem.model)[3])], dense_tokens(problem, 3)[3])[1]
 
 
 def step_intended(problem: Prompt) -> Array:
-    """Return the right side of (118), for tokens that hold rho_1 and its prediction."""
+    """Return the coefficients after the transformer's gradient step (equation 118), from rho_1 and its prediction."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], predictions[1:2])[0]
 
 
 def without_the_query(found: Array, problem: Prompt) -> Array:
-    """Return equation (118) without its last term, which would remove the query from the sum."""
+    """Return the gradient step without the term g(eta (1 - w_i) y^), which cancels the query's term, for a control."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], 0 * predictions[1:2])[0]
 
 
 class GradientStepOfFourHeads(AbstractTokens):
     """Let a prompt have N examples with targets y_i, features phi_i and w_i = 1. Let the query be token N + 1, with
-    y = w = 0 and a prediction y^. Let rho be the coefficients and eta the step. Add a fourth head with V_4 = -V_1 and
-    Q_4 = K_4 = 0. Then Attn1 computes
+    y = w = 0 and a prediction y^. Let rho be the coefficients and eta the step size. To the three heads of the source's
+    first attention Attn1, add a fourth head with V_4 = -V_1 and Q_4 = K_4 = 0. Then Attn1 computes
 
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
     where g(x) = 4 tau (sigma(x/tau) - sigma(0)) approximates a product x, and sigma is the logistic function at
     temperature tau. The statement is tested for tokens that hold rho_1 and its prediction. Without the fourth head, one
-    term sigma(0) does not cancel. This term adds 4 tau sum_i phi_i / N.
+    term sigma(0) of each token does not cancel. These terms add 4 tau sum_i phi_i / N.
     """
 
     title = "With a fourth head, attention computes a gradient step of the Lasso"
@@ -179,7 +181,7 @@ class GradientStepOfFourHeads(AbstractTokens):
         return step_intended(problem)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Return the column of rho after the attention of the fourth layer."""
+        """Return the coefficients rho in the first token, after the attention of the fourth layer."""
         layer = attention_alone(transformer_layers(problem.model)[3])
         return transformer([layer], dense_tokens(problem, 3)[3])[1][problem.model.rows["rho"], 0]
 
@@ -189,7 +191,7 @@ class GradientStepOfFourHeads(AbstractTokens):
 
 
 class AbstractPrediction(AbstractTokens):
-    """The value that Attn2 writes as the prediction of the query, for tokens that contain rho_1."""
+    """Base of claims on the prediction that the second attention Attn2 writes for the query, from tokens with rho_1."""
 
     relation = Equal()
     control = Control(

@@ -1,11 +1,11 @@
-"""Products by logistic functions, 4 tau (sigma(x/tau) - 1/2), in finite precision, with their truncation, rounding and
-reach.
+"""Products by logistic functions in finite precision: truncation, rounding and the temperature that balances them.
 
-The theory gives the error of one product. With the temperature tau, truncation falls like tau^-2 and rounding grows
-like eps tau. They balance at the best temperature. The theory assumes rounding to nearest, and a logistic function
-that is accurate to a unit in the last place. It leaves open how errors of many products cancel. At the temperature of
-Lemma 7, the error is only the rounding error. If N exceeds the size that `reachable` gives, the product consists of
-rounding errors only.
+A number x is replaced by 4 tau (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The
+theory gives the error of one such product. As tau grows, the truncation error (in exact arithmetic) falls like tau^-2,
+and the rounding error grows like eps tau, where eps is the precision. They balance at the best temperature. The theory
+assumes rounding to nearest, and a logistic function that is accurate to a unit in the last place. It leaves open how
+errors of many products cancel. At the temperature of Lemma 7 of the source, the truncation error is negligible. If the
+number N of examples exceeds the number that `reachable` gives, the product consists of rounding errors only.
 """
 
 import abc
@@ -38,7 +38,7 @@ PRODUCT, CANCEL = "the product that logistic functions compute", "how the errors
 
 
 def logistic_product(x: Array, tau: Array) -> Array:
-    """Return 4 tau (sigma(x/tau) - 1/2), computed with cancellation."""
+    """Return 4 tau (sigma(x/tau) - 1/2), computed as written, so that sigma and 1/2 cancel."""
     return 4 * tau * (jax.nn.sigmoid(x / tau) - 0.5)
 
 
@@ -48,7 +48,7 @@ def root_mean_square(errors: Array) -> Array:
 
 
 class AbstractLinearisation(Claim[Products]):
-    """Statements on how far 4 tau (sigma(x/tau) - 1/2) is from x, for numbers x from tau/100 to 10 tau."""
+    """Base of claims on how far 4 tau (sigma(x/tau) - 1/2) is from x, for numbers x of size tau/100 to 10 tau."""
 
     population = ProductsAroundTau()
     relation = AtMost()
@@ -110,7 +110,8 @@ class FormWithoutCancellation(Claim[Products]):
 
         4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)),
 
-    and the right side has no cancellation. In double precision it is accurate to 32 eps, where eps = 2^-52.
+    and the right side has no cancellation. In double precision it is accurate to a relative error of 32 eps, where
+    eps = 2^-52.
     """
 
     title = "The logistic function sigma gives 4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x/(2 tau)), without cancellation"
@@ -130,7 +131,7 @@ class FormWithoutCancellation(Claim[Products]):
         return 2 * problem.tau * jnp.tanh(problem.x / (2 * problem.tau))
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """Compute the left side with 40 digits."""
+        """Return the left side, computed with 40 digits."""
         with mp.workdps(40):
             tau = mp.mpf(float(problem.tau))
             exact = [4 * tau * (1 / (1 + mp.exp(-mp.mpf(float(x)) / tau)) - mp.mpf("0.5")) for x in problem.x]
@@ -184,13 +185,13 @@ class RoundingGrows(Claim[Products]):
     condition = 0.0  # the measurement is rounding itself
 
     def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
-        """Return the root mean square difference from the form without cancellation."""
+        """Return the root mean square difference of the expression from 2 tau tanh(x / (2 tau))."""
         exact = 2 * rung * jnp.tanh(problem.x / (2 * rung))
         return root_mean_square(logistic_product(problem.x, jnp.asarray(rung)) - exact)
 
 
 def searched(problem: Products) -> tuple[Array, Array]:
-    """Return the temperature of least error, tried around `best_temperature`, and this error, for each precision."""
+    """Return, for each precision, the temperature of least error and this error; search around `best_temperature`."""
     multiples, found = 2.0 ** np.arange(-4, 4.5, 0.5), []
     for dtype in PRECISIONS:
         ladder = multiples * best_temperature(1.0, dtype)
@@ -234,7 +235,7 @@ class LeastErrorFalls(Claim[Products]):
 
         C eps^(2/3)
 
-    where C is a constant. So a third of the digits is lost.
+    where C is a constant. So a third of the digits of the precision is lost.
     """
 
     title = "The least error of a product computed by logistic functions falls like eps^(2/3) in the precision eps"
@@ -258,9 +259,9 @@ class ErrorAtBestTemperature(Claim[Products]):
     the precision of bfloat16, float32 or float64. In this precision, the product 4 tau (sigma(x/tau) - 1/2) differs
     from x by at most
 
-        1 / (12 tau²) + 2 eps tau + 2 eps:
+        1 / (12 tau²) + 2 eps tau + 2 eps.
 
-    the first term is the truncation error. The second term arises because the logistic function is accurate to eps/2,
+    The first term is the truncation error. The second term arises because the logistic function is accurate to eps/2,
     and this error is multiplied by 4 tau. The third term comes from the rounding of tau, x/tau and the product.
     """
 
@@ -331,8 +332,8 @@ class RoundingOfThePass(Claim[Prompt]):
         eps tau (10 T p + 2),   p = n + 1.
 
     Here p counts the features and the constant 1. The reason is as follows. Each token has two products with errors of
-    2 eps tau each. Together they cause an error of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step
-    does not enlarge distances, and features have |phi| <= sqrt(p).
+    2 eps tau each. Together they cause an error of 8 eps tau (1 + 1/N) in an entry of the coefficients in each step. A
+    proximal step does not enlarge distances, and a token's vector of features has a norm |phi| <= sqrt(p).
     """
 
     title = "An upper bound on the rounding error of a whole forward pass of a transformer built for the Lasso"
@@ -361,6 +362,6 @@ class RoundingOfThePass(Claim[Prompt]):
         return jnp.abs(self._predictions(problem)).sum()
 
     def _predictions(self, problem: Prompt) -> Array:
-        """Return the predictions without and with cancellation."""
+        """Return two predictions: computed without cancellation, and computed with the logistic function as written."""
         passes = [problem.model(problem.x, problem.y, problem.queries[:1], stable)[0] for stable in (True, False)]
         return jnp.stack(passes)

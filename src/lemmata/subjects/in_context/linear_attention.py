@@ -3,11 +3,11 @@
 The theory covers transformers without activation on prompts of a linear function. A layer is a step of (preconditioned)
 gradient descent from 0, and the best preconditioner and the risk of one layer are known. It assumes normal inputs and
 weights for statements about the risk. It leaves open which weights training finds. Linear attention is the baseline for
-the transformer of this chapter, because linear attention is limited to linear functions and to the columns of the
-prompt.
+the transformer of this subpackage, because linear attention is limited to linear functions of the inputs as given.
 
-Let inputs have covariance S. Let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². The squared
-error of a prediction at x ~ N(0, S) is then |S^(1/2) (w - w_hat)|².
+Let inputs have covariance S. Let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². Suppose that a
+predictor estimates w by w_hat. The mean squared error of its prediction of <w, x>, over x ~ N(0, S), is then
+|S^(1/2) (w - w_hat)|². This is the risk.
 """
 
 import equinox as eqx
@@ -35,12 +35,12 @@ class LinearPrompt(eqx.Module):
     """Examples of a linear function.
 
     Args:
-        x: inputs, normal with the variances `covariance`.
-        weights: the weights w.
+        x: inputs, normal with the variances `covariance`, one row per example.
+        weights: the weights w of the linear function.
         noise: the noise z of each example.
-        query: a further input.
+        query: a further input, at which to predict.
         covariance: the eigenvalues of S, whose eigenvectors are the axes.
-        variance: the variance of the noise.
+        variance: the variance sigma² of the noise.
     """
 
     x: Float[Array, "N d"]
@@ -52,7 +52,7 @@ class LinearPrompt(eqx.Module):
 
     @property
     def y(self) -> Float[Array, " N"]:
-        """X w + z."""
+        """The targets X w + z."""
         return self.x @ self.weights + self.noise
 
     def risk(self, found: Float[Array, " d"]) -> Float[Array, ""]:
@@ -91,8 +91,8 @@ def linear_attention(
 
     Args:
         tokens: the tokens H of the examples, and then of the query.
-        value: the matrix V.
-        product: the matrix Q^T K.
+        value: the value matrix V, which maps tokens to what is added to them.
+        product: the product Q^T K of query and key matrices.
     """
     examples = tokens[:, :-1]
     return tokens + value @ examples @ (examples.T @ product @ tokens) / examples.shape[1]
@@ -112,14 +112,16 @@ def regression_tokens(x: Float[Array, "N d"], y: Float[Array, " N"], query: Floa
 def descent_layers(
     x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"], gain: Float[Array, "d d"], layers: int
 ) -> Float[Array, ""]:
-    """Return the prediction of linear attention with `layers` layers, Q^T K = gain on x, and V = -1 on y.
+    """Return the prediction of linear attention with `layers` layers.
+
+    The weights have Q^T K = gain on the entries x of a token and V = -1 on the entry y, and are 0 elsewhere.
 
     Args:
         x: inputs of the examples.
         y: the targets of the examples.
-        query: where to predict.
+        query: the input at which to predict.
         gain: the preconditioner; a multiple of the identity is plain descent.
-        layers: the number of layers.
+        layers: the number of layers of linear attention.
     """
     tokens, d = regression_tokens(x, y, query), x.shape[1]
     value = jnp.zeros((d + 1, d + 1), x.dtype).at[d, d].set(-1.0)
@@ -130,7 +132,9 @@ def descent_layers(
 
 
 def best_gain(covariance: Float[Array, " d"], examples: int, noise: float | Array) -> Float[Array, " d"]:
-    """Return the least-risk preconditioner of a layer: 1 / (s (1 + 1/N) + (tr S + sigma²)/N) for each eigenvalue s.
+    """Return the eigenvalues 1 / (s (1 + 1/N) + (tr S + sigma²)/N) of the best preconditioner, one for each s of S.
+
+    It is the preconditioner for which one layer of linear attention has the least risk.
 
     This follows from E H² = S² (1 + 1/N) + S tr S / N, where H is the sample covariance of N normal inputs.
 
@@ -143,8 +147,9 @@ def best_gain(covariance: Float[Array, " d"], examples: int, noise: float | Arra
 
 
 def inverse_covariance(found: Array, problem: LinearPrompt) -> Array:
-    """Return two numbers: the risk of G = S^-1, which is the best G for infinite N, and the cost of changing this G by
-    a tenth.
+    """Return two false values for a control, with G = S^-1, the best G for infinite N, in place of the best G.
+
+    They are the risk at G, and the mean of the risks at 0.9 G and 1.1 G, minus the risk at G.
     """
     s, count = problem.covariance, len(problem.x)
     second = s * (1 + 1 / count) + (s.sum() + problem.variance) / count  # of X^T y / N, over s
@@ -183,7 +188,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
         return jnp.stack([descent_layers(problem.x, problem.y, problem.query, gain, layers) for layers in (1, 5)])
 
     def condition(self, problem: LinearPrompt) -> Array:
-        """Bound the errors: sums of N products may cancel, and residuals grow by |I - eta H| in a step."""
+        """The condition number: sums of N products may cancel, and a step multiplies residuals by up to |I - eta H|."""
         growth = jnp.maximum(1.0, 0.5 * jnp.sum(problem.x**2) / len(problem.x)) ** jnp.asarray([1.0, 5.0])
         size = jnp.abs(problem.y).sum() * jnp.linalg.norm(problem.x, axis=1).max() * jnp.linalg.norm(problem.query)
         return growth * size / jnp.maximum(jnp.abs(self.predict(problem)), 1e-12 * size)
@@ -224,7 +229,10 @@ class BestPreconditioner(Claim[LinearPrompt]):
 
 
 def risk_at_the_covariance(found: Array, problem: LinearPrompt) -> Array:
-    """Return the posterior variance with X^T X replaced by its mean N S; it is too small, as the inverse is convex."""
+    """Return the posterior variance with X^T X replaced by its mean N S, for a control.
+
+    By Jensen's inequality it is below the mean posterior variance, because the inverse is convex.
+    """
     s = problem.covariance
     return jnp.sum(problem.variance * s / (len(problem.x) * s + problem.variance))
 
@@ -250,12 +258,12 @@ class RidgeIsBayes(Claim[LinearPrompt]):
     trials = 2000
 
     def predict(self, problem: LinearPrompt) -> Array:
-        """Return the posterior variance of a prediction, given these inputs."""
+        """Return the posterior variance of a prediction at x ~ N(0, S), given the inputs of the examples."""
         precision = problem.x.T @ problem.x + problem.variance * jnp.eye(problem.x.shape[1])
         return problem.variance * jnp.sum(problem.covariance * jnp.diag(_inverse(precision)))
 
     def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
-        """Return the squared error of ridge regression, computed by conjugate gradients."""
+        """Return the risk of ridge regression, whose weights are computed by conjugate gradients."""
         return problem.risk(ridge_by_descent(problem))
 
 

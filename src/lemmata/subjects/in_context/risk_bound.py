@@ -1,10 +1,12 @@
 """The risk of the in-context transformer: the bound of Theorem 1, its choices of sizes, and the measured risk.
 
-The theory bounds the mean squared error of the constructed transformer by a sum of sqrt(log N/N), n/L and log|cover|/n.
-Each term has a constant factor, and a factor C_F (C_F + sigma) or C_F². It assumes a class of finite C_F and inputs in
-the unit ball. It leaves open why the risk is so much smaller. With the constant 1, the bound exceeds the risk of
-predicting 0 on most classes. For a smaller bound, N must be at least of the order of C_F^4 divided by the square of the
-target error.
+The theory (li2025incontext) bounds the mean squared error of the constructed transformer by a sum of three terms:
+sqrt(log N/N), n/L and log|cover|/n. Here N is the number of examples, n the number of features, L the number of layers
+and |cover| the size of a cover of all pairs (input, value). Each term has a constant factor, and a factor
+C_F (C_F + sigma) or C_F², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
+The theory assumes a class of finite C_F and inputs in the unit ball. It leaves open why the risk is so much smaller
+than the bound. With the constant 1, the bound exceeds the risk of predicting 0 on most classes. To bound the risk by a
+target error, N must be at least of the order of C_F^4 divided by the square of this error.
 """
 
 import math
@@ -27,7 +29,7 @@ ABOUT = {"tool": "statistics", "architecture": "transformer in context", "object
 
 
 class AbstractRiskClaim(Claim[Prompt]):
-    """Statements about the mean squared error at the queries of a prompt."""
+    """Base of claims on the mean squared error of the transformer's predictions at the queries of a prompt."""
 
     relation = AtMost()
     controls = "the mean squared error of the transformer's predictions"
@@ -37,7 +39,7 @@ class AbstractRiskClaim(Claim[Prompt]):
         return jnp.mean((found - problem.function(problem.queries)) ** 2)
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return the smaller of the errors of predicting 0 and of the best constant."""
+        """Return the smaller of two mean squared errors: of predicting 0, and of predicting the best constant."""
         values = problem.function(problem.queries)
         return jnp.minimum(jnp.mean(values**2), jnp.var(values))
 
@@ -49,9 +51,9 @@ class RiskBelowTheBound(AbstractRiskClaim):
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    Here epsilon = sqrt(log N/N) + n/L, and log |cover| = d log(1 + 4/epsilon) + log(1 + 2/epsilon). This expression
-    bounds log |cover|, where |cover| is the size of a cover of all pairs (input, value). The layers solve a Lasso whose
-    penalty is a hundredth of the theory's penalty. At these sizes the bound is hundreds of times the risk.
+    Here |cover| is the size of a cover of all pairs (input, value). Its logarithm is replaced by the upper bound
+    d log(1 + 4/epsilon) + log(1 + 2/epsilon) with epsilon = sqrt(log N/N) + n/L. The layers solve a Lasso whose penalty
+    is a hundredth of the theory's penalty. At the tested sizes the bound is hundreds of times the risk.
     """
 
     title = "The mean squared error of a Lasso transformer is below the bound of Theorem 1 with constant 1"

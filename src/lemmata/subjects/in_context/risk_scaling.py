@@ -1,8 +1,9 @@
 """How the risk in context scales with the numbers of examples, layers and features, each alone and all together.
 
-The theory gives the orders of the three terms of Theorem 1: sqrt(log N/N), n/L and log|cover|/n. These orders are
-upper bounds, so only a slower decay refutes them. For each term, the theory assumes that the other terms are small. It
-leaves open why the risk falls faster.
+The theory gives the orders of the three terms of Theorem 1 of li2025incontext: sqrt(log N/N), n/L and log|cover|/n,
+with N examples, n features and L layers. Here |cover| is the size of a cover of all pairs (input, value). These orders
+are upper bounds, so only a slower decay refutes them. For each term, the theory assumes that the other terms are small.
+It leaves open why the risk falls faster than these orders.
 """
 
 import dataclasses
@@ -51,12 +52,12 @@ def _errors(problem: Prompt, found: Float[Array, "*t m"]) -> Float[Array, "*t"]:
 
 
 def _sizes(scale: float) -> tuple[int, int, int]:
-    """Return the sizes N = 16 s², n = 8 s and L = 32 s² + 1."""
+    """Return the sizes N = 16 s², n = 8 s and L = 32 s² + 1 for the scale s."""
     return round(16 * scale**2), round(8 * scale), 2 * round(16 * scale**2) + 1
 
 
 class AbstractRiskClaim(Claim[Prompt]):
-    """Statements about the order of each term of the theorem, if the other terms are small."""
+    """Base of claims on the order of one term of the theorem, if the other terms are small."""
 
     controls = "the mean squared error of the transformer's predictions"
     unexplained = "why the risk falls faster than the bound"
@@ -140,11 +141,11 @@ class RiskAlongTheChoices(AbstractRiskClaim):
     With these sizes, N, n and L grow with s as the theorem requires for an error of 1/s. The penalty is a hundredth of
     the theory's penalty. The mean squared error of the transformer in context falls at least like the bound
 
-        (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n:
+        (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    the risk divided by the bound does not grow with s. Here C_F is the Barron parameter of the class, and sigma is the
-    standard deviation of the noise. The number |cover| is the size of a cover of all pairs (input, value) at distance
-    1/s.
+    That is, the risk divided by the bound does not grow with s. Here C_F is the Barron parameter of the class, and
+    sigma is the standard deviation of the noise. The number |cover| is the size of a cover of all pairs (input, value)
+    at distance 1/s.
     """
 
     title = "The risk of a transformer built for the Lasso falls at least like its bound when all sizes grow together"

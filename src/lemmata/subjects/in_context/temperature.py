@@ -1,9 +1,9 @@
 """The errors of steps in which logistic attention replaces products, and the temperature that bounds these errors.
 
-The theory bounds how far a step of the transformer is from a step of proximal gradient. The bound depends on eta, tau
-and the size of rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2
-(`in_context.emulation`). It leaves open why the temperature of the construction is far above the least temperature that
-suffices. Bounds with tau in place of tau² come from a bound on the second derivative, which is in fact 0 at 0.
+The theory bounds how far a step of the transformer is from a step of proximal gradient, by the step size eta, the
+temperature tau and the size of the coefficients rho. It assumes features in [0, 1] and the corrected weights of
+`in_context.emulation`. It leaves open why the temperature of the construction is far above the least one that suffices.
+Bounds with tau in place of tau² use a bound on the logistic function's second derivative, which is in fact 0 at 0.
 """
 
 import abc
@@ -42,7 +42,7 @@ READING = "the constants in O(.) are 1, and lambda is 1/32 of its order (the sou
 
 
 class AbstractErrorBound(Claim[Prompt]):
-    """Bounds on the errors of the steps, for a random function of a random class."""
+    """Base of claims that bound the errors of the steps, for a random function of a random class."""
 
     population = ForwardPasses()
     relation = AtMost()
@@ -51,7 +51,7 @@ class AbstractErrorBound(Claim[Prompt]):
 
 
 class AbstractGradientError(AbstractErrorBound):
-    """Bounds on the largest entry of e^(l), the difference of (118) and (108), before each step of the pass."""
+    """Base of bounds on the largest entry of e, the transformer's gradient step minus the exact one, at each step."""
 
     @abc.abstractmethod
     def predict(self, problem: Prompt) -> Array:
@@ -148,7 +148,7 @@ class PredictionError(AbstractErrorBound):
 
 
 class AbstractStepError(AbstractErrorBound):
-    """Bounds on the largest entry of e_t, the error of the proximal step t = 1, ..., T."""
+    """Base of bounds on the largest entry of e_t, the error of the proximal step t = 1, ..., T."""
 
     @abc.abstractmethod
     def predict(self, problem: Prompt) -> Array:
@@ -158,7 +158,7 @@ class AbstractStepError(AbstractErrorBound):
         return jnp.abs(step_errors(problem)).max(axis=1)
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return the sum of the sizes of rho_t and of its intended value."""
+        """Return the sum of the largest entries of rho_t and of the exact proximal step from rho_{t-1}."""
         rho, model = path_of(problem)[0], problem.model
         meant = soft_threshold(exact_update(problem, rho[:-1]), model.step * model.penalty)
         return jnp.abs(rho[1:]).max(axis=1) + jnp.abs(meant).max(axis=1)
@@ -258,7 +258,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
 
 
 class AbstractSufficientTemperature(AbstractErrorBound):
-    """Temperatures that suffice for Lemma 7, against the least power of 2 from which on its inequalities hold."""
+    """Base of claims on temperatures that suffice for Lemma 7; they measure the least power of 2 that suffices."""
 
     population = ForwardPasses(of_inputs=SHARE)
     control = Control(
@@ -275,7 +275,7 @@ class AbstractSufficientTemperature(AbstractErrorBound):
 
     @abc.abstractmethod
     def predict(self, problem: Prompt) -> Array:
-        """tau."""
+        """Return the temperature tau that the claim says is enough."""
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """Return the least sufficient temperature among 2^-8, ..., 2^8."""
@@ -325,7 +325,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
 
 
 def square_of_the_sizes(bound: Array, problem: Prompt) -> Array:
-    """Return C_F² / (n L)², a faster rate in depth and width, without a term for the noise."""
+    """Return C_F² / (n L)², a false bound for a control: it falls faster in n and L and has no term for the noise."""
     n, _, layers = sizes_of(problem)
     return (barron_parameter(problem.functions) / (n * layers)) ** 2
 
@@ -369,7 +369,7 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
 
 
 def with_less_penalty(found: Array, problem: Prompt) -> Array:
-    """Return the result of the pass with 1/32 of the penalty."""
+    """Return the largest coefficient and the prediction with 1/32 of the penalty, for a control."""
     lower = eqx.tree_at(lambda p: p.model.penalty, problem, problem.model.penalty / 32)
     rho, predictions = path_of(lower)
     return jnp.stack([jnp.abs(rho).max(), predictions[-1]])

@@ -18,7 +18,7 @@ _EXACT = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class Prompts:
-    """Prompts, scaled so that inputs and targets have a largest absolute value of 1.
+    """Prompts of examples and a query, scaled so that inputs and targets have a largest absolute value of 1.
 
     Args:
         x: the inputs of the examples.
@@ -42,10 +42,10 @@ class Scales:
     """Parameters of the algorithms, fitted to the whole set of prompts.
 
     Args:
-        ridge: the variance of the noise divided by the variance of a weight, fitted by the evidence (marginal
+        ridge: the variance of the noise divided by the variance of a weight, chosen to maximise the evidence (marginal
             likelihood).
         inside: whether the evidence is largest inside the searched range of ridges, and not at an end of this range.
-        noise: the standard deviation of the targets around the memorised tasks; None without tasks.
+        noise: the standard deviation of the targets around the predictions of the memorised tasks; None without tasks.
     """
 
     ridge: float
@@ -85,7 +85,7 @@ def scales(prompts: Prompts) -> Scales:
 
 
 def _least(cost: Callable[[float], float], ends: tuple[float, float], count: int = 57) -> tuple[float, bool]:
-    """Return the minimiser of a cost of one number, and whether the best grid point is inside the range.
+    """Return the minimiser of a cost over a range of numbers, and whether the best grid point is not at an end.
 
     The search uses a grid, and then the interval between the two neighbours of the best grid point.
     """
@@ -147,7 +147,10 @@ def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]
 
 
 def _along(prompts: Prompts) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m k"], Float[np.ndarray, "m k"]]:
-    """Return the singular values of the inputs, and coordinates of targets and queries along singular vectors."""
+    """Return the singular values of each prompt's inputs, and the coordinates of targets and query along their vectors.
+
+    Targets are expanded in the left singular vectors of the inputs, and the query in the right ones.
+    """
     left, roots, right = np.linalg.svd(prompts.x, full_matrices=False)
     return roots, np.einsum("mnk,mn->mk", left, prompts.y), np.einsum("mkd,md->mk", right, prompts.queries)
 

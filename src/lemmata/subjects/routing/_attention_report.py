@@ -1,4 +1,4 @@
-"""Properties of an attention matrix: the effective number of tokens, dispersal at other lengths, and contraction."""
+"""Properties of an attention matrix: how many tokens a query reads, here and at other lengths, and contraction."""
 
 import dataclasses
 import html
@@ -37,14 +37,14 @@ class AttentionReport:
         span: the largest difference between two unmasked logits of one query.
         lengths, bounds: numbers of keys, and for each number, the largest weight that logits with this span can give to
             a single key.
-        half: a number of keys. With at least this number, no weight can exceed 1/2.
+        half: the number of keys from which on no weight can exceed 1/2 if logits have this span.
         contraction: the largest factor by which the layer can multiply the spread of values (their largest distance).
             It is the largest total variation distance between two rows of weights. For many rows, it is an upper bound
             on this distance.
-        mixed: the largest mixed difference M = (L_ij - L_ik) - (L_lj - L_lk) of four logits. The contraction is at most
-            tanh(M/4). M is infinite if the masks of two queries differ.
+        mixed: the largest mixed difference M = (L_ij - L_ik) - (L_lj - L_lk) of four logits L, over queries i, l and
+            keys j, k. The contraction is at most tanh(M/4). M is infinite if the masks of two queries differ.
         masked: the number of logits that are minus infinity.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: names of the claims that state the results.
     """
 
@@ -106,11 +106,13 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 
     Pass the logits before the softmax, after the division by sqrt(d). A masked entry is minus infinity.
 
-    The effective number of tokens is exp of the entropy of a row of weights. Logits with span S can give one of n keys
-    at most the weight 1/(1 + (n - 1) e^-S). If the span of a head does not grow with the length, the head can therefore
-    no longer read single tokens in long sequences. After the layer, the spread of any values is at most `contraction`
-    times their spread before. Let M be the largest mixed difference of four logits (`mixed`). If all distances between
-    tokens are multiplied by s < 1, M is multiplied by s². The spread after the layer is then multiplied by about s³.
+    The effective number of tokens is exp of the entropy of a row of weights. The span S of a head is the largest
+    difference between two logits of one query. Logits with span S can give one of n keys at most the weight
+    1/(1 + (n - 1) e^-S). If the span of a head does not grow with the length, the head can therefore no longer read
+    single tokens in long sequences. After the layer, the spread (largest distance) of any values is at most
+    `contraction` times their spread before. Let M be the largest mixed difference of four logits (`mixed`). If all
+    distances between tokens are multiplied by s < 1, M is multiplied by s². The spread after a layer without a skip
+    connection is then multiplied by about s³.
 
     Args:
         logits: an array of shape (queries, keys). An entry is a number, or minus infinity if the query must not read
@@ -228,10 +230,9 @@ def _bound(n: int, span: float) -> float:
 
 
 def _contraction(weights: np.ndarray) -> tuple[float, bool]:
-    """Return the largest total variation distance of two rows, and True. For many rows, return an upper bound, and
-    False.
+    """Return the largest total variation distance of two rows, and True; for many rows, an upper bound, and False.
 
-    The upper bound is twice the largest total variation distance to the mean row.
+    The upper bound is twice the largest total variation distance of a row to the mean row.
     """
     q, n = weights.shape
     if q * q * n / 2 > _WORK:

@@ -32,7 +32,7 @@ class Lookup(eqx.Module):
 
 
 class Lookups(Population[Lookup]):
-    """Random lookups. In half of them, all wrong keys have one score <q, k_j>. In the others, the scores differ."""
+    """Random lookups. In half of them, all wrong keys have the same score <q, k_j>. In the others, scores differ."""
 
     settings = Space(n=rows(64, 3, 4096, corners=(32, 128)), d=dimension(8, 2, 64))
 

@@ -13,15 +13,14 @@ Call = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 @contextlib.contextmanager
 def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
-    """Yield a function that calls a predictor with copies of one prompt. If the call fails, the error contains the
-    cause.
+    """Yield a function that calls a predictor with copies of one prompt; if the call fails, the error names the cause.
 
     A PyTorch module receives tensors with the precision and the device of its parameters. The module runs in evaluation
     mode and without gradients. Afterwards, the earlier mode is restored.
 
     Args:
         predict: a function of inputs, targets and a query, or a PyTorch module with these arguments.
-        kinds: the types of the arrays that a function receives.
+        kinds: the number types of the arrays of inputs, targets and queries that a function receives.
 
     Raises:
         SettingError: if the predictor cannot be called. The yielded function raises it if the predictor fails.

@@ -1,6 +1,7 @@
-"""The inverse temperature that a softmax lookup among random keys needs. The nearest keys are drawn one by one.
+"""The inverse temperature that a softmax lookup among random keys needs.
 
-The sum over all other keys is replaced by its mean and normal noise.
+A lookup has a query that is equal to one key, the right key. The wrong keys nearest to the query are drawn one by one.
+The sum over all other keys is replaced by a random number with the mean and the variance of this sum.
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ _CLOSE = 0.01  # below this gap of equal logits, differences from 1 are summed
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Draws:
-    """Keys around a query, one row for each draw: the nearest keys, and quadrature nodes that represent the other keys.
+    """Wrong keys around a query, one row for each draw: the nearest keys, and quadrature nodes for the other keys.
 
     Args:
         halves: sin²(t/2) for the angles t between the keys and the query.
@@ -40,9 +41,9 @@ class Draws:
 def draws_of(n: int, d: int, count: int) -> Draws:
     """Draw sets of n - 1 random keys that are uniform on the sphere.
 
-    For a random key, the share of the sphere that is nearer to the query than the key is uniform. The order statistics
-    of these shares are drawn by Rényi's formula. For the nearest key, the shares are not random. They are evenly spaced
-    quantiles, one for each draw.
+    For a random key, the share of the sphere that is nearer to the query than this key is uniform on [0, 1]. The order
+    statistics of these shares are drawn by Rényi's formula. The shares of the nearest keys are not random: over the
+    draws, they are evenly spaced quantiles.
 
     Args:
         n: the number of keys, including the right key.
@@ -70,9 +71,7 @@ def draws_of(n: int, d: int, count: int) -> Draws:
 
 
 def gap_of(n: int, weight: float) -> float:
-    """Return the lead over n - 1 equal logits with which a logit has this weight. It is accurate even for weights near
-    1/n.
-    """
+    """Return the lead over n - 1 equal logits that gives a logit this softmax weight, accurately even near 1/n."""
     return math.log1p((n * weight - 1) / (1 - weight))
 
 
@@ -82,8 +81,8 @@ def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.n
     Args:
         draws: the draws of the other keys.
         n: the number of keys, including the right key.
-        weight: the weight of the right key.
-        unit: the largest relative rounding error of a logit.
+        weight: the softmax weight that the right key should have.
+        unit: the largest relative rounding error of a logit; 0 means no rounding.
     """
     halves, gap = draws.halves, gap_of(n, weight)
     behind = np.where(halves <= 0.5, 2 * halves - 2 * unit * (1 - halves), 2 * halves * (1 - unit))
@@ -127,7 +126,11 @@ def _left(
     below: Float[np.ndarray, "m k"], counts: Float[np.ndarray, "m k"], drawn: int, noise: Float[np.ndarray, " m"],
     n: int, weight: float,
 ) -> Float[np.ndarray, " m"]:  # fmt: skip
-    """Return, for each draw, a number that is above 0 if the other keys have too much weight."""
+    """Return, for each draw, a number that is above 0 if the wrong keys have too much weight.
+
+    Then the right key does not have the wanted weight. The array `below` holds by how much the logits of the entries
+    are below the logit of the right key.
+    """
     close = gap_of(n, weight) < _CLOSE  # then 1 is subtracted from each term and from the target value
     terms = np.expm1(-below) if close else np.exp(-below)
     total = np.sum(counts[:, :drawn] * terms[:, :drawn], axis=1)

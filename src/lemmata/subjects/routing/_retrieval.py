@@ -43,8 +43,8 @@ class LogitFormat:
     Args:
         name: the name of the format.
         bits: the number p of significant bits of the format.
-        resolves: the lead 2u/(1 + u), where u = 2^-p. If the lead is larger, the right key keeps the largest logit
-            after rounding, at every inverse temperature.
+        resolves: the number 2u/(1 + u), where u = 2^-p. If the lead of the right key is larger, this key keeps the
+            largest logit after rounding, at every inverse temperature.
         sharpness: the inverse temperature that guarantees the weight after rounding, in 95 % of draws of keys; infinite
             if there is none.
         holds: whether `sharpness` is finite and the format can represent the logits.
@@ -65,17 +65,17 @@ class Retrieval:
         n, d: the number of keys and the dimension of the keys.
         weight: the weight that the right key should have.
         gap: the lead that the right logit needs if all other logits are equal.
-        sharpness: the median inverse temperature for random keys, uniform on the sphere, and the range of 90 % of
-            draws.
-        lead: the lead of the right key over the nearest wrong key, which is 1 minus the inner product of the two keys.
-            The interval contains the median, and the 5 % and 95 % quantiles.
+        sharpness: the inverse temperature for random keys, uniform on the sphere: the median, and the 5 % and 95 %
+            quantiles.
+        lead: the lead of the right key over the nearest wrong key, which is 1 minus the inner product of the two keys:
+            the median, and the 5 % and 95 % quantiles.
         spread: the inverse temperature for the best arrangement of keys. None if the best arrangement is unknown or too
-            large.
+            large to compute.
         least: a lower bound on the inverse temperature for every arrangement of keys.
-        dimension: a dimension. In this dimension and above, random keys need an inverse temperature of about `gap`. In
-            fewer dimensions, the nearest wrong key determines the inverse temperature.
+        dimension: the dimension from which on random keys need an inverse temperature of about `gap`. In fewer
+            dimensions, the nearest wrong key determines the inverse temperature.
         formats: the results for number formats of the logits.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: names of the claims that state the results.
     """
 
@@ -111,9 +111,7 @@ class Retrieval:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Return an Altair chart of the inverse temperature for random keys, and of its lower bound, against the
-        dimension.
-        """
+        """Return an Altair chart of the inverse temperature for random keys and its lower bound, by dimension."""
         import altair as alt
 
         most = max(4 * self.dimension, 2 * self.d, 8)
@@ -135,8 +133,7 @@ class Retrieval:
 
 
 def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, weight: float | int = 0.5) -> Retrieval:
-    """Return the inverse temperature that a softmax lookup among n unit keys needs, and the number formats that
-    suffice.
+    """Return the inverse temperature that a softmax lookup among n unit keys needs, and which number formats suffice.
 
     The query is one of the keys, and the logits are the inverse temperature times the inner products. With p
     significant bits, rounding changes each logit by a relative error of at most u = 2^-p. Let D be the lead of the
@@ -239,10 +236,9 @@ def _share_of(values: np.ndarray, share: float) -> float:
 
 
 def _spread(n: int, d: int, weight: float) -> float | None:
-    """Return the inverse temperature for a regular simplex if d >= n - 1, or for equally spaced keys on a circle if d =
-    2.
+    """Return the inverse temperature for the best arrangement of keys, or None if it is unknown or too large.
 
-    Return None for other sizes, and if n is too large for the circle.
+    The best arrangement is a regular simplex if d >= n - 1, and equally spaced keys on a circle if d = 2.
     """
     if d >= n - 1:
         return gap_of(n, weight) * (n - 1) / n

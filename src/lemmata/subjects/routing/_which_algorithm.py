@@ -34,7 +34,7 @@ class AlgorithmDistances:
 
     Args:
         names: the names of the algorithms.
-        lengths: the numbers of examples in the prompts, here called lengths.
+        lengths: the numbers of examples that the predictor received, here called lengths.
         distances: the mean squared difference between the predictor and each algorithm, for each length.
         intervals: confidence intervals of the distances.
         behind: for each length, the distance of each algorithm minus the distance of the nearest algorithm.
@@ -46,9 +46,9 @@ class AlgorithmDistances:
         size: the mean square of the predictor's answers (its predictions), for each length.
         ridge: the variance of the noise divided by the variance of a weight, fitted by the joint evidence of all
             prompts.
-        prompts: the number of prompts.
+        prompts: the number of prompts that were used.
         level: the confidence level of the intervals.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: names of the claims that state the results.
     """
 
@@ -88,7 +88,7 @@ class AlgorithmDistances:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _runs(self) -> list[str]:
-        """Return texts of the nearest algorithms, each with the first and last length for which it is the nearest."""
+        """Return texts of the nearest algorithms, one for each run of lengths at which one algorithm is the nearest."""
         runs: list[list[Any]] = []
         for n, name in zip(self.lengths, self.nearest, strict=True):
             if runs and runs[-1][2] == name:
@@ -237,9 +237,7 @@ def which_algorithm(
 
 
 def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarray, "k a"]:
-    """Return whether a sign test shows that an algorithm is farther than the nearest one in more than half of the
-    prompts.
-    """
+    """Return whether a sign test shows that an algorithm is farther than the nearest one in most prompts."""
     more, less = (behind > 0).sum(axis=2), (behind < 0).sum(axis=2)
     return stats.binom.sf(more - 1, more + less, 0.5) <= error
 
@@ -313,7 +311,7 @@ def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: i
 
 
 def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = False) -> Float[np.ndarray, "k a 2"]:
-    """Return Student's t intervals of means. If `signed` is false, lower ends below 0 are replaced by 0."""
+    """Return Student's t intervals of means over prompts. If `signed` is false, lower ends below 0 are set to 0."""
     m = values.shape[2]
     half = stats.t.ppf((1 + level) / 2, m - 1) * values.std(axis=2, ddof=1) / np.sqrt(m)
     mean = values.mean(axis=2)
@@ -322,8 +320,9 @@ def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = F
 
 
 def _heaviest(apart: Float[np.ndarray, "a m"], size: float) -> float:
-    """Return the largest share of one prompt in the sum of a distance. Distances as small as rounding errors are
-    ignored.
+    """Return the largest share that one prompt has in the summed squared distance to an algorithm.
+
+    Algorithms whose distance is as small as rounding errors are ignored.
     """
     total = apart.sum(axis=1)
     counted = apart.mean(axis=1) > 1e-20 * size

@@ -1,8 +1,8 @@
 """Attention without skip connections: how fast attention makes tokens equal, and how little one token matters.
 
-This theory bounds the spread of the outputs of an attention layer by the spread of its inputs. It also bounds the
-effect of one input token on the others. It assumes no skip connection, or logits that are small. It does not explain
-how training avoids equal tokens.
+The spread of tokens or values is the largest distance between two of them. This theory bounds the spread of the outputs
+of an attention layer by the spread of its inputs. It assumes no skip connection. It also bounds the effect of one input
+token on the other positions if logits are small. It does not explain how training avoids equal tokens.
 """
 
 import equinox as eqx
@@ -68,8 +68,8 @@ class AttentionContracts(Claim[AttentionLogits]):
         tanh(M/4) (max_j v_j - min_j v_j).
 
     The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
-    logits that depend on the query alone or on the key alone do not matter. If the tokens are within s of each other, M
-    is of the order s², so a layer without a skip connection maps a spread s to a spread of the order s³.
+    logits that depend on the query alone or on the key alone do not change M. If the tokens are within s of each other,
+    M is of the order s², so a layer without a skip connection maps a spread s to a spread of the order s³.
 
     Derivation: two outputs differ by at most the total variation distance of their weights p and q, times the range of
     the values. The ratios p_j/q_j vary by at most the factor e^M, so for a set A of keys, the log odds of p(A) exceed
@@ -93,7 +93,7 @@ class AttentionContracts(Claim[AttentionLogits]):
         return jnp.ptp(jax.nn.softmax(problem.logits, axis=1) @ problem.values)
 
     def condition(self, problem: AttentionLogits) -> Array:
-        """Two outputs of the size of the values may nearly agree, so their difference cancels."""
+        """The condition number: two outputs of the size of the values may nearly agree, so their difference cancels."""
         size = jnp.max(jnp.abs(problem.values)) / jnp.maximum(_largest_spread(problem, 4.0), 1e-300)
         return (len(problem.values) + jnp.max(jnp.abs(problem.logits))) * (1 + size)
 
@@ -107,7 +107,7 @@ def _largest_spread(problem: AttentionLogits, four: float) -> Array:
 
 
 class TokensNearTheirMean(eqx.Module):
-    """A mean token, the residuals e_i of the tokens, and the matrices of an attention layer."""
+    """A mean token m, the deviations e_i of the tokens from it, and the matrices of an attention layer."""
 
     mean: Float[Array, " d"]
     residual: Float[Array, "n d"]
@@ -120,12 +120,12 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
     without a skip connection and without a feed-forward map. As s falls, the distance of the new tokens from their mean
     is of the order s³.
 
-    So the layer makes nearly equal tokens equal doubly exponentially fast in the depth. The trials measure the
+    So such layers make nearly equal tokens equal doubly exponentially fast in the depth. The trials measure the
     Frobenius norm of the tokens minus their mean.
 
-    Derivation: the mixed difference of the logits is bilinear, (L_ij - L_ik) - (L_lj - L_lk) = s² <W (e_i - e_l), e_j -
-    e_k>, so M is of the order s². By `AttentionContracts`, the spread s is multiplied by tanh(M/4), which is of the
-    order s².
+    Derivation: let the logits be L_ij = <W x_i, x_j>. Their mixed differences are (L_ij - L_ik) - (L_lj - L_lk) =
+    s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By `AttentionContracts`, the spread s
+    is multiplied by tanh(M/4), which is of the order s².
     """
 
     title = "One attention layer without skip connections cubes the spread of nearly equal tokens"
@@ -156,7 +156,7 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
 
 
 class TwoLayers(eqx.Module):
-    """Matrices of a transformer of two layers. Each layer has a query-key product, values and a feed-forward map."""
+    """The matrices of a transformer of two layers: query-key product, values and feed-forward map of each layer."""
 
     product: Float[Array, "2 d d"]
     value: Float[Array, "2 d d"]
@@ -175,7 +175,10 @@ def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d
 
 
 def _logits_small(problem: TwoLayers) -> Hypothesis:
-    """Check that a typical first-layer logit, for tokens of +-1, is below half of log n at the smallest n."""
+    """Return the condition that a typical first-layer logit is below half of log n, at the smallest tested n.
+
+    Tokens have the entries +-1.
+    """
     size = jnp.sqrt(jnp.mean(problem.product[0] ** 2) * problem.product.shape[-1])
     return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "otherwise few tokens have most of the weight")
 
@@ -192,7 +195,7 @@ class OneTokenMattersLittle(Claim[TwoLayers]):
 
     Derivation: all weights are of the order 1/n, because the logits are bounded. So the first layer changes every other
     position by the order 1/n. In the second layer, each weight is again of order 1/n. The change of the token itself
-    and the n changes of order 1/n therefore add up to the order 1/n.
+    and the n changes of order 1/n, each with a weight of order 1/n, therefore add up to the order 1/n.
     """
 
     title = "Replacing one of n tokens changes the other outputs of a transformer by the order 1/n"

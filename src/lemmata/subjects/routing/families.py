@@ -1,7 +1,8 @@
 """Task families in context: the differences between families that the examples of a prompt can show.
 
-This theory computes the posterior odds of two families of linear tasks. It assumes normal priors and normal noise of
-known scales. It does not explain how pretraining weighs families that are rare.
+A family of linear tasks is a distribution of a weight vector w together with the size of the noise. This theory
+computes the posterior odds of two families, given examples of one task. It assumes normal priors of w and normal noise
+of known scales. It does not explain how pretraining weighs families that are rare.
 """
 
 import equinox as eqx
@@ -36,7 +37,7 @@ def log_evidence(x: Float[Array, "n d"], y: Float[Array, " n"], noise: Array, sc
 
 
 class ScaledTask(eqx.Module):
-    """A weight vector w, the scale tau of the second family's prior of w, and the noise."""
+    """A weight vector w, the standard deviation tau in the second family's prior of w, and that of the noise."""
 
     w: Float[Array, " d"]
     tau: Float[Array, ""]
@@ -94,7 +95,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
 
 
 class NoisyTask(eqx.Module):
-    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1, where the other family has the noise s_2."""
+    """A weight vector w, the standard deviation s_1 of its noise, and the ratio s_2/s_1 for the other family's s_2."""
 
     w: Float[Array, " d"]
     noise: Float[Array, ""]
@@ -103,7 +104,7 @@ class NoisyTask(eqx.Module):
 
 
 class NoisyTasks(Population[NoisyTask]):
-    """The noise s_2 is larger than s_1 in half of the problems and smaller in the others."""
+    """Tasks of the first family. The other family's noise s_2 is above s_1 in half of the problems, and else below."""
 
     settings = Space(d=dimension(8, 2, 16, corners=(6, 12)), n=rows(40, 16, 256, corners=(40, 64))).where(
         "n is between 4d and 8d", lambda s: 4 * s["d"] <= s["n"] <= 8 * s["d"]
@@ -126,9 +127,10 @@ class NoiseIsResolved(Claim[NoisyTask]):
     Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. The log posterior
     odds for the first family are on average (n - d) K,
 
-    up to a relative error of order 1/n². K is the Kullback-Leibler divergence between the two distributions of one
-    target given w. So the log odds grow in proportion to n - d: the d examples that are needed to find w do not help to
-    identify the family. The formula with n in place of n - d would be too large by the factor n/(n - d).
+    up to a relative error of order 1/n². K is the Kullback-Leibler divergence of one target's distribution, given w, in
+    the first family from that in the second. So the log odds grow in proportion to n - d: the d examples that are
+    needed to find w do not help to identify the family. The formula with n in place of n - d would be too large by the
+    factor n/(n - d).
 
     Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
     s_k - R/(2 s_k²) plus terms that agree for both families. The factor is n - d instead of n, because d weights are

@@ -1,7 +1,7 @@
 """The rank of an attention head, and which attention matrices a narrow head can have.
 
 This theory says which tables of probabilities are softmax matrices of queries and keys of a given width. It assumes
-that queries and keys are free. It does not say which tables a task needs.
+that queries and keys can be any vectors of this width. It does not say which tables a task needs.
 """
 
 import equinox as eqx
@@ -34,7 +34,7 @@ class StochasticTable(eqx.Module):
 
 
 class StochasticTables(Population[StochasticTable]):
-    """Tables whose row-centred logarithm has a random rank between 1 and n - 2, with random shifts of the rows."""
+    """Tables of n columns whose logarithm, minus the mean of each row, has a random rank between 1 and n - 2."""
 
     settings = Space(n=dimension(5, 4, 7, corners=(4, 6)))
 
@@ -64,10 +64,10 @@ class StochasticTables(Population[StochasticTable]):
 
 
 def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> float:
-    """Fit softmax(Q K') with Q and K of this width from random starts; return the table's least mean divergence.
+    """Fit softmax(Q K') to a table from random starts; return the least mean divergence of a row from its fit.
 
     Args:
-        table: the table of probabilities.
+        table: the table of probabilities, whose rows add up to 1.
         width: the width of queries and keys.
         rng: the generator that draws the starts.
     """
@@ -98,9 +98,9 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
 class WidthIsTheCentredRank(Claim[StochasticTable]):
     """Take the logarithm of a table of positive probabilities, and subtract the mean of each row. The table is the
     attention matrix softmax(Q K') of queries and keys of width w if and only if w is at least the rank of this centred
-    logarithm. The same holds for the next-token probabilities of a language model of width w over all contexts. From
-    random starts, the trials fit Q and K of every width by descent on the divergence of the table from softmax(Q K').
-    They report the least width that reaches a divergence of 0.
+    logarithm. The same holds for the table of next-token probabilities that a language model of width w has over all
+    contexts. From random starts, the trials fit Q and K of every width by descent on the Kullback-Leibler divergence of
+    the table from softmax(Q K'). They report the least width that reaches a divergence of 0.
 
     Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. To subtract the means of the rows,
     multiply from the right by a projection. This projection removes c 1' and does not raise the rank. So w is at least

@@ -1,8 +1,8 @@
 """Two heads that copy a continuation, and what a causal mask shows about positions.
 
-This theory gives the probability with which a previous-token head and a content head find the token that followed an
-earlier occurrence of the last token. It assumes one-hot tokens and positions. It does not explain how training finds
-such heads.
+The continuation is the token that followed an earlier occurrence of the last token. This theory bounds the attention
+weight with which two heads find it: a previous-token head, and a head that compares contents. It assumes one-hot tokens
+and positions. It does not explain how training finds such heads.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class RepeatedToken(eqx.Module):
 
     Args:
         first: the position at which the last token occurs first; all other tokens are different.
-        sharpness: the logit beta of both heads.
+        sharpness: the inverse temperature beta of both heads, which is the logit of a match.
         length: the number T of tokens.
     """
 
@@ -38,7 +38,7 @@ class RepeatedToken(eqx.Module):
 
 
 class RepeatedTokens(Population[RepeatedToken]):
-    """Sequences, half of them with the first occurrence among the last few positions."""
+    """Sequences; in half of them, the last token first occurs two positions before the end, else anywhere before."""
 
     settings = Space(length=rows(48, 4, 256, corners=(24, 96)), most=Real(0.3, 0.02, 0.6, "T exp(-beta), at most"))
 
@@ -60,11 +60,14 @@ class RepeatedTokens(Population[RepeatedToken]):
 
 
 def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Float[Array, " n"]:
-    """Return the last position's weights in a content head, which compares contents that a previous-token head copied.
+    """Return the weights that the last position gives to all positions in the second of two heads.
+
+    The first head attends to the previous position and copies its token. The second head compares the last token with
+    the copied contents.
 
     Args:
         tokens: the tokens, in order.
-        sharpness: the logit beta of both heads.
+        sharpness: the inverse temperature beta of both heads, which is the logit of a match.
     """
     n = len(tokens)
     content, position = jax.nn.one_hot(tokens, n), jnp.eye(n)
@@ -120,7 +123,7 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
         return problem.length + problem.sharpness
 
     def trivial(self, problem: RepeatedToken) -> Array:
-        """Return the weight if a position is read at random, and 0, which bounds every probability from below."""
+        """Return the weight if all positions have equal weights, and 0, which bounds every weight from below."""
         return jnp.asarray([1 / (problem.length + 1), 0.0])
 
 
@@ -141,7 +144,7 @@ class PlacedToken(eqx.Module):
 
 
 class PlacedTokens(Population[PlacedToken]):
-    """Random tokens and weights, with a position between a quarter and half of the length."""
+    """Random tokens and weights, with a position between a quarter and half of the length of the sequence."""
 
     settings = Space(n=rows(24, 8, 256, corners=(12, 48)), d=dimension(4, 2, 16), v=rows(5, 2, 32, corners=(3, 10)))
 
@@ -196,7 +199,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
         return jnp.stack([(causal @ jnp.eye(n)[0])[problem.place - 1], states[-1, 0]])
 
     def condition(self, problem: PlacedToken) -> Array:
-        """Logits are sums of up to d² products and are rounded. The logits of layer 2 depend on states of layer 1."""
+        """The condition number: logits are rounded sums of up to d² products, and layer 2 uses layer 1's states."""
         size = jnp.max(jnp.abs(problem.products)) * jnp.max(problem.embedding) ** 2 * problem.embedding.shape[1] ** 2
         return len(problem.tokens) + (1 + size) ** 2
 

@@ -1,8 +1,9 @@
 """Softmax as a lookup: the inverse temperature that is needed to read one of n keys.
 
-This theory computes the weight of the right key from the key's lead over the other keys. It also computes the inverse
-temperature that a given weight needs. It assumes that the query is known exactly. It does not explain which keys
-training produces.
+A query q scores n keys k_j by <q, k_j>, and attention weighs them by softmax(beta <q, k_j>), where beta is the inverse
+temperature. The lead of the right key is its score minus the largest other score. This theory computes the weight of
+the right key from its lead. It also computes the inverse temperature that a given weight needs. It assumes that the
+query is known exactly. It does not explain which keys training produces.
 """
 
 import equinox as eqx
@@ -66,7 +67,7 @@ class WeightOfTheRightKey(Claim[Lookup]):
         return jnp.stack([first_weight(beta * scores) for beta in (problem.sharpness, needed)])
 
     def condition(self, problem: Lookup) -> Array:
-        """Beta times the rounding error of the scores."""
+        """The condition number: beta times the rounding error of the scores."""
         sizes = jnp.linalg.norm(problem.keys, axis=1).max() * jnp.linalg.norm(problem.query)
         most = jnp.maximum(problem.sharpness, jnp.log(len(problem.keys) / problem.missed) / problem.lead)
         return 1 + len(problem.query) * most * sizes
@@ -134,19 +135,19 @@ class BoundedLogitsDisperse(Claim[BoundedLogits]):
 
 
 class Wanted(eqx.Module):
-    """The weight that the right key should have, and the radius of the keys."""
+    """The weight p that the right key should have, and the radius r of the circle on which the keys lie."""
 
     weight: Float[Array, ""]
     radius: Float[Array, ""]
 
 
 def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: float | int | Array) -> Float[Array, ""]:
-    """Return the beta at which the right key has this weight, by bisection.
+    """Return the inverse temperature beta at which the right key has this weight, by bisection.
 
     Args:
-        weight: the weight of the right key.
-        behind: the lead of the right key over each other key.
-        most: a beta that is too large.
+        weight: the weight that the right key should have.
+        behind: the score of the right key minus the score of each other key.
+        most: an upper bound on beta, at which the weight is too large.
     """
 
     def halve(_, ends):
@@ -165,8 +166,8 @@ class KeysOnACircle(Claim[Wanted]):
         beta ~ n² p²/(2 pi r²),
 
     up to a factor between 1 and 1 + 5 e^(-pi/p²), for p <= 0.55. For p = 1/2 and r = 1 the formula gives n²/(8 pi). The
-    proof sums e^(-c j²) over all integers j by Poisson's formula. The two nearest keys alone would give n² log(2p/(1 -
-    p))/(2 pi r)².
+    proof sums e^(-c j²) over all integers j by Poisson's summation formula. If only the two nearest wrong keys had
+    weight, beta would be n² log(2p/(1 - p))/(2 pi r)².
     """
 
     title = "A softmax lookup among n keys on a circle needs an inverse temperature of the order n²"
@@ -214,9 +215,9 @@ class RandomKeys(Claim[RandomKeysWanted]):
 
         beta = d (1 - sqrt(1 - 2L/d)).
 
-    This beta is L if d is far larger than L, and 2L at d = 2L. The formula replaces the weights of the other keys by
-    their mean, and the distribution of a score by the normal distribution N(0, 1/d). The formula is tested for n =
-    10000 to 40000 and 4L < d < 7L.
+    This beta is about L if d is far larger than L, and 2L at d = 2L. The formula replaces the sum of e^(beta s) over
+    the scores s of the other keys by its mean, and the distribution of a score by the normal distribution N(0, 1/d).
+    The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
 
     Derivation: the mean of e^(beta s) for s from N(0, 1/d) is e^(beta²/(2d)). So the weight is p if beta - beta²/(2d) =
     L, and the formula is the smaller root.

@@ -1,7 +1,9 @@
 """Lookups with rounded logits: the price of a floating-point format.
 
-This theory says which lead a softmax lookup needs if its logits are rounded to p significant bits. It assumes that only
-the logits are rounded, to the nearest number of the format. It does not say how matrix products round.
+In a lookup, a query scores keys by inner products, and attention weighs them by the softmax of beta times the scores.
+The lead D of the right key is its score minus the next score. This theory says which lead a lookup needs if its logits
+are rounded to p significant bits. It assumes that only the logits are rounded, to the nearest number of the format. It
+does not say how matrix products round.
 """
 
 import equinox as eqx
@@ -38,7 +40,7 @@ class RoundedLookup(eqx.Module):
 
     @property
     def lead(self) -> Float[Array, ""]:
-        """The lead D."""
+        """The lead D: the first score minus the largest of the others."""
         return 1 - jnp.max(self.scores[1:])
 
 
@@ -57,7 +59,11 @@ _BITS = Integer(6, 3, 11, "significant bits", corners=(4, 8))
 
 
 class RoundedLookups(Population[RoundedLookup]):
-    """In half of the lookups, rounding lowers beta and raises the other logits by almost u. The rest are random."""
+    """Lookups with a lead above 2u/(1 + u), half of them close to the worst case and half of them random.
+
+    In the worst case, rounding lowers the logit of the right key and raises the other logits, each by a relative error
+    of almost u.
+    """
 
     settings = Space(n=rows(64, 2, 4096, corners=(16, 128)), bits=_BITS)
 
@@ -128,7 +134,7 @@ class RoundingCostsLead(Claim[RoundedLookup]):
 
 
 class TiedLookups(Population[RoundedLookup]):
-    """Lookups with one wrong key within 2u/(1 + 3u) of the right key, and a beta at which both logits tie."""
+    """Lookups whose right key leads by less than 2u/(1 + 3u), at a beta for which two rounded logits are equal."""
 
     settings = Space(n=rows(16, 2, 4096, corners=(4, 64)), bits=_BITS)
 

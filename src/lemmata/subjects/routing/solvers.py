@@ -1,8 +1,8 @@
 """Depth as computation: how accurately L layers of attention can solve a linear regression.
 
-This theory gives the speed at which the residual falls with depth. Each layer is a Newton iteration, or a step of
-gradient descent with its own step size. It assumes exact arithmetic. It does not say which algorithm a trained model
-follows.
+Each layer is a Newton iteration for the inverse of the matrix S of a linear system, or a step of gradient descent with
+its own step size. This theory gives the speed at which the error falls with the number of layers. It assumes exact
+arithmetic. It does not say which algorithm a trained model follows.
 """
 
 import equinox as eqx
@@ -40,7 +40,7 @@ class InverseStart(eqx.Module):
 
 
 class InverseStarts(Population[InverseStart]):
-    """Random S and alpha; |1 - alpha s| peaks at the least eigenvalue s, or at the largest in half of the problems."""
+    """Random S and alpha. For half of them, |1 - alpha s| peaks at the least eigenvalue s of S, else at the largest."""
 
     settings = Space(d=dimension(6, 2, 32, corners=(4, 12)))
 
@@ -68,8 +68,9 @@ class NewtonLayersSquare(Claim[InverseStart]):
 
         |I - M_k S| = |I - alpha S|^(2^k)
 
-    in the spectral norm. So the accuracy eps takes about log2 log(1/eps) + log2 |S| |S^(-1)| layers. After k steps of
-    gradient descent, the error is only |I - alpha S|^(k + 1). The statement is tested for k = 2, 3 and 4.
+    in the spectral norm. So an error of eps takes about log2 log(1/eps) + log2 |S| |S^(-1)| layers. With k layers of
+    gradient descent instead, the error is |I - alpha S|^(k + 1), which is far larger. The statement is tested for
+    k = 2, 3 and 4.
 
     Derivation: I - (2M - M S M) S = (I - M S)², and I - alpha S is symmetric, so the norm of its power is the power of
     its norm.
@@ -99,13 +100,13 @@ class NewtonLayersSquare(Claim[InverseStart]):
         return jnp.stack(norms[1:])
 
     def condition(self, problem: InverseStart) -> Array:
-        """The rounding error of I - M S is |M| |S| for each product of d terms, relative to the result."""
+        """The condition number: the rounding error |M| |S| of a product of d terms in I - M S, over the result."""
         largest, least = jnp.max(problem.eigenvalues), jnp.min(problem.eigenvalues)
         return len(problem.eigenvalues) * largest / least / problem.first ** jnp.asarray([4.0, 8.0, 16.0])
 
 
 class Spectrum(eqx.Module):
-    """Eigenvalues between mu and mu times the condition number, and a number L of layers."""
+    """The least eigenvalue mu and the condition number of a matrix, and a number L of layers."""
 
     least: Float[Array, ""]
     kappa: Float[Array, ""]
@@ -121,7 +122,7 @@ def best_residual(low: float, high: float, degree: int) -> float:
 
     Args:
         low: the lower end of the spectrum.
-        high: the upper end.
+        high: the upper end of the spectrum.
         degree: the degree of r.
     """
     angles = np.pi * np.arange(120 * degree + 1) / (120 * degree)
@@ -190,9 +191,9 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.asarray([best_residual(low, high, problem.layers), float(np.abs(error).max())])
 
     def condition(self, problem: Spectrum) -> Array:
-        """The linear programme has the relative accuracy _ACCURACY, which counts as 32 eps.
+        """The condition numbers of the two measured values, where errors are counted in units of 32 eps.
 
-        The layers are accurate to rounding.
+        The linear programme has the relative accuracy `_ACCURACY`, and the layers are accurate to rounding.
         """
         exact = problem.layers * problem.kappa**2
         return jnp.stack([jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps)), exact])

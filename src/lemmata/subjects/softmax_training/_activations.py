@@ -1,8 +1,9 @@
 """Two-layer networks with three activations, and the widths and times that training these networks needs.
 
-Each network is trained in the time of its own tangent kernel H. This means that the flow is dF/dt = -H (F - Y), where F
-are the outputs and Y the targets. The limit of H at infinite width has the smallest eigenvalue lambda. All networks
-start from the symmetric initialisation, at which F = 0.
+The activations are ReLU, exponential and softmax. Each network is trained in the time of its own tangent kernel H. This
+means that the flow is dF/dt = -H (F - Y), where F are the outputs and Y the targets. The number lambda is the smallest
+eigenvalue of the limit of H at infinite width. All networks start from the symmetric initialisation: hidden units come
+in pairs with equal weights and opposite signs, so F = 0.
 """
 
 import functools
@@ -21,9 +22,10 @@ ACTIVATIONS = ("relu", "exp", "softmax")
 def limit_gram(activation: str, x: Float[Array, "n d"], sigma: float) -> Float[Array, "n n"]:
     """Return the tangent kernel with respect to W, at infinite width, of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
 
-    The kernel is E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, the kernel is <x, y> (pi -
-    angle) / (2 pi). For the exponential, the kernel is <x, y> exp(sigma² |x + y|² / 2). For the softmax network m <a,
-    S(x)>, the kernel is <x, y> exp(sigma² <x, y>).
+    Here phi is the activation, m the width, and a_r = ±1. The kernel is E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~
+    N(0, sigma² I). For the ReLU, the kernel is <x, y> (pi - angle(x, y)) / (2 pi). For the exponential, the kernel is
+    <x, y> exp(sigma² |x + y|² / 2). The softmax network has another form, f(x) = m <a, softmax(W' x)>, and its kernel
+    is <x, y> exp(sigma² <x, y>).
 
     Args:
         activation: relu, exp or softmax.
@@ -52,14 +54,15 @@ def slopes(
 
     Args:
         activation: relu, exp or softmax.
-        weight: the weights W.
+        weight: the hidden weights W, one column for each unit.
         sign: the output weights, one row a_l for each output.
         x: the points, one in each row.
-        units: the width of the network. Later units are left out.
+        units: the width of the network. It uses the first `units` columns of `weight`.
 
     Returns:
-        F, the factors s scaled so that H = sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>, and the numbers
-        c.
+        The outputs F, the factors s and the numbers c. They give the entry of the tangent kernel between output l at
+        x_i and output l' at x_j: sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>. For softmax, c_il is the
+        mean of a_l over units, weighted by the softmax at x_i; otherwise c_il is 0.
     """
     logits, used = x @ weight, jnp.arange(weight.shape[1]) < units
     if activation == "softmax":
@@ -92,12 +95,12 @@ def time_to_fit(
     Args:
         activation: relu, exp or softmax.
         weight: the weights W at the initialisation.
-        sign: the rows a_l.
+        sign: the output weights, one row a_l for each output.
         x: the inputs.
-        y: the targets.
-        units: the width of the network, which uses the first of the given units.
-        error: the required squared norm of F - Y.
-        horizon: the latest time.
+        y: the targets Y.
+        units: the width of the network. It uses the first `units` columns of `weight`.
+        error: the required squared norm of F - Y, where F are the outputs.
+        horizon: the flow time at which descent stops.
         steps: the largest number of steps.
     """
     # Times refer to the flow with kernel H. The softmax network's kernel is m H, so W moves m times more slowly.
@@ -135,10 +138,10 @@ def largest_eigenvalue(
 
     Args:
         activation: relu, exp or softmax.
-        weight: the weights W.
+        weight: the hidden weights W, one column for each unit.
         sign: the output weights, one row a_l for each output.
         x: the points, one in each row.
-        units: the width of the network, which uses the first of the given units.
+        units: the width of the network. It uses the first `units` columns of `weight`.
         rounds: the number of products with H.
     """
     _, slope, centre = slopes(activation, weight, sign, x, units)
@@ -158,12 +161,12 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return the smallest width from which on training always ends in time; if there is none, twice the last width.
+    """Return the smallest width from which on all times are within the horizon; if there is none, twice the last width.
 
     Args:
-        times: the time to fit at every width.
+        times: the flow time that training takes to reach the required error, at every width.
         widths: the tested widths, increasing.
-        horizon: the latest time.
+        horizon: the flow time within which training has to end.
     """
     fits = jnp.cumprod(((times <= horizon) & jnp.isfinite(times))[::-1])[::-1]
     ladder = 1.0 * jnp.asarray([*widths, 2 * widths[-1]])

@@ -1,4 +1,9 @@
-"""Softmax networks at the symmetric initialisation, and regression with the tangent kernel at the initialisation."""
+"""Softmax networks at the symmetric initialisation, and regression with the tangent kernel at the initialisation.
+
+The network has m hidden units and the outputs F_l(x) = m <a_l, softmax(W' x)>. At the symmetric initialisation, units
+come in pairs with equal weights and opposite signs a, so all outputs are 0. The tangent kernel H is the Gram matrix of
+the gradients of the outputs with respect to W, divided by m. Definitions and equations are those of gu2024softmax.
+"""
 
 import functools
 
@@ -21,13 +26,13 @@ _STEPS = 5
 def network_settings(
     rows: int, sigma: float = 0.8, widest: float = 1.0, corners: tuple[float, float] | None = None
 ) -> Space:
-    """Return the settings of networks: sizes, and the standard deviation of the weights.
+    """Return the settings of a generator of networks: sizes, and the standard deviation of the weights.
 
     Args:
         rows: the default number of training rows.
         sigma: the default standard deviation.
-        widest: the largest standard deviation.
-        corners: the standard deviations of the extra settings that are verified.
+        widest: the largest standard deviation that a user may set.
+        corners: the range of standard deviations of the extra settings on which a claim is also tested.
     """
     return Space(
         n=Integer(rows, 1, 12, "training rows"),
@@ -67,7 +72,7 @@ class Initialised(eqx.Module):
 
     @property
     def tangent(self) -> Float[Array, "r r"]:
-        """The tangent kernel H* at initialisation; the outer index is the output, the inner the point (r = k n)."""
+        """The tangent kernel H* at initialisation; rows are sorted by output, then by training point (r = k n)."""
         return tangent_matrix(self.network, self.params(), self.x)
 
     @property
@@ -82,8 +87,9 @@ def initialised(
     """Make unit inputs and targets, and the symmetric initialisation, from one table of normal numbers.
 
     One draw of random numbers replaces five draws, because compiling a random generator takes longer than everything
-    computed here. The first width/2 rows are pairs of units. Then follow n training points, and then test points. The
-    last k columns determine signs and targets.
+    computed here. Each of the first width/2 rows is one pair of units. Then follow n rows for the training points, and
+    all later rows are test points. The first d columns give weights and inputs, and the last k columns give signs and
+    targets.
 
     Args:
         normal: independent standard normal numbers, in d + k columns.
@@ -100,7 +106,7 @@ def initialised(
 
 
 def posed(problem: object) -> Initialised | None:
-    """Return a network of width 256 for a regression's first 12 rows and 2 outputs, scaled into the unit ball.
+    """Convert a regression to a network of width 256 for its first 12 rows and 2 outputs, scaled into the unit ball.
 
     Args:
         problem: any object. An `Initialised` object is returned unchanged. The result is None for objects of other
@@ -119,7 +125,7 @@ def posed(problem: object) -> Initialised | None:
 
 
 def definite(tangent: Float[Array, "r r"]) -> Hypothesis:
-    """Return the condition that the smallest eigenvalue is above the rounding error.
+    """Return the condition that the smallest eigenvalue of the tangent kernel is above its rounding error.
 
     Args:
         tangent: the tangent kernel H*.
@@ -144,12 +150,14 @@ def kernel_cause(problem: Initialised) -> str | None:
 def tangent_matrix(
     network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "q d"], other: Float[Array, "n d"] | None = None
 ) -> Float[Array, "kq kn"]:
-    """Return the tangent kernel H, or K_te for other points. The outer index is the output, and the inner index is the
-    point (Definition 3.6).
+    """Return the tangent kernel of Definition 3.6, as a matrix.
+
+    Rows and columns are sorted by output and, within an output, by point. The result is H if `other` is None, and
+    otherwise the kernel between the points x and other points.
 
     Args:
-        network: the network.
-        params: the parameters of the network.
+        network: the softmax network, without its parameters.
+        params: the parameters of the network: `weight` and `sign`.
         x: points of the rows.
         other: points of the columns; None means x.
     """
@@ -158,7 +166,7 @@ def tangent_matrix(
 
 
 def stack(y: Float[Array, "n k"]) -> Float[Array, " r"]:
-    """Return vec(Y) in the order of the tangent kernel: the outer index is the output and the inner is the point."""
+    """Return vec(Y), the targets in the order of the tangent kernel: sorted by output, then by point."""
     return y.T.reshape(-1)
 
 
@@ -168,11 +176,13 @@ def gamma_descent(
 ) -> Float[Array, " r"]:
     """Return m gamma after several steps of gamma <- gamma - eta (m H* gamma - vec(Y)), from 0 (equation 25).
 
+    Here gamma are the coefficients of the kernel regression, whose predictions on the training points are m H* gamma.
+
     Args:
         tangent: the tangent kernel H*.
         y: the targets vec(Y).
-        rate: the number eta m.
-        steps: the number of steps.
+        rate: the number eta m, where eta is the step size.
+        steps: the number of gradient descent steps.
     """
     step = lambda _, gamma: gamma - rate * (tangent @ gamma - y)
     return jax.lax.fori_loop(0, steps, step, jnp.zeros_like(y))
@@ -197,7 +207,13 @@ class InitialisedNetworks(Population[Initialised]):
 
 
 class Underway(eqx.Module):
-    """A network at its start and at W(tau), and m gamma(tau) of the regression with the network's initial kernel."""
+    """A network and the regression with its initial kernel, both after the same number tau of descent steps.
+
+    Args:
+        start: the network at initialisation.
+        weight: the network's weights W(tau).
+        gamma: the coefficients of the regression, times the width m.
+    """
 
     start: Initialised
     weight: Float[Array, "d m"]
@@ -205,7 +221,7 @@ class Underway(eqx.Module):
 
 
 class NetworksUnderway(Population[Underway]):
-    """The networks of `InitialisedNetworks` and their regressions after 5 steps of descent."""
+    """The networks of `InitialisedNetworks` and the regressions with their initial kernels, after 5 descent steps."""
 
     # Sizes and the standard deviation of the weights.
     settings = network_settings(rows=3)

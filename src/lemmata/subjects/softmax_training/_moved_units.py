@@ -19,23 +19,26 @@ _NETWORK = SoftmaxNetwork(width=2)  # the methods of this network follow the sha
 def kernel_change(
     x: Float[Array, "n d"], sign: Float[Array, "k m"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
 ) -> Float[Array, "k n k n"]:
-    """Return H(W + change) - H(W).
+    """Return H(W + change) - H(W), the change of the tangent kernel if the weights W move.
 
     Args:
         x: the inputs.
         sign: the signs a of the output weights.
-        weight: the weights W.
-        change: the change of W.
+        weight: the hidden weights W, one column for each unit.
+        change: the change of W, one column for each unit.
     """
     tangent = lambda value: _NETWORK.tangent({"weight": value, "sign": sign}, x)
     return tangent(weight + change) - tangent(weight)
 
 
 def steepest(objective, start: Float[Array, "d m"], radius: Number, steps: int) -> Float[Array, "d m"]:
-    """Return a change that makes `objective` large. Repeatedly, each column gets length `radius` along its gradient.
+    """Return a change of the weights that makes `objective` large.
+
+    Every step replaces each column of the change by the column of the gradient of `objective`, scaled to the length
+    `radius`.
 
     Args:
-        objective: the function of the change that is to be large.
+        objective: a function that takes a change of the weights and returns a number.
         start: the first change.
         radius: the length of the columns.
         steps: the number of repetitions.
@@ -56,16 +59,17 @@ def kernel_moves(
     radius: Number,
     drawn: Float[Array, "d m"],
 ) -> Float[Array, "8 d m"]:
-    """Return the result of `moves`, a move with a large change of one entry of H, and a move with a large change of all
-    of H.
+    """Return eight moves of the weights that are likely to change the tangent kernel H most.
 
-    The entry is the one between the first and the last output at the first input.
+    The first six are those of `moves`: random directions and five worst cases. The seventh changes one entry of H
+    strongly, the entry between the first and the last output at the first input. The eighth strongly changes the norm
+    of the whole kernel.
 
     Args:
         x: the inputs.
         sign: the signs a of the output weights.
-        weight: the weights W.
-        radius: the radius R.
+        weight: the hidden weights W, one column for each unit.
+        radius: the distance R by which each unit moves.
         drawn: standard normal columns, for the random directions.
     """
     candidates = moves(x, weight, radius, drawn)
@@ -79,15 +83,15 @@ def kernel_moves(
 def drawn_kernel(
     x: Float[Array, "n d"], outputs: int, width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "k m"], Float[Array, "d m"], Float[Array, "8 d m"]]:
-    """Draw random signs and weights, and moves of the weights.
+    """Draw random signs and weights, and compute the moves `kernel_moves` of the weights.
 
     Args:
         x: the inputs.
         outputs: the number k of outputs.
-        width: the width m.
+        width: the number m of hidden units.
         sigma: the standard deviation of the weights.
-        radius: the radius R.
-        key: the random key.
+        radius: the distance R by which each unit moves.
+        key: the random key for signs, weights and random directions.
     """
     d, drawn = x.shape[1], jax.random.normal(key, (2 * x.shape[1] + outputs, width))
     sign, weight = jnp.where(drawn[2 * d :] < 0, -1.0, 1.0), sigma * drawn[:d]
@@ -95,7 +99,7 @@ def drawn_kernel(
 
 
 def drawn_problem(problem: RandomUnits, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
-    """Return signs, weights and moves of a problem's units."""
+    """Draw signs, weights and moves for a problem that gives inputs, sizes, sigma and the radius."""
     return drawn_kernel(problem.x, problem.outputs, problem.width, problem.sigma, problem.radius, key)
 
 
@@ -105,8 +109,8 @@ class MovedUnits(eqx.Module):
     Args:
         x: the inputs.
         sign: the signs a of the output weights.
-        weight: the weights W.
-        start: the weights W~ from which the units have moved.
+        weight: the weights W after the move.
+        start: the weights W~ before the move.
     """
 
     x: Float[Array, "n d"]
@@ -116,7 +120,7 @@ class MovedUnits(eqx.Module):
 
 
 class MovedLayers(Population[MovedUnits]):
-    """Random units that move by R, in a random or in an adversarial direction."""
+    """Random units that each move by R, in random directions or in directions that change the kernel much."""
 
     # Sizes, the scale of the weights and the radius.
     settings = RandomLayers().settings()
@@ -134,7 +138,7 @@ class MovedLayers(Population[MovedUnits]):
 
 
 class NoisyUnits(eqx.Module):
-    """Inputs of a softmax layer whose weights are N(0, sigma² I), to which noise N(0, rho² I) is added."""
+    """Inputs of a softmax layer with weights N(0, sigma² I). Independent noise N(0, rho² I) is added to the weights."""
 
     x: Float[Array, "n d"]
     sigma: Float[Array, ""]
@@ -142,7 +146,7 @@ class NoisyUnits(eqx.Module):
 
 
 class NoisyLayers(Population[NoisyUnits]):
-    """Inputs on the unit sphere."""
+    """Inputs on the unit sphere, and the standard deviations of weights and noise."""
 
     settings = Space(
         n=Integer(6, 1, 32, "inputs"),
@@ -156,8 +160,9 @@ class NoisyLayers(Population[NoisyUnits]):
         return NoisyUnits(x, jnp.asarray(setting["sigma"], float), jnp.asarray(setting["rho"], float))
 
     def hypotheses(self, problem: NoisyUnits) -> list[Hypothesis]:
-        """Return the hypotheses that inputs are in the unit ball and not all 0, that noise exists, and that sigma² +
-        rho² <= 1/2.
+        """Return the hypotheses on a problem.
+
+        Inputs are in the unit ball and not all 0, there is noise, and sigma² + rho² <= 1/2.
         """
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         spread = problem.sigma**2 + problem.rho**2

@@ -13,7 +13,7 @@ from lemmata.engine.problems.softmax_parameters import Number
 
 
 class PairedUnits(eqx.Module):
-    """A softmax layer with units in pairs: w_(2r) = w_(2r-1) and a_(2r) = -a_(2r-1).
+    """A softmax layer with units in pairs of equal weights and opposite signs: w_(2r) = w_(2r-1), a_(2r) = -a_(2r-1).
 
     Args:
         x: the inputs.
@@ -36,17 +36,20 @@ class PairedUnits(eqx.Module):
 
     @property
     def mass(self) -> Float[Array, "n n"]:
-        """The numbers |<x_i, x_j>| m <S_i, S_j>, the largest sizes of the entries of H between inputs i and j."""
+        """The numbers |<x_i, x_j>| m <S_i, S_j>, which bound the entries of the tangent kernel between x_i and x_j."""
         return jnp.abs(self.x @ self.x.T) * self.weight.shape[1] * (self.shares @ self.shares.T)
 
 
 def least_width(n: int, sigma: Number, delta: float = DELTA) -> Float[Array, ""]:
     """Return the larger of 4 n exp(4 sigma²)/delta and 47 exp(sigma²) log(2n/delta).
 
+    If the width m is at least this number, m <S_i, S_i> is near its mean with probability 1 - delta, where S_i are the
+    shares of the units at input i.
+
     Args:
         n: the number of inputs.
         sigma: the standard deviation of the weights.
-        delta: the failure probability. From this width on, m <S_i, S_i> is near its mean, except with this probability.
+        delta: the failure probability.
     """
     chebyshev = 4 * n * jnp.exp(4 * sigma**2) / delta
     return jnp.maximum(chebyshev, 47 * jnp.exp(sigma**2) * jnp.log(2 * n / delta))
@@ -58,7 +61,7 @@ class PairedLayers(Population[PairedUnits]):
     Args:
         width: the default width m.
         sigma: the default standard deviation of the weights.
-        wide: whether widths are at least `least_width`.
+        wide: whether all widths are at least `least_width`.
     """
 
     free = ("x",)
@@ -91,7 +94,7 @@ class PairedLayers(Population[PairedUnits]):
         )
 
     def hypotheses(self, problem: PairedUnits) -> list[Hypothesis]:
-        """Return the hypotheses that inputs are in the unit ball, outputs are 0, and the radius is in (0, 0.01)."""
+        """Return the hypotheses: inputs in the unit ball, outputs 0 at initialisation, and the radius in (0, 0.01)."""
         output = jnp.abs(problem.sign @ problem.shares.T).max()
         checked = [
             in_unit_ball(problem.x, why="|<v, x>| is bounded by |v|"),

@@ -1,4 +1,8 @@
-"""Softmax networks along their gradient flow, with the changes of their tangent kernels."""
+"""Softmax networks along their gradient flow, with the changes of their tangent kernels.
+
+H(t) is the tangent kernel on the training points at time t, and H* = H(0). K_l,te is the kernel between output l at a
+test point and the training points, and K*_l,te is this kernel at time 0.
+"""
 
 import math
 
@@ -26,11 +30,11 @@ RECORDS = np.concatenate([[0.0], np.cumsum(_SIZES)[5::6]])
 
 
 class Flow(eqx.Module):
-    """A network's weights along its gradient flow on 1/2 |F(X) - Y|_F².
+    """A network's weights along its gradient flow on 1/2 |F(X) - Y|_F², where X and Y are training inputs and targets.
 
     Args:
         start: the network at initialisation.
-        unit: the unit 1 / lambda_max(H*) of the times m t.
+        unit: the unit 1 / lambda_max(H*) in which the times m t are counted, where m is the width.
         path: the weights W at the times m t = unit * RECORDS; the first is W(0).
         moved: the number eps_H = max_t |H(t) - H*|_F, where the maximum is over the records.
         moved_test: the numbers eps_l,test = max_t |K_l,te(t) - K*_l,te|_F, at each output and test point.
@@ -78,8 +82,9 @@ def perturbations(start: Initialised, path: Float[Array, "s d m"]) -> tuple[Floa
 
 @jax.jit
 def trained(start: Initialised) -> Flow:
-    """Follow the gradient flow dW/dt = -Delta W, where Delta W is the gradient, by the classical fourth-order
-    Runge-Kutta method.
+    """Follow the gradient flow by the classical fourth-order Runge-Kutta method.
+
+    The flow is dW/dt = -Delta W, where Delta W is the gradient of the loss with respect to the weights W.
 
     Args:
         start: the network at the symmetric initialisation.
@@ -114,7 +119,7 @@ class Flows(Population[Flow]):
         return trained(initialised(jax.random.normal(key, (64 + n + 4, 6 + k)), n, k, 128, setting["sigma"]))
 
     def pose(self, problem: object) -> Flow | None:
-        """Return a trained network of width 256 for the first rows of a regression."""
+        """Convert a regression to a network of width 256 that is trained on its first rows; otherwise return None."""
         start = posed(problem)
         return trained(start) if start else None
 
@@ -136,7 +141,11 @@ class Flows(Population[Flow]):
 
 
 class NearbyInputs(eqx.Module):
-    """A softmax network trained on two points. Each angle between the points has its own gradient flow."""
+    """A softmax network trained on two points, once for each of several angles between the points.
+
+    Args:
+        networks: the gradient flows, one for each angle.
+    """
 
     networks: tuple[Flow, ...]
 
@@ -157,15 +166,16 @@ class NearbyInputs(eqx.Module):
 
     @property
     def allowed(self) -> Float[Array, " angles"]:
-        """The bound eps_H = n k / (m lambda) with n k = 2, one for each angle."""
+        """The number eps_H = n k / (m lambda) with n k = 2, by which the kernel may move; one for each angle."""
         return 2 / (self.networks[0].start.network.width * self.smallest)
 
 
 def nearby(start: Initialised, angle: float) -> Initialised:
     """Return the network with two unit inputs at this angle, targets 1 and -1, and a short test point along x_1 - x_2.
 
-    Let u be the unit vector along x_1 - x_2. At test points c u, the entries of K_te / c tend to <u, x_j>(1 -
-    F(x_j)²/m²) as c falls. Training hardly changes these limits.
+    Let u be the unit vector along x_1 - x_2, and let the test point be c u. As c falls, the entries of the kernel K_te
+    between test and training points, divided by c, tend to <u, x_j>(1 - F(x_j)²/m²). Training hardly changes these
+    limits.
 
     Args:
         start: the network, with two training points that span a plane.
@@ -182,7 +192,7 @@ class NearbyFlows(Population[NearbyInputs]):
     """Networks of width 256 in 3 dimensions, and pairs of inputs in a random plane at several angles.
 
     Args:
-        inverse_angles: the numbers 1/angle.
+        inverse_angles: the numbers 1/angle, with angles in radians.
     """
 
     inverse_angles: tuple[float, ...] = (1.0, 2**0.5, 2.0, 2 * 2**0.5)

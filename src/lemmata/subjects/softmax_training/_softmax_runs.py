@@ -1,4 +1,9 @@
-"""Test problems for claims about steps of descent: softmax networks before, during and after training."""
+"""Test problems for claims about steps of descent: softmax networks before, during and after training.
+
+The theory's steps are too short to reach a trained state. Networks are therefore brought there by coarse steps, of
+size 1 / (2 m trace(H*)), where m is the width and H* the tangent kernel at initialisation. In the docstrings, lambda
+is the smallest eigenvalue of H*, F are the outputs and Y the targets.
+"""
 
 from collections.abc import Callable
 
@@ -66,24 +71,28 @@ class Descents(Population[Descent]):
 
 
 def trained(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Descend with a random multiple of the coarse step. This multiple is 0 in a sixth of the trials.
+    """Descend with steps that are a random multiple of the coarse step. This multiple is 0 in a sixth of the trials.
 
     Args:
         first: the network at initialisation.
-        time: a standard normal number.
-        steps: the number of steps.
+        time: a standard normal number, from which the multiple max(time + 1, 0) is computed.
+        steps: the number of descent steps.
     """
     return first.after(coarse_step(first) * jnp.maximum(time + 1, 0.0), steps)
 
 
 def against_smallest_eigenvalue(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Move every unit by the radius R of the theory so that the smallest eigenvalue of H falls fastest."""
+    """Move every unit by the theory's R, the largest allowed move, so that the smallest eigenvalue of H falls fastest.
+
+    H is the tangent kernel at the current weights.
+    """
     return eqx.tree_at(lambda t: t.moved, first, first.radius * _against(first))
 
 
 def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Move units by 0.05 so that the smallest eigenvalue of H falls fastest. Set F - Y to the eigenvector at this
-    eigenvalue.
+    """Move every unit by 0.05 so that the smallest eigenvalue of the tangent kernel H falls fastest.
+
+    Then choose the targets Y so that the residual F - Y is the unit eigenvector of H at this eigenvalue.
     """
     later = eqx.tree_at(lambda t: t.moved, first, _FAR * _against(first))
     direction = jnp.linalg.eigh(later.tangent)[1][:, 0].reshape(later.y.T.shape).T
@@ -91,7 +100,7 @@ def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: i
 
 
 def _against(first: Training) -> Float[Array, "d m"]:
-    """Return, for every unit, the unit vector opposite to the gradient of the smallest eigenvalue of H."""
+    """Return, for every hidden unit, a vector of length 1 opposite to the gradient of the smallest eigenvalue of H."""
     smallest = lambda weight: jnp.linalg.eigvalsh(
         first.network.tangent({"weight": weight, "sign": first.sign}, first.x).reshape(first.size, first.size)
     )[0]
@@ -100,9 +109,9 @@ def _against(first: Training) -> Float[Array, "d m"]:
 
 
 def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Move each unit by 0.0099 along the first input, so that the two units of a pair move apart.
+    """Move each unit by 0.0099 along or against the first input, so that the two units of a pair move apart.
 
-    The sign of each target is opposite to the sign of the output.
+    Each target gets the sign opposite to the sign of the moved network's output.
     """
     reach = _REACH * first.sign[0] * first.x[0][:, None]
     forward = eqx.tree_at(lambda t: t.moved, first, reach)
@@ -110,7 +119,10 @@ def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Train
 
 
 def towards_one_sign(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Descend coarsely to targets of one sign. For close inputs, this puts residuals along H's top eigenvector."""
+    """Descend by coarse steps towards targets that are all positive.
+
+    For close inputs, the residuals then lie along the eigenvector of the largest eigenvalue of the tangent kernel.
+    """
     positive = eqx.tree_at(lambda t: t.y, first, jnp.abs(first.y))
     return positive.after(coarse_step(positive), steps)
 
@@ -120,9 +132,9 @@ class SoftmaxRuns(Population[Training]):
 
     Args:
         k, pairs, sigma, alignment, steps: the defaults of the settings.
-        narrowest: the smallest number of pairs of units.
-        movement: the function that computes the network at time tau from the initialisation, a normal number and the
-            number of steps.
+        narrowest: the smallest number of pairs of units that a user may set.
+        movement: the function that computes the network at time tau. It takes the network at initialisation, a standard
+            normal number and the number of steps.
     """
 
     k: int = 1
@@ -165,10 +177,12 @@ class SoftmaxRuns(Population[Training]):
 
 
 class RunsWithinRadius(Population[Training]):
-    """Networks so wide, and targets so small, that D < R. So every unit stays in a region where H keeps half of lambda.
+    """Networks so wide, and targets so small, that no unit can leave the region that the convergence proof needs.
 
-    D bounds the movement of the units, and R is the radius of Lemma E.2. Weights are so small that the bound B on
-    logits is 1. Targets are along the eigenvector of the smallest eigenvalue of the limit of H.
+    D bounds the distance that a unit moves in training, and R is the radius of Lemma E.2. As long as no unit moves by
+    more than R, the tangent kernel H keeps half of its smallest eigenvalue lambda. Here D < R. Weights are so small
+    that the bound B on logits is 1. Targets are along the eigenvector of the smallest eigenvalue of the limit of H at
+    infinite width.
 
     Args:
         steps: the number of coarse descent steps before the tested step.
@@ -188,7 +202,7 @@ class RunsWithinRadius(Population[Training]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Draw unit inputs, and a time that is 0 in a sixth of the trials."""
+        """Draw unit inputs, and a training time that is 0 in a sixth of the trials."""
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, time = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())
         x = sphere_points(inputs)
@@ -214,7 +228,7 @@ class RunsWithinRadius(Population[Training]):
 
 
 class PushedUnits(Population[Training]):
-    """Close inputs with one common target on the sphere. Units move by less than R = 0.01 so that F changes most."""
+    """Close inputs with one common target on the unit sphere, and units that move by 0.0099 so that F changes much."""
 
     free = ("moved", "x", "y")
     settings = Space(
@@ -227,9 +241,10 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Draw inputs around one direction, and the movement of the units that changes F most.
+        """Draw inputs around one direction, and a movement of the units that changes the outputs F strongly.
 
-        Each unit moves by 0.0099. The unit's first sign decides whether it moves along or against the first input.
+        Each unit moves by 0.0099. The unit's sign in the first output decides whether it moves along or against the
+        first input.
         """
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, side = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())

@@ -1,9 +1,14 @@
 """A softmax network at some time of its training, and one more step of descent, computed without cancellation.
 
-The steps of the theory are very short (eta m is about 1e-9). So W(tau + 1) - W(tau) is lost in the rounding of W.
-Therefore the network stores the displacement of W from the initialisation, and closed forms in expm1 give the changes
-of outputs. Let S be the shares softmax(W'x) of an input x, and let S' be the shares after the step. Let u = <w', x> -
-<w, x> for every unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
+The network is F_l(x) = m <a_l, softmax(W' x)>, with m hidden units and with signs a_l. W(tau) are the hidden weights
+after tau steps. The steps of the theory are very short: the step size eta times m is about 1e-9. So W(tau + 1) - W(tau)
+would be lost in the rounding of W. Therefore the displacement of W from the initialisation is stored, and closed forms
+in expm1 give the changes of outputs. Let S be the shares softmax(W'x) of an input x, and let S' be the shares after a
+step from weights w to w'. Let u = <w', x> - <w, x> for every unit and e = <S, expm1(u)>. Then
+S' - S = S (expm1(u) - e) / (1 + e).
+
+H is the tangent kernel: the Gram matrix of the gradients of the outputs, divided by m. Its size is n k, for n inputs
+and k outputs. Definitions, lemmas and theorems are those of gu2024softmax.
 """
 
 import math
@@ -36,7 +41,7 @@ class Training(eqx.Module):
         x: the inputs.
         y: the targets.
         sigma: the standard deviation of the entries of W(0).
-        delta: the failure probability in B.
+        delta: the failure probability in the bound B on logits.
     """
 
     start: Float[Array, "d m"]
@@ -64,7 +69,7 @@ class Training(eqx.Module):
 
     @property
     def bound(self) -> float:
-        """The bound B of Definition 4.1 on logits."""
+        """The bound B = max(10 sigma sqrt(log(n k / delta)), 1) of Definition 4.1 on logits."""
         return logit_bound(len(self.x), len(self.sign), self.sigma, self.delta)
 
     @property
@@ -89,23 +94,23 @@ class Training(eqx.Module):
 
     @property
     def step(self) -> Float[Array, ""]:
-        """The step size eta of Theorem 4.2."""
+        """The step size eta = lambda / (10 m n² k² exp(16 B)) of Theorem 4.2."""
         return jnp.asarray(step_size(self.smallest, self.width, len(self.x), len(self.sign), self.bound))
 
     @property
     def radius(self) -> Float[Array, ""]:
-        """The radius R of Lemma E.2."""
+        """The radius R = lambda / (2 n k exp(10 B)) of Lemma E.2, within which H keeps half of lambda."""
         return jnp.asarray(radius(self.smallest, len(self.x), len(self.sign), self.bound))
 
     @property
     def displacement(self) -> Float[Array, ""]:
-        """The displacement D of Definition A.2, with F(0) = 0."""
+        """The bound D = 4 exp(3 B) sqrt(n k) |Y| / (m lambda) of Definition A.2 on the movement of units; F(0) = 0."""
         residual = jnp.linalg.norm(self.y)
         return jnp.asarray(displacement(self.smallest, self.width, len(self.x), len(self.sign), self.bound, residual))
 
     @property
     def outputs(self) -> Float[Array, "n k"]:
-        """The outputs F(tau), as changes from F(0) = 0."""
+        """The outputs F(tau), computed as changes from F(0) = 0 to avoid cancellation."""
         shares = jax.nn.softmax(self.x @ self.start, axis=1)
         return output_change(shares, self.sign, self.x @ self.moved)
 
@@ -116,7 +121,7 @@ class Training(eqx.Module):
 
     @property
     def gradient(self) -> Float[Array, "d m"]:
-        """The gradient Delta W of Claim 3.4, from `outputs`."""
+        """The gradient Delta W of |F - Y|²/2 with respect to W (Claim 3.4), computed from `outputs`."""
         shares, outputs = jax.nn.softmax(self.x @ self.weight, axis=1), self.outputs
         residual = outputs - self.y
         centre = jnp.sum(residual * outputs, axis=1, keepdims=True) / self.width
@@ -124,7 +129,7 @@ class Training(eqx.Module):
 
     @property
     def farthest(self) -> Float[Array, ""]:
-        """The largest |w_r(tau) - w_r(0)|."""
+        """The largest distance |w_r(tau) - w_r(0)| of a unit from its initialisation."""
         return jnp.linalg.norm(self.moved, axis=0).max()
 
     def after(self, step: Float[Array, ""], steps: int = 1) -> "Training":
@@ -142,16 +147,14 @@ def _matrix(network: SoftmaxNetwork, weight: Array, sign: Array, x: Array) -> Fl
 
 
 def vec(outputs: Float[Array, "n k"]) -> Float[Array, " r"]:
-    """Return the outputs as a vector in the order of H. The outer index is the output, and the inner index is the
-    point.
-    """
+    """Return the outputs as a vector in the order of H: sorted by output, then by point."""
     return outputs.T.reshape(-1)
 
 
 def output_change(
     shares: Float[Array, "n m"], sign: Float[Array, "k m"], change: Float[Array, "n m"]
 ) -> Float[Array, "n k"]:
-    """Return F' - F = m <a_l, S' - S> for logits that change by u, without cancellation.
+    """Return the change F' - F = m <a_l, S' - S> of the outputs for logits that change by u, without cancellation.
 
     Args:
         shares: the shares S before the change.
@@ -164,13 +167,13 @@ def output_change(
 
 
 def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""]:
-    """Return 1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation.
+    """Return the relative decrease of the loss in one step, 1 - |F(tau + 1) - Y|² / |F(tau) - Y|².
 
-    The result is -<G, G + 2 (F - Y)> / |F - Y|², where G is the change of F.
+    To avoid cancellation, it is computed as -<G, G + 2 (F - Y)> / |F - Y|², where G is the change of the outputs F.
 
     Args:
         training: the network at tau.
-        step: the size of the step.
+        step: the step size eta.
     """
     shares = jax.nn.softmax(training.x @ training.weight, axis=1)
     change = output_change(shares, training.sign, -step * training.x @ training.gradient)
@@ -194,11 +197,13 @@ def initialise(
 
 
 def sphere_points(drawn: Float[Array, "n d"], alignment: float = 0.0) -> Float[Array, "n d"]:
-    """Return drawn + alignment sqrt(d) (one common direction), scaled to unit vectors.
+    """Return points on the unit sphere that are uniform or lie around one common direction.
+
+    The points are drawn + alignment sqrt(d) times the common direction, scaled to unit vectors.
 
     Args:
-        drawn: standard normal numbers.
-        alignment: 0 for uniform points. The larger the alignment, the closer together are the points.
+        drawn: standard normal numbers, one row for each point.
+        alignment: 0 for uniform points. The larger the alignment, the closer together the points are.
     """
     d = drawn.shape[1]
     points = drawn + alignment * math.sqrt(d) * jnp.eye(1, d)
@@ -209,8 +214,8 @@ def balanced_rows(problem: Regression, rows: int = _ROWS) -> tuple[Array, Array]
     """Return the first rows of a user's table, scaled as the theory requires: inputs and targets in the unit ball.
 
     Args:
-        problem: the table.
-        rows: the number of rows to keep. Of the outputs, only the first four are kept.
+        problem: the user's table.
+        rows: the number of rows to keep. Only the first four outputs are kept.
     """
     x, y = problem.x[:rows], problem.y[:rows, :_OUTPUTS]
     longest = lambda a: jnp.maximum(jnp.linalg.norm(a, axis=1).max(), jnp.finfo(a.dtype).tiny)
@@ -221,7 +226,7 @@ def pose_training(problem: object, sigma: float = 0.05, steps: int = 0) -> Train
     """Return a network of width 256 on the first rows of a user's table, or None for anything else.
 
     Args:
-        problem: the user's problem.
+        problem: a user's table, or any other object.
         sigma: the standard deviation of the weights.
         steps: the number of coarse descent steps for which the network has been trained.
     """
@@ -254,7 +259,7 @@ def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
 
 
 def short_step(training: Training) -> Hypothesis:
-    """Return the condition that the theory's next step does not move any unit by more than 0.01.
+    """Return the condition that the next step, of the theory's size, does not move any unit by more than 0.01.
 
     Args:
         training: the network before the step.
@@ -269,7 +274,7 @@ def floor(training: Training) -> Array:
 
 
 def small_eigenvalue_cause(training: Training) -> str | None:
-    """Return the reason why lambda = 0: rows that are zero or repeated, if there are any.
+    """Return why the smallest eigenvalue lambda is 0: rows that are zero or repeated, if there are any; else None.
 
     Args:
         training: the network and its data.

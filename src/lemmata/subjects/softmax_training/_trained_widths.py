@@ -24,10 +24,12 @@ ERROR = 0.05
 
 
 def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Return unit vectors after eight rounds of repulsion, so that no two vectors are close and lambda is not tiny.
+    """Return unit vectors after eight rounds in which they repel each other, so that no two vectors are close.
+
+    The smallest eigenvalue lambda of the tangent kernel at close vectors would be tiny.
 
     Args:
-        drawn: standard normal numbers.
+        drawn: standard normal numbers, one row for each vector.
     """
     x = sphere_points(drawn)
     for _ in range(8):
@@ -39,26 +41,28 @@ def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
 def horizon(smallest: float | Array, size: int, error: float) -> Array:
     """Return the flow time T m eta = 2 log(n k / error) / lambda after which the loss is at most the error.
 
-    Suppose that the loss |F - Y|² starts at n k, and that each step multiplies the loss by 1 - m eta lambda / 2. Then
-    the loss reaches the error at this time.
+    Suppose that the loss |F - Y|² starts at n k, and that each of T steps of size eta multiplies the loss by
+    1 - m eta lambda / 2, where m is the width. Then the loss is at most `error` at this time.
 
     Args:
-        smallest: the smallest eigenvalue lambda.
-        size: the number n k of targets.
-        error: the required squared norm.
+        smallest: the smallest eigenvalue lambda of the tangent kernel.
+        size: the number n k of targets, counted over rows and outputs.
+        error: the required squared norm of outputs minus targets.
     """
     return 2 * jnp.log(size / error) / jnp.asarray(smallest)
 
 
 class SlowTargets(Population[Training]):
-    """Points that repel each other on the sphere. Targets, with |y_i| <= 1, are along the eigenvector of the smallest
-    eigenvalue of the limit of H.
+    """Points on the sphere that are kept apart, and the targets that take longest to learn.
+
+    Targets, with |y_i| <= 1, are along the eigenvector of the smallest eigenvalue of the tangent kernel at infinite
+    width.
 
     Args:
         outputs: the number k of outputs.
         random_targets: whether targets are uniform on the sphere instead.
-        posed_by_tables: whether the first 16 rows of a user's table can be converted to such a problem, with weights of
-            unit variance.
+        posed_by_tables: whether a user's table is converted to such a problem. The problem then has the table's first
+            16 rows and weights of unit variance.
     """
 
     outputs: int = 2
@@ -83,7 +87,7 @@ class SlowTargets(Population[Training]):
         return eqx.tree_at(lambda t: t.y, training, targets)
 
     def pose(self, problem: object) -> Training | None:
-        """Convert the first 16 rows of a table. Claims about one output use one target."""
+        """Convert the first 16 rows of a table. If the claim has one output, the table must have one target column."""
         if not self.posed_by_tables:
             return None
         if self.outputs == 1 and isinstance(problem, Regression) and problem.y.shape[1] > 1:
@@ -103,10 +107,12 @@ class SlowTargets(Population[Training]):
 
 
 class ThreeActivations(Population[Training]):
-    """Points that repel each other and targets on the sphere, with lambda < 1 for each activation.
+    """Points on the sphere that are kept apart, and targets on the sphere, with lambda < 1 for each activation.
+
+    Here lambda is the smallest eigenvalue of the activation's tangent kernel at infinite width.
 
     Args:
-        activations: relu, exp or softmax.
+        activations: the activations for which lambda is checked: relu, exp or softmax.
     """
 
     activations: tuple[str, ...] = ACTIVATIONS
@@ -128,9 +134,7 @@ class ThreeActivations(Population[Training]):
         return pose_training(problem, sigma=0.5)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """Return the hypotheses that inputs and targets are in the unit ball, n > 1, and 0 < lambda < 1 for every
-        activation.
-        """
+        """Return the hypotheses: inputs and targets in the unit ball, n > 1, 0 < lambda < 1 for every activation."""
         found = [
             in_unit_ball(problem.x),
             in_unit_ball(problem.y, "targets"),

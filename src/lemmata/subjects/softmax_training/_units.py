@@ -1,4 +1,8 @@
-"""Random hidden units before and after a move. All parts of Lemma B.1 are about such units."""
+"""Random hidden units before and after a move. All parts of Lemma B.1 of gu2024softmax are about such units.
+
+Units r = 1, ..., m have weights w_r, the columns of W, and move to v_r. At inputs x_i, the shares are
+S_i = softmax(W' x_i).
+"""
 
 import abc
 from functools import partial
@@ -19,7 +23,7 @@ READING = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of 
 def drawn_units(
     x: Float[Array, "n d"], width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "d m"], Float[Array, "6 d m"]]:
-    """Draw weights N(0, sigma² I) of `width` units, and their `moves`."""
+    """Draw weights N(0, sigma² I) of `width` units, and six `moves` of the units by at most `radius`."""
     # Most of the compile time is for the random generator, so one draw serves weights and moves.
     first, second = jax.random.normal(key, (2, x.shape[1], width))
     return sigma * first, moves(x, sigma * first, radius, second)
@@ -35,12 +39,13 @@ def exponential_change(
 def share_change(
     x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
 ) -> Float[Array, "n m"]:
-    """Return the change S (e - <S, e>) / (1 + <S, e>) of the shares S, with e = expm1(x @ change), without
-    cancellation.
+    """Return the change of the shares S if the weights change, computed without cancellation.
+
+    The change is S (e - <S, e>) / (1 + <S, e>), where e = expm1(x @ change).
 
     Args:
         x: the inputs.
-        weight: the weights W.
+        weight: the hidden weights W, one column for each unit.
         change: the change V - W of the weights.
     """
     shares, growth = jax.nn.softmax(x @ weight, axis=1), jnp.expm1(x @ change)
@@ -49,7 +54,7 @@ def share_change(
 
 
 class AbstractPart(Claim[RandomUnits]):
-    """A part of Lemma B.1: a bound on a layer of random units and on the same layer with every unit moved by R."""
+    """A part of Lemma B.1: a bound on a layer of random units, or on its change if every unit moves by at most R."""
 
     population = RandomLayers()
     relation = AtMost(delta=DELTA)
@@ -66,13 +71,13 @@ class AbstractPart(Claim[RandomUnits]):
         """Return the quantity that the part bounds, at weights W that are moved to W + change."""
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Return the largest quantity over random and adversarial moves, at random weights."""
+        """Return the largest quantity over random moves and worst-case moves, at random weights."""
         weight, changes = drawn_units(problem.x, problem.width, problem.sigma, problem.radius, key)
         return self.quantities(problem.x, weight, changes).max(axis=0)
 
     @eqx.filter_jit
     def quantities(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], changes: Float[Array, "c d m"]) -> Array:
-        """Return the quantity at each of several moves."""
+        """Return the quantity at each of several changes of the weights W."""
         return jax.vmap(lambda change: self.quantity(x, weight, change))(changes)
 
 

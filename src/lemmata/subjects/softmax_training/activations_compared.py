@@ -1,10 +1,11 @@
 """Three activations compared: the widths and the steps that training a two-layer network takes.
 
-This theory says that ReLU, exponential and softmax networks need almost the same number of units and steps. It uses
+This theory says that ReLU, exponential and softmax networks need almost the same number of units and steps. It compares
 upper bounds of the same form. Each bound has the activation's own lambda, the smallest eigenvalue of the tangent kernel
-over W. It assumes the symmetric initialisation, n > 1 and lambda < 1. Powers n^o(1) are left out and hidden constants
-are taken as 1. This reads the bounds in the strongest way. The theory does not explain why all three networks need far
-fewer units and steps, or what causes the small differences.
+with respect to the hidden weights W. It assumes the symmetric initialisation (hidden units in pairs with equal weights
+and opposite signs), n > 1 targets and lambda < 1. Factors n^o(1) are left out and hidden constants are taken as 1. This
+reads the bounds in the strongest way. The theory does not explain why all three networks need far fewer units and steps
+than the bounds, or what causes the small differences.
 
 The bounds on ReLU networks come from munteanu2022, and the bounds on exponential networks from gao2023, as Table 1 of
 gu2024softmax cites them.
@@ -31,13 +32,14 @@ class WidthRow(NamedTuple):
     """The width and steps that one statement requires on a table of data, and the width and steps that were enough.
 
     Args:
-        statement: relu, exp or softmax as in Table 1, or softmax as in Theorem 4.2 with its exponentials.
-        smallest: the smallest eigenvalue lambda of the limit of the tangent kernel.
+        statement: the statement: relu, exp or softmax as in Table 1, or softmax as in Theorem 4.2, whose width and
+            steps have exponential factors.
+        smallest: the smallest eigenvalue lambda of the tangent kernel at infinite width.
         required_width, required_steps: the width and steps that the statement requires.
-        sufficient_width: the smallest width from which training was always in time. If there is none, twice the last
-            width.
-        sufficient_steps: the time in which the network of the last width was trained, in steps of the statement's size.
-            This time is infinite if the network was not trained in time.
+        sufficient_width: the smallest tested width from which on training always reached the error in time. If there is
+            none, twice the last width.
+        sufficient_steps: the time in which the network of the last width reached the error, counted in steps of the
+            statement's size. It is infinite if this network did not reach the error in time.
     """
 
     statement: str
@@ -53,19 +55,21 @@ def table_width(activation: str, smallest: float | Array, size: int) -> Array:
 
     Args:
         activation: relu, exp or softmax.
-        smallest: the smallest eigenvalue lambda.
-        size: the number n k of targets.
+        smallest: the smallest eigenvalue lambda of the tangent kernel at infinite width.
+        size: the number n k of targets, counted over rows and outputs (n in the formula).
     """
     return size**2 * math.log(size) ** (1 if activation == "relu" else 2) / jnp.asarray(smallest) ** 2
 
 
 def table_steps(smallest: float | Array, size: int, error: float) -> Array:
-    """Return the steps of Table 1: n² log(n / error) / lambda² for all three, of size lambda / n² in the time of H.
+    """Return the number of steps of Table 1, n² log(n / error) / lambda², which is the same for all three activations.
+
+    Each step advances the flow with the tangent kernel by the time lambda / n².
 
     Args:
-        smallest: the smallest eigenvalue lambda.
-        size: the number n k of targets.
-        error: the required squared norm.
+        smallest: the smallest eigenvalue lambda of the tangent kernel at infinite width.
+        size: the number n k of targets, counted over rows and outputs (n in the formula).
+        error: the required squared norm of outputs minus targets.
     """
     return size**2 * jnp.log(size / error) / jnp.asarray(smallest) ** 2
 
@@ -86,9 +90,9 @@ def width_table(
         x: the inputs, in the unit ball.
         y: the targets, in the unit ball.
         sigma: the standard deviation of the weights.
-        delta: the failure probability.
-        error: the required squared Frobenius norm of F - Y.
-        key: the random key of the weights, which all activations share.
+        delta: the failure probability in Theorem 4.2.
+        error: the required squared Frobenius norm of F - Y, outputs minus targets.
+        key: the random key of the weights. All activations start from the same weights.
         widths: the tested widths, increasing.
         steps: the largest number of steps of descent for each network. A network that needs more steps counts as not
             trained.
@@ -120,12 +124,12 @@ def width_table(
 
 
 def smallest_of(activation: str, problem: Training) -> Array:
-    """Return lambda of the limit of the tangent kernel; values below 0, from rounding, are set to 0."""
+    """Return lambda, the smallest eigenvalue of the tangent kernel at infinite width; rounding below 0 is set to 0."""
     return jnp.maximum(jnp.linalg.eigvalsh(limit_gram(activation, problem.x, problem.sigma))[0], 0.0)
 
 
 def times_to_fit(activation: str, problem: Training, widths: Array, end: Array) -> Array:
-    """Return the flow times until the error is reached, at several widths."""
+    """Return the flow times until the loss falls to 0.05, at several widths; times later than `end` are infinite."""
     fit = lambda units: time_to_fit(
         activation, problem.start, problem.sign, problem.x, problem.y, units, jnp.asarray(ERROR), end
     )[0]
@@ -133,14 +137,15 @@ def times_to_fit(activation: str, problem: Training, widths: Array, end: Array) 
 
 
 def width_of(activation: str, problem: Training) -> Array:
-    """Return the smallest of 2, 4, ..., 128 from which on an error of 0.05 is reached in time."""
+    """Return the smallest of the widths 2, 4, ..., 128 from which on training reaches an error of 0.05 in time."""
     end = horizon(smallest_of(activation, problem), problem.size, ERROR)
     return sufficient_width(times_to_fit(activation, problem, jnp.asarray(WIDTHS), end), WIDTHS, end)
 
 
 class AbstractTableWidth(Claim[Training]):
-    """A width of Table 1 suffices. The claim measures the smallest of the widths 2, 4, ..., 128 from which on training
-    succeeds.
+    """Base of claims that a width of Table 1 suffices to train the network.
+
+    The claims measure the smallest of the widths 2, 4, ..., 128 from which on training succeeds.
     """
 
     relation = AtMost(delta=DELTA)
@@ -163,8 +168,9 @@ class AbstractTableWidth(Claim[Training]):
 
 
 class AbstractTableSteps(Claim[Training]):
-    """A number of steps of Table 1 suffices at width 128. Each step has the length lambda / n² in the flow time of the
-    tangent kernel H.
+    """Base of claims that a number of steps of Table 1 suffices at width 128.
+
+    Each step has the length lambda / n² in the flow time of the tangent kernel H.
     """
 
     relation = AtMost(delta=DELTA)
@@ -284,9 +290,9 @@ class SoftmaxSteps(AbstractTableSteps):
 
 class WidthsAlike(Claim[Training]):
     """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
-    initial weights. The training time of each network depends on its own lambda, where lambda is the smallest
-    eigenvalue of its tangent kernel at infinite width. For each network, find the smallest width that suffices to train
-    the network. These widths are almost the same. In geometric mean over problems, the widths of the ReLU and the
+    initial weights. The time that each network is given for training depends on its own lambda, the smallest eigenvalue
+    of its tangent kernel at infinite width. For each network, find the smallest width that suffices to train the
+    network. These widths are almost the same. In geometric mean over problems, the widths of the ReLU and the
     exponential network are between half and twice the width of the softmax network.
 
     The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2
@@ -308,6 +314,6 @@ class WidthsAlike(Claim[Training]):
     predict = (0.0, 0.0)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """Divide the widths of the ReLU and the exponential network by the softmax network's; return log2 of both."""
+        """Divide the ReLU and the exponential network's width by the softmax network's; return log2 of both ratios."""
         relu, exponential, softmax = (jnp.log2(width_of(activation, problem)) for activation in ACTIVATIONS)
         return jnp.stack([relu - softmax, exponential - softmax])

@@ -1,13 +1,15 @@
 """Softmax units compared with ReLU and exponential units if all units move by R, and the meaning of (n d)^(2 + o(1)).
 
-This theory is about two-layer networks of m units, if every w_r moves by at most R. It bounds the change of the tangent
-kernels of these networks. These kernels have the entries <x_i, x_j> times
+This theory is about two-layer networks of m hidden units with weights w_r, if every w_r moves by at most R. It bounds
+the change of the tangent kernels of these networks at n inputs x_i. These kernels have the entries <x_i, x_j> times
 
     (1/m) #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0},   (1/m) sum exp <w_r, x_i + x_j>,   m <S_i, S_j>
 
-for ReLU, exponential and softmax units in this order. The changes are at most 2 R n and 3 R n^(1 + o(1)) in earlier
-work, and R n^(1 + o(1)) here. The theory assumes inputs in the unit ball. It does not explain whether training moves
-units in these worst directions.
+for ReLU, exponential and softmax units in this order. Here # counts units, and S_i are the shares of the units: the
+softmax of the logits <w_r, x_i>. Earlier work bounds the change by 2 R n for ReLU and 3 R n^(1 + o(1)) for exponential
+units; this theory bounds it by R n^(1 + o(1)) for softmax units. It assumes inputs in the unit ball. It does not
+explain whether training moves units in these worst directions. The second part is about the width (n d)^(2 + o(1)) that
+Theorem 4.2 asks for, where n d is the number of targets.
 """
 
 import math
@@ -43,12 +45,12 @@ _EQUAL = 0.75  # the share of problems with equal inputs
 
 
 class NearInputs(Population[RandomUnits]):
-    """Inputs on the unit sphere, which are equal in three quarters of the problems and independent in the others.
+    """Inputs on the unit sphere. All are equal in three quarters of the problems and independent in the others.
 
     Args:
         sigma: the default standard deviation of the weights.
-        least: the smallest standard deviation.
-        most: the largest standard deviation.
+        least: the smallest standard deviation of the weights that a user may set.
+        most: the largest standard deviation of the weights that a user may set.
     """
 
     sigma: float = 1.0
@@ -81,7 +83,7 @@ class NearInputs(Population[RandomUnits]):
 
 
 class EqualInput(eqx.Module):
-    """Many equal inputs of length 1, at which the logits of the units are N(0, sigma²)."""
+    """Many equal inputs of length 1, at which the logits of the hidden units are N(0, sigma²)."""
 
     sigma: Float[Array, ""]
 
@@ -94,7 +96,13 @@ def _averaging(problem: EqualInput) -> Hypothesis:
 
 
 class WidthSizes(eqx.Module):
-    """The sizes in Theorem 4.2: the standard deviation sigma of the weights, n k, and the failure probability."""
+    """The numbers on which the width of Theorem 4.2 depends, except lambda.
+
+    Args:
+        sigma: the standard deviation of the weights.
+        count: the number n k of targets.
+        delta: the failure probability.
+    """
 
     sigma: float = eqx.field(static=True)
     count: int = eqx.field(static=True)
@@ -102,12 +110,12 @@ class WidthSizes(eqx.Module):
 
     @property
     def bound(self) -> float:
-        """The bound B on logits."""
+        """The bound B = max(10 sigma sqrt(log(n k / delta)), 1) on logits."""
         return logit_bound(self.count, 1, self.sigma, self.delta)
 
 
 class WidthsOfTheorem(Population[WidthSizes]):
-    """A random standard deviation of the weights and a random number of entries n k."""
+    """A random standard deviation of the weights and a random number n k of targets."""
 
     settings = Space(
         n=Integer(1000, 100, 10000, "largest n k"),
@@ -115,7 +123,7 @@ class WidthsOfTheorem(Population[WidthSizes]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WidthSizes:
-        """Draw each size between half of its setting and the setting."""
+        """Draw sigma and n k, each between half of its setting and the setting."""
         first, second = (float(u) for u in jax.random.uniform(key, (2,), minval=0.5))
         return WidthSizes(setting["sigma"] * first, int(setting["n"] * second))
 
@@ -158,7 +166,11 @@ class ReluPerturbation(Claim[RandomUnits]):
         return jnp.asarray(2.0 * problem.radius * len(problem.x))
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Switch each unit on or off, only on, or only off at its nearest input, and return the largest change."""
+        """Return the largest change of the kernel over three moves of the units.
+
+        Each unit's nearest input is the one at which its logit is closest to 0. In the first move, every unit that can
+        reach 0 switches on or off there. In the other two moves, units only switch on, or only switch off.
+        """
         x, radius = problem.x, problem.radius
         weight = problem.sigma * jax.random.normal(key, (x.shape[1], problem.width))
         logits = x @ weight
@@ -171,7 +183,7 @@ class ReluPerturbation(Claim[RandomUnits]):
         return jnp.stack([jnp.linalg.norm(kernel(weight + move) - kernel(weight)) for move in moves]).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Return n, because the sizes of all entries are between 0 and 1."""
+        """Return n, because each of the n² entries is between 0 and 1 in size before and after the move."""
         return jnp.asarray(1.0 * len(problem.x))
 
 
@@ -185,7 +197,8 @@ class ExponentialPerturbation(Claim[RandomUnits]):
 
     If the factor n^o(1) is taken as 1, the bound holds for sigma up to 0.44. An entry of H changes by at most
     (exp(2R) - 1) times the size of the entry. Equality holds if the two inputs are equal, and the change is then near
-    2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B is as in Theorem 4.2.
+    2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B bounds the logits as in
+    Theorem 4.2.
     """
 
     title = "If each weight vector moves by R, an exponential network's kernel on n rows changes by at most 3 R n"
@@ -201,7 +214,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
         return jnp.asarray(3.0 * problem.radius * len(problem.x))
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Return the largest change over moves along the gradient of the kernel's squared norm and against it."""
+        """Return the larger change of the kernel: move units along the gradient of its squared norm, or against it."""
         x, inner = problem.x, problem.x @ problem.x.T
         weight = problem.sigma * jax.random.normal(key, (x.shape[1], problem.width))
 
@@ -215,7 +228,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
         return jnp.stack([jnp.linalg.norm(kernel(weight + s * move) - kernel(weight)) for s in (1, -1)]).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Return a bound on the norms of both kernels. The means of their entries are at most exp(2 sigma²)."""
+        """Return a bound on |H(W)| + |H(W~)|. The entries of H(W~) have means of at most exp(2 sigma²)."""
         return len(problem.x) * (1 + jnp.exp(2 * problem.radius)) * jnp.exp(2 * problem.sigma**2)
 
 
@@ -339,7 +352,7 @@ class WidthExponent(Claim[WidthSizes]):
         return jnp.asarray(2 + exponent / math.log(2))
 
     def measure(self, problem: WidthSizes, key: Key[Array, ""]) -> Array:
-        """Compute the exponent from lemmata's formula for the width at both sizes."""
+        """Compute the exponent from lemmata's formula for the width, at n k and at 2 n k."""
 
         def width(count: int) -> float:
             bound = logit_bound(count, 1, problem.sigma, problem.delta)

@@ -1,14 +1,18 @@
 """Training a softmax network to any error: the width and the steps that the theory requires, and those that suffice.
 
+The network is F_l(x) = m <a_l, softmax(W' x)>, with m hidden units, trained weights W and fixed signs a_l. At the
+symmetric initialisation, units come in pairs with equal weights and opposite signs, so F = 0. The tangent kernel H is
+the Gram matrix of the gradients of the outputs, divided by m, and H* is H at initialisation.
+
 This theory bounds the loss at the end of training. It assumes that lambda = lambda_min(H*) is positive, and a width
-that no machine can store. B is as in Definition 4.1. The width is so large because exp(18 B) is at least 10^7, and
-10^150 for weights of unit variance. It does not explain why a few units per target are enough, or why steps can be
-longer by a factor of 10^8 and more. The constant that Omega hides is taken as 1, and the number of steps has the
-factor 2 of the proof.
+that no machine can store. The width has the factor exp(18 B), where B is the bound of Definition 4.1 on logits. This
+factor is at least 10^7, and 10^150 for weights of unit variance. The theory does not explain why a few units per target
+are enough, or why steps can be longer by a factor of 10^8 and more. The constant that Omega hides is taken as 1, and
+the number of steps has the factor 2 of the proof.
 
 The sufficient width is measured by descent with steps of 1 / (2 m lambda_max(H)). The time of these steps equals the
 time of the flow dF/dt = -m H (F - Y) up to a relative difference of lambda / (4 lambda_max). One step of the theory
-advances the flow by eta.
+advances the flow by its step size eta.
 """
 
 import jax
@@ -28,13 +32,15 @@ _SLOW, _ONE = SlowTargets(), SlowTargets(outputs=1)
 
 
 def fit(problem: Training, error: float, end: Array, units: float | Array | None = None) -> tuple[Array, Array]:
-    """Return the flow time until the error is reached, at most `end`, and the loss at this time.
+    """Return the flow time at which the loss |F - Y|² falls to `error`, and the loss when training stops.
+
+    The time is infinite if the loss does not fall to `error` by the time `end`.
 
     Args:
         problem: the network before training.
-        error: the required squared norm.
-        end: the longest time.
-        units: the width of the network; None means all units.
+        error: the required squared norm of F - Y.
+        end: the flow time at which training stops.
+        units: the width of the network, which uses the first units of the problem; None means all units.
     """
     units = float(problem.width) if units is None else units
     return time_to_fit(
@@ -43,18 +49,21 @@ def fit(problem: Training, error: float, end: Array, units: float | Array | None
 
 
 def fourth_power(error: Array, problem: Training) -> Array:
-    """Return error (error / n k)^4, which requires a contraction by 1 - 2 m eta lambda from a residual of 1."""
+    """Return error (error / n k)^4, a false bound on the final loss that is too small, for a control.
+
+    It would require that every step contracts the loss by 1 - 2 m eta lambda, from an initial loss of 1.
+    """
     return error * (error / problem.size) ** 4
 
 
 def unstable_step(step: Array, problem: Training) -> Array:
-    """Return 4 / (m lambda_max(H*)), a step at which linear descent is not stable."""
+    """Return 4 / (m lambda_max(H*)), a step size at which descent on the linearised network diverges."""
     units = jnp.asarray(1.0 * problem.width)
     return 4 / (units * largest_eigenvalue("softmax", problem.start, problem.sign, problem.x, units))
 
 
 class AbstractLoss(Claim[Training]):
-    """The loss at the end of training."""
+    """Base of claims that bound the loss at the end of training."""
 
     relation = AtMost(delta=DELTA)
     control = Control(
@@ -81,7 +90,7 @@ class AbstractLoss(Claim[Training]):
 
 
 class AbstractWidth(Claim[Training]):
-    """The width that suffices."""
+    """Base of claims about the smallest width that suffices for training."""
 
     relation = AtMost(delta=DELTA)
     control = Control(
@@ -106,7 +115,7 @@ class AbstractWidth(Claim[Training]):
 
 
 class AbstractSteps(Claim[Training]):
-    """The steps that suffice."""
+    """Base of claims about the number of steps that suffices for training."""
 
     relation = AtMost(delta=DELTA)
     control = Control(
@@ -176,9 +185,9 @@ class StepsThatSuffice(AbstractSteps):
 
     is enough to train to the error |F - Y|² = 0.05. The width in this test is 128.
 
-    Multiply T and the measured number of steps by the step sizes that belong to them. Both products are times of the
-    same gradient flow. Along the smallest eigenvector, the loss contracts by exactly 1 - 2 m eta lambda per step, so a
-    quarter of T is enough.
+    lemmata trains with longer steps. To compare the two numbers of steps, it multiplies each by its own step size. Both
+    products are times of the same gradient flow. Along the eigenvector of the smallest eigenvalue, the loss contracts
+    to first order by 1 - 2 m eta lambda per step, so a quarter of T is enough.
     """
 
     title = "The number of steps in the convergence theorem (Theorem 4.2) is enough to train a softmax network"
@@ -243,7 +252,7 @@ class LongStepContracts(Claim[Training]):
 
     Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, with the B of Theorem 4.2. The width in this test is
     128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest eigenvector, and by
-    smaller factors along the other eigenvectors.
+    smaller factors along the other eigenvectors of H*.
     """
 
     title = "At width m, a first step of 1 / (m lambda_max of the kernel) contracts a softmax network's loss"
@@ -275,9 +284,10 @@ class StepThatWorks(Claim[Training]):
 
         eta = lambda / (10 m n² k² exp(16 B)).
 
-    A step works if 30 steps of this size contract the loss by (1 - m eta lambda / 2)^30. lemmata tries the steps c / (m
-    lambda_max(H*)), c = 1/8, 1/4, ..., 8. It measures the largest of these steps such that this step and all shorter
-    steps work. The width is 128. The slack is the measured step divided by the step of the theory.
+    A step size eta works if 30 steps of this size multiply the loss by at most (1 - m eta lambda / 2)^30. lemmata tries
+    the step sizes c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8. It measures the largest of these step sizes such that
+    this size and all smaller ones work. The width is 128. The slack is the measured step size divided by the step size
+    of the theory.
     """
 
     title = "The step size of the convergence theorem (Theorem 4.2) is short enough to train a softmax network"

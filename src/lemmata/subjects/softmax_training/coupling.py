@@ -1,10 +1,12 @@
 """Coupling: how far a trained softmax network is from the regression with its tangent kernel at initialisation.
 
-At every time of the gradient flow, this theory bounds the distance between network and regression by how far the kernel
-moves. It assumes the symmetric initialisation and a positive definite kernel that moves by less than half of its
-smallest eigenvalue. It does not explain how far the kernel moves, or how far away the kernel of infinite width is. The
-bounds hold at all times in [0, T] with the largest movement of the kernel in [0, T]. The trials test the bounds in this
-form, where T is the time of the last record.
+The network has m hidden units and the outputs F_l(x) = m <a_l, softmax(W' x)>. The regression keeps the network's
+tangent kernel at initialisation, H*. At every time of the gradient flow, this theory bounds the distance between
+network and regression by how far the kernel moves. It assumes the symmetric initialisation (units in pairs with equal
+weights and opposite signs, so F = 0). It also assumes a positive definite kernel that moves by at most half of its
+smallest eigenvalue. It does not explain how far the kernel moves, or how far H* is from the kernel of infinite width.
+The bounds hold at all times in [0, T] with the largest movement of the kernel in [0, T]. The trials test the bounds in
+this form, where T is the time of the last record.
 """
 
 import jax
@@ -33,6 +35,8 @@ _UNEXPLAINED = "how far the kernel moves, and the distance to the kernel of infi
 def differences(problem: Flow) -> tuple[Float[Array, " s"], Float[Array, " q"]]:
     """Return |F_nn - F_ntk|_F on training points at each record, and max_t |F_nn - F_ntk|_l at each test point.
 
+    F_nn are the outputs of the network and F_ntk those of the regression. |.|_l is the size of output l.
+
     Args:
         problem: the network along its flow.
     """
@@ -45,7 +49,10 @@ def differences(problem: Flow) -> tuple[Float[Array, " s"], Float[Array, " q"]]:
 
 
 def _apart(problem: Flow) -> Float[Array, " q"]:
-    """Return the sum of the sizes of both predictions. Each prediction is an integral of kernel times residual."""
+    """Return the sum of bounds on the two predictions at the test points, which bounds their difference.
+
+    Each prediction is an integral over time of kernel times residual.
+    """
     size, left = problem.cross_sizes, problem.smallest - problem.moved
     return problem.targets * (size / problem.smallest + (size + problem.moved_test) / left)
 
@@ -83,7 +90,7 @@ class TrainingPerturbation(Claim[Flow]):
         return differences(problem)[0].max()
 
     def trivial(self, problem: Flow) -> Array:
-        """The residuals of network and regression do not grow, so both outputs stay within |Y| of the targets."""
+        """The bound 2 |Y|. The residuals do not grow, so network and regression stay within |Y| of the targets."""
         return 2 * problem.targets
 
 
@@ -97,9 +104,10 @@ class PredictionPerturbation(Claim[Flow]):
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
-    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. In the second term, the source has a
-    further factor log²(n k/(eps_H m lambda)). The claim takes this factor as at least 1. This logarithmic factor is not
-    needed. In contrast, the size of the cross kernel, |K*_l,te|_F, is needed. The source hides this size in O(.).
+    The right side is at most 2 |Y|_F / lambda times the factor (eps_l,test + |K*_l,te|_F eps_H / lambda). The source
+    multiplies the second term of this factor by log²(n k/(eps_H m lambda)). The claim has 1 in place of this logarithm,
+    so the logarithm is not needed. In contrast, |K*_l,te|_F, the size of the cross kernel, is needed. The source hides
+    this size in O(.).
 
     The difference of the two predictions is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk).
     The integral of |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H /
@@ -138,10 +146,10 @@ class TrainingCouplingRate(Claim[Initialised]):
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
     In training the weights move by O(1/m). The two units of a pair have opposite signs, and to first order they move in
-    opposite directions. Let H be the kernel during training. To first order, H - H* is a mean over units of products
-    with one sign more than the products in H*. In this mean, the two units of a pair cancel exactly. So H - H* =
-    O(m^-2). By Theorem F.2, the difference of the outputs is also O(m^-2). With independent signs, the difference of
-    the outputs would be of order m^(-3/2).
+    opposite directions. Let H be the kernel during training. Each term of H* contains a product of two signs. To first
+    order, each term of H - H* contains one sign more. So the terms of the two units of a pair cancel exactly, and
+    H - H* = O(m^-2). By Theorem F.2, the difference of the outputs is also O(m^-2). With independent signs, the
+    difference of the outputs would be of order m^(-3/2).
     """
 
     title = "A softmax network of width m approaches the regression with its own tangent kernel as 1/m²"
@@ -157,7 +165,7 @@ class TrainingCouplingRate(Claim[Initialised]):
     predict = -2.0
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """Return the largest difference over the records. Each width has its own units."""
+        """Return the largest difference over the recorded times, one for each width. Each width has its own units."""
         found, first = [], 0
         for width in map(int, self.relation.rungs):
             units = slice(first, first + width)

@@ -1,10 +1,11 @@
 """When the softmax tangent kernel is positive definite: lambda > 0 and its causes.
 
-The convergence theorems of softmax networks assume lambda = lambda_min(H) > 0. This theory is about the smallest
-eigenvalue of the limit K(x, y) = <x, y> exp(sigma² <x, y>). The eigenvalue is positive exactly if no input is 0 and no
-input occurs twice. The distances between inputs and the norms of inputs bound the eigenvalue from below. If the
-hypothesis lambda > 0 fails, its cause can therefore be checked and named. The theory does not explain the true size of
-lambda, which falls fast with the number of inputs in few dimensions.
+The convergence theorems of softmax networks assume lambda = lambda_min(H) > 0, where H is the tangent kernel at the
+training inputs. This theory is about the smallest eigenvalue of the limit of H at infinite width. The limit has the
+entries K(x, y) = <x, y> exp(sigma² <x, y>), where sigma is the standard deviation of the hidden weights. The eigenvalue
+is positive exactly if no input is 0 and no input occurs twice. The distances between inputs and the norms of inputs
+bound the eigenvalue from below. If the hypothesis lambda > 0 fails, its cause can therefore be checked and named. The
+theory does not explain the true size of lambda, which in few dimensions falls fast with the number of inputs.
 """
 
 import jax
@@ -24,10 +25,11 @@ def separation_bound(x: Float[Array, "n d"], sigma: Float[Array, ""]) -> Float[A
     """Return a lower bound on lambda_min of K on the rows of x; it is positive if rows are distinct and not 0.
 
     The polynomial p_i(z) = <z, x_i> / |x_i|² prod_(j != i) <z - x_j, x_i - x_j> / |x_i - x_j|² is 0 at the origin and
-    at every x_j, and 1 at x_i. K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q. Let T_q be the tensor of a polynomial's part
-    of degree q. In the space of K, the squared norm of the polynomial is at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)).
+    at every other x_j, and 1 at x_i. The kernel is the series K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q. Let T_q be
+    the coefficient tensor of a polynomial's part of degree q. In the reproducing kernel Hilbert space of K, the squared
+    norm of the polynomial is at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)).
     The diagonal of K^-1 holds the smallest squared norms of functions that are 1 at one x_i and 0 at the others.
-    Therefore lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|².
+    Therefore lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|², where |p_i| is the norm in this space.
 
     Args:
         x: the points, one in each row.

@@ -1,12 +1,12 @@
 """Bounds on the gradient of a softmax network.
 
-This theory bounds the gradient of every unit, at initialisation and as long as no unit has moved by more than R. The
-gradient says how far one step goes. The theory assumes inputs in the unit ball and the logit bound B. It does not
-explain the factor exp(3 B). This factor bounds the largest share, and because of it, the steps that the theory allows
-are tiny.
-
 The network is F_l(x) = m <a_l, softmax(W' x)> for outputs l = 1, ..., k, with hidden weights W of shape (d, m) and
 signs a_l. It is trained on n inputs x_i with targets Y, of shape (n, k), by descent on |F - Y|²/2.
+
+This theory bounds the gradient with respect to every unit's weights, at initialisation and as long as no unit has moved
+by more than R. The gradient says how far one step goes. The theory assumes inputs in the unit ball and the bound B on
+logits. It does not explain the factor exp(3 B). This factor bounds m times the largest share, where shares are the
+entries of the softmax. Because of this factor, the steps that the theory allows are tiny.
 """
 
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ class GradientBound(Claim[Training]):
         |Delta w_r| <= exp(3 B) sqrt(n k) |F - Y|_F,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     For comparison, the shares S_ir = softmax(W' x_i)_r are at most 1, which gives the trivial factor 2 m in place of
-    exp(3 B). For close inputs and equal targets, the factor that is needed in place of exp(3 B) is near m max S_ir.
+    exp(3 B). For close inputs and equal targets, a factor near m max S_ir is needed and is enough.
     """
 
     title = "With logits up to B, a softmax unit's gradient is at most exp(3B) sqrt(n k) times the network's residual"
@@ -130,5 +130,5 @@ class InitialLoss(Claim[Training]):
         return jnp.linalg.norm(outputs - problem.y)
 
     def trivial(self, problem: Training) -> Array:
-        """Every output of such a network is between -m and m."""
+        """The bound if every output is between -m and m, as for any such network."""
         return problem.width * jnp.sqrt(1.0 * problem.size) + jnp.sqrt(1.0 * len(problem.y))

@@ -1,15 +1,19 @@
 """Descent on a softmax network stays near its initialisation and contracts the loss.
 
-This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). Let D be the largest displacement of a
-unit that the gradients allow. If units move by at most R, the tangent kernel keeps at least half of its smallest
-eigenvalue. As long as D is below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small
-that B = 1, inputs are nearly orthogonal and targets are small. The hypothesis then requires a width of about 8 exp(13)
-(n k)^(3/2) |Y| / lambda². The theory does not explain why training also works with steps 10^8 times longer and widths
-10^6 times smaller.
+The network is F_l(x) = m <a_l, softmax(W' x)>, with m hidden units, trained weights W and fixed signs a_l. At the
+symmetric initialisation, units come in pairs with equal weights and opposite signs, so F = 0. Training has n inputs and
+k outputs with targets Y, and lambda is the smallest eigenvalue of the tangent kernel H at initialisation.
 
-The tests reach states at time tau by coarse descent, and then take steps of the theory's size. At this size, one step
-lowers the loss by about 10^-9 of its value. The tests therefore compare relative decreases, which are computed without
-cancellation.
+This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)), where B bounds the logits. Let D be the
+largest displacement of a unit that the gradients allow. If units move by at most a radius R, H keeps at least half of
+its smallest eigenvalue. As long as D is below R, every step contracts the loss. The hypothesis D < R can be met if the
+standard deviation sigma of the weights is so small that B = 1, inputs are nearly orthogonal and targets are small. The
+hypothesis then requires a width of about 8 exp(13) (n k)^(3/2) |Y| / lambda². The theory does not explain why training
+also works with steps 10^8 times longer and widths 10^6 times smaller.
+
+The tests reach states at time tau (after tau steps) by coarse descent, and then take steps of the theory's size. At
+this size, one step lowers the loss by about 10^-9 of its value. The tests therefore compare relative decreases, which
+are computed without cancellation.
 """
 
 import equinox as eqx
@@ -32,7 +36,7 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 
     Args:
         training: the network at tau.
-        steps: the number of steps.
+        steps: the number of steps of size eta that follow.
     """
     eta = training.step
 
@@ -44,7 +48,7 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 
 
 def width_asked() -> Hypothesis:
-    """Return a violated hypothesis: the width is smaller than the source requires."""
+    """Return the source's hypothesis on the width, marked as violated: tested widths are smaller than it requires."""
     name = "the width is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
     return Hypothesis.violated(
         name, "the source requires a width above 10^8; if targets are small, D < R already holds at width 4096"
@@ -52,7 +56,7 @@ def width_asked() -> Hypothesis:
 
 
 def within_displacement(problem: Training) -> Hypothesis:
-    """Return the condition that the weights at time tau can be the result of earlier steps."""
+    """Return the condition that no unit has moved by more than D, as after earlier steps of the theory."""
     return Hypothesis(
         "no unit has moved by more than D since the initialisation",
         problem.farthest,
@@ -74,7 +78,8 @@ class OneStepContracts(Claim[Training]):
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2) |F(tau) - Y|².
 
     The source also asks for m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The claim is tested for the
-    relative decrease of the loss, which is 2 m eta lambda if the residual is along the smallest eigenvector.
+    relative decrease of the loss. To first order, this decrease is 2 m eta lambda if the residual F - Y is along the
+    eigenvector of the smallest eigenvalue.
     """
 
     title = "Every step of descent contracts a softmax network's loss"
@@ -192,10 +197,10 @@ class LossInduction(AbstractLossInduction):
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
-    The lemma assumes the factor 1 - m eta lambda / 2 up to tau, but it concludes only the weaker factor 1 - m eta
-    lambda / 4. So the conclusion as printed is weaker than the assumption that the next step needs. Claim
-    `loss_induction_closed` has the factor that lets the induction continue. The claim is tested for the logarithm of
-    the loss after 8 steps.
+    The lemma assumes the factor 1 - m eta lambda / 2 up to time tau, but it concludes only the weaker factor
+    1 - m eta lambda / 4. So the conclusion as printed is weaker than the assumption that the next step needs. Claim
+    `loss_induction_closed` has the factor that lets the induction continue. The test measures the logarithm of the loss
+    after 8 steps, relative to the first loss.
     """
 
     title = "As printed, the loss of a softmax network falls geometrically in the steps of gradient descent"
@@ -224,7 +229,7 @@ class LossInductionClosed(AbstractLossInduction):
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
     This bound follows from claim `one_step_contracts`. It is also the assumption that the next step needs, so the
-    induction can continue. The claim is tested for the logarithm of the loss after 8 steps.
+    induction can continue. The test measures the logarithm of the loss after 8 steps, relative to the first loss.
     """
 
     title = "The loss of a softmax network of width m falls by a factor 1 - m eta lambda / 2 per step of size eta"
@@ -279,5 +284,5 @@ class GradientStaysSmall(Claim[Training]):
         return problem.step * jnp.linalg.norm(after.gradient, axis=0).max()
 
     def trivial(self, problem: Training) -> Array:
-        """The bound from |Delta w_r| <= 2 m sqrt(n k) |F - Y|, if the loss does not grow."""
+        """The bound on a move that follows from |Delta w_r| <= 2 m sqrt(n k) |F - Y|, if the loss does not grow."""
         return problem.step * 2 * problem.width * jnp.sqrt(1.0 * problem.size) * jnp.linalg.norm(problem.y)

@@ -1,13 +1,15 @@
 """The limit of the softmax tangent kernel H at infinite width: how H approaches it, and when it is positive definite.
 
-This theory is about H at the symmetric initialisation. As the width m grows, H tends to the identity over outputs
-times
+The network has the outputs F_l(x) = m <a_l, S> with m hidden units w_r ~ N(0, sigma² I), signs a_l and the shares
+S = softmax(W' x). H is the Gram matrix of the gradients of the outputs, divided by m. H_ll is its block for output l.
+This theory is about H at the symmetric initialisation, where units come in pairs with equal weights and opposite signs.
+As the width m grows, H tends to 0 between two outputs, and within an output to
 
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
 with fluctuations of size m^(-1/2) and a known bias of size 1/m. The convergence theorems use lambda = lambda_min(H). Up
-to m^(-1/2), this is the smallest eigenvalue of an n x n matrix. Module `definiteness` states when this eigenvalue is
-positive. The theory assumes that units are drawn in pairs. It does not explain what training does to H.
+to an error of order m^(-1/2), lambda is the smallest eigenvalue of the n x n matrix K(x_i, x_j) of the n inputs. Module
+`definiteness` states when this eigenvalue is positive. The theory does not explain what training does to H.
 """
 
 import jax
@@ -31,10 +33,10 @@ def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) ->
 
         c_ij = 2 (e(x_i, x_i) + e(x_j, x_j) + e(x_i, x_j) - e(x_i, x_i + x_j) - e(x_j, x_i + x_j) - 1)
 
-    with e(x, y) = exp(sigma² <x, y>). H_ll / <x_i, x_j> is a ratio A / (B C) of means over m/2 pairs of exp(<w, x_i +
-    x_j>), exp(<w, x_i>) and exp(<w, x_j>). Divide each term of Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C) by the
-    means of its two factors. The sum gives c. Normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E
-    exp <w, x> E exp <w, y>.
+    with e(x, y) = exp(sigma² <x, y>). The proof writes H_ll / <x_i, x_j> as a ratio A / (B C). A, B and C are the means
+    over m/2 pairs of exp(<w, x_i + x_j>), exp(<w, x_i>) and exp(<w, x_j>). Take Var B + Var C + Cov(B, C) - Cov(A, B) -
+    Cov(A, C), and divide each term by the means of its two factors. The sum is c / m. For normal w,
+    Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E exp <w, x> E exp <w, y>.
 
     Args:
         x: the points, one per row.
@@ -49,7 +51,7 @@ def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) ->
 
 
 def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Float[Array, "k n k n"]]:
-    """Return the tangent kernel H of one new network for each width, all cut from one random draw."""
+    """Return the tangent kernel H of one new network for each width; all networks come from one random draw."""
     found, d = [], problem.x.shape[1]
     for drawn in draws(key, *((d + outputs, int(width) // 2) for width in WIDTHS)):
         weight = jnp.repeat(problem.sigma * drawn[:d], 2, axis=1)
@@ -61,14 +63,14 @@ def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Fl
 class TangentWidth(Claim[KernelPoints]):
     """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m at the symmetric
     initialisation. Let sigma be the standard deviation of its hidden weights W. For large m, H tends to
-    <x, y> exp(sigma² <x, y>) within an output, and to 0 between two outputs. The root mean square of the difference,
-    over pairs of points with |x| <= 1, is
+    <x, y> exp(sigma² <x, y>) within an output, and to 0 between two outputs. The difference of H and its limit, as a
+    root mean square over pairs of points with |x| <= 1, is
 
         C m^(-1/2).
 
     If you give your own data, lemmata uses the first 16 inputs. If the kernel of your problem is a softmax kernel,
-    lemmata uses the map and the sigma of this kernel. Otherwise lemmata takes sigma = 1/2 and scales the inputs so that
-    the longest has norm 1.
+    lemmata uses the map of the inputs and the sigma of this kernel. Otherwise lemmata takes sigma = 1/2 and scales the
+    inputs so that the longest has norm 1.
     """
 
     title = "The softmax tangent kernel approaches its limit as m^(-1/2)"
@@ -86,7 +88,7 @@ class TangentWidth(Claim[KernelPoints]):
     predict = -0.5
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """Return |H - limit|_F / |limit|_F for networks with two outputs."""
+        """Return |H - limit|_F / |limit|_F, where limit is the limit of H, for one network of each width."""
         limit = jnp.einsum("ij,lk->likj", problem.limit, jnp.eye(2))
         return jnp.stack([jnp.linalg.norm(h - limit) for h in _ladder(problem, 2, key)]) / jnp.linalg.norm(limit)
 
@@ -123,7 +125,7 @@ class WidthCorrection(Claim[KernelPoints]):
         return _pairs(problem.limit * (1 + width_correction(problem.x, problem.sigma, _TRIPLES.width)))
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """The mean of H over 1024 networks; at the initialisation, H is <x_i, x_j> sum_r m S_ir S_jr."""
+        """The mean of H_ll over 1024 networks; at the initialisation, H_ll is <x_i, x_j> sum_r m S_ir S_jr."""
         width = _TRIPLES.width
         weights = problem.sigma * jax.random.normal(key, (_DRAWS, problem.x.shape[1], width // 2))
         shares = jax.nn.softmax(jnp.einsum("nd,sdr->snr", problem.x, weights), axis=2)
@@ -164,7 +166,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
         return [Hypothesis(name, values[0], ">", floor, "two rows are equal, or one is zero")]
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """For networks with four outputs, return the distance of the smallest eigenvalues of H and of its limit."""
+        """For networks with four outputs, return the difference of the smallest eigenvalues of H and of its limit."""
         size = 4 * len(problem.x)
         stacked = jnp.stack([h.reshape(size, size) for h in _ladder(problem, 4, key)])
         return jnp.abs(jnp.linalg.eigvalsh(stacked)[:, 0] - jnp.linalg.eigvalsh(problem.limit)[0])

@@ -1,11 +1,12 @@
 """How far training moves the tangent kernel of a softmax network: as m^(-2), although a lemma only bounds it by 1/m.
 
-This theory is about |H(t) - H(0)| along descent from the symmetric initialisation. Units move by O(1/m), and a bound
-that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But the two units of a pair have equal
-weights and opposite signs. To first order they move in opposite directions, and H depends on signs only through
-products of two signs. The first-order changes of H and of the normalisation therefore cancel within the pair. A
-second-order change, of size m^(-2), remains. The theory assumes that the targets do not grow with m. It does not cover
-asymmetric initialisations, for which the kernel moves more.
+This theory is about |H(t) - H(0)| along descent, where H(t) is the tangent kernel at time t and m is the width. At the
+symmetric initialisation, hidden units come in pairs with equal weights and opposite signs. Units move by O(1/m), and a
+bound that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But to first order, the two units of a
+pair move in opposite directions, and H depends on signs only through products of two signs. The first-order changes of
+H and of the denominator of the softmax therefore cancel within the pair. A second-order change, of size m^(-2),
+remains. The theory assumes that the targets do not grow with m. It does not cover asymmetric initialisations, for which
+the kernel moves more.
 """
 
 import equinox as eqx
@@ -48,7 +49,7 @@ class SoftmaxDataInBalls(Population[SoftmaxData]):
         return SoftmaxData(points_in_ball(x), points_in_ball(y), setting["sigma"])
 
     def pose(self, problem: object) -> SoftmaxData | None:
-        """Take the first 16 rows of a regression and scale their longest input and target to norm 1; sigma is 1/2."""
+        """Convert a regression: take 16 rows, scale the longest input and target to norm 1, and set sigma to 1/2."""
         if not isinstance(problem, Regression):
             return None
         x, y = problem.x[:_ROWS], problem.y[:_ROWS]

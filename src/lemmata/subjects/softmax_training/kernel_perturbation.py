@@ -1,10 +1,10 @@
 """How far the tangent kernel H of a softmax network moves if every hidden unit moves by at most R.
 
-This theory bounds the change of H of Definition 3.6 entry by entry. The change is at most proportional to R, with a
-constant that depends only on the bound B of the logits. The theory assumes inputs in the unit ball, normal weights,
-signs a_lr and R < 0.01. It does not explain the constant. The source has the constant exp(10 B), and claim
-`sharper_entry_perturbation` proves 21 exp(2 B). But the worst moves found here change an entry by only 2 R. The theory
-also does not explain why training would move units in the worst direction.
+This theory bounds the change of H (Definition 3.6 of gu2024softmax) entry by entry. The bound on the change is
+proportional to R, with a constant that depends only on the bound B on the logits. The theory assumes inputs in the unit
+ball, normal weights, signs a_lr = ±1 for output l and unit r, and R < 0.01. It does not explain the constant. The
+source has the constant exp(10 B), and claim `sharper_entry_perturbation` proves 21 exp(2 B). But the worst moves found
+here change an entry by only 2 R. The theory also does not explain why training would move units in the worst direction.
 """
 
 import jax
@@ -39,20 +39,20 @@ def _changes(x: Array, sign: Array, weight: Array, changes: Array) -> Array:
 
 
 def changes_of_kernel(problem: RandomUnits, key: Key[Array, ""]) -> Float[Array, "c k n k n"]:
-    """Return the change of H under each of the drawn moves of the units.
+    """Return the change of H under each of several moves of the units, random ones and ones that change H much.
 
     Args:
-        problem: the layer and how far its units move.
-        key: the key that draws its units and their moves.
+        problem: the inputs, the sizes of the layer and how far its units move.
+        key: the random key for the units and the random moves.
     """
     sign, weight, changes = drawn_problem(problem, key)
     return _changes(problem.x, sign, weight, changes)
 
 
 def largest_change(problem: RandomUnits) -> Array:
-    """Return twice the bound on an entry of H. This bounds the change of the entry.
+    """Return a bound on the change of an entry of H: twice a bound on the size of the entry.
 
-    An entry is at most 4 m, and at most 4 exp(2B + 2R) if the logits are at most B + R.
+    The size is at most 4 m, and at most 4 exp(2B + 2R) if the logits are at most B + R.
     """
     return 8 * jnp.minimum(problem.width, jnp.exp(2 * problem.bound + 2 * problem.radius))
 
@@ -66,9 +66,10 @@ class EntryPerturbation(Claim[RandomUnits]):
 
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    The bound is true for every B, as `SharperEntryPerturbation` shows. The sum of the five bounds in the source's proof
-    is at most this bound only if B is at least 2.7745 (`SumOfTerms`). For R near 0.01 and every B >= 1 the bound is
-    vacuous: it is no better than the trivial bound. The default R is therefore 0.0001.
+    The bound is true for every B, as `SharperEntryPerturbation` shows. The source proves it by adding five bounds, but
+    their sum is below R exp(10 B) only if B is at least 2.7745 (`SumOfTerms`). For R near 0.01 and every B >= 1, the
+    bound is not below the trivial bound, which is 8 m or 8 exp(2B + 2R), the smaller of the two. The default R is
+    therefore 0.0001.
     """
 
     title = "If each weight vector moves by at most R, a softmax tangent kernel entry changes by at most R exp(10B)"
@@ -250,11 +251,11 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
     traced = False
 
     def predict(self, problem: NoisyUnits) -> Array:
-        """The mean of the limit over the diagonal entries, one for each input."""
+        """The mean of the limit <x, x> (exp((sigma² + rho²) |x|²) - exp(sigma² |x|²)) over the inputs."""
         squares = jnp.sum(problem.x**2, axis=1)
         after = jnp.exp((problem.sigma**2 + problem.rho**2) * squares)
         return jnp.mean(squares * (after - jnp.exp(problem.sigma**2 * squares)))
 
     def measure(self, problem: NoisyUnits, key: Key[Array, ""]) -> Array:
-        """The mean change of the diagonal of H, in one network of each width."""
+        """The change of the diagonal entries of H, averaged over the inputs, in one network of each width."""
         return _mean_changes(problem.x, problem.sigma, problem.rho, key)

@@ -1,9 +1,10 @@
 """The proof of Lemma B.2, which writes the change of an entry of the tangent kernel as a sum of five terms.
 
-Going from H(W) to H(W~), replace one factor after the other. The factors are the exponentials, the two averages of
-signs and the two denominators. This theory bounds each of the five resulting differences. It assumes logits bounded by
-B and moves of at most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. For smaller B the
-lemma needs another proof (`SharperEntryPerturbation`).
+The hidden units of a softmax network move from weights W~ to W. An entry of the tangent kernel H(W) is made of the
+exponentials of the logits, two averages of signs and two denominators. The proof replaces one of these factors after
+the other by its value at W~, until H(W~) is reached. This theory bounds each of the five resulting differences. It
+assumes logits of at most B in size and moves of at most R < 0.01. If B >= 2.7745, the five bounds add up to at most
+R exp(10 B), as the lemma says. For smaller B the lemma needs another proof (`SharperEntryPerturbation`).
 """
 
 from typing import ClassVar
@@ -25,7 +26,7 @@ ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "ke
 
 
 class LogitScale(eqx.Module):
-    """A problem that consists of the bound B on logits alone."""
+    """A problem that consists only of a number B, the bound on logits."""
 
     bound: Float[Array, ""]
 
@@ -47,9 +48,10 @@ def five_terms(
 ) -> Float[Array, "5 k n k n"]:
     """Return B_1, ..., B_5 of the proof of Lemma B.2 for all pairs of outputs and inputs.
 
-    Let e, alpha and c_lri = <v_lr, S_i> be the exponentials of the logits, their sums and the averages of signs at W.
-    A tilde marks their values at W~. Each term is a difference of two means over units (1/m) sum_r ... of the
-    following products.
+    At W, let e_ri be the exponential of logit r at input i, let alpha_i = sum_r e_ri, and let c_lri = <v_lr, S_i> be
+    the average of signs. Here S_i = softmax(W' x_i) and v_lr = a_lr 1 - a_l. A tilde marks the values at W~. Start with
+    the mean over units (1/m) sum_r of the product below, and replace its factors in this order. Each term is the
+    difference that one replacement makes.
 
         c_ri c_rj e_ri e_rj / (alpha_i alpha_j);   e -> e~ in B_1;   c_rj -> c~_rj in B_2;   c_ri -> c~_ri in B_3;
         alpha_j -> alpha~_j in B_4;   alpha_i -> alpha~_i in B_5.
@@ -78,7 +80,7 @@ def five_terms(
 
 
 def printed_bounds(bound: Float[Array, ""] | float) -> Float[Array, " 5"]:
-    """Return the bounds on |B_1|, ..., |B_5|, divided by R/m²: 8 exp(5B), 8 exp(9B) twice and 4 exp(7B) twice.
+    """Return the source's bounds on |B_1|, ..., |B_5|, in units of R/m²: 8 exp(5B), twice 8 exp(9B), twice 4 exp(7B).
 
     Args:
         bound: the bound B on the logits.
@@ -95,7 +97,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
 
         [H(W) - H(W~)]_ij = m² <x_i, x_j> (B_1 + ... + B_5).
 
-    The source drops <x_i, x_j>, which is at most 1 in size, and states the inequality that follows.
+    The source leaves out <x_i, x_j>, which is at most 1 in size, and states an inequality.
     """
 
     title = "If weights move, the change of the softmax tangent kernel is the sum of five terms"
@@ -122,9 +124,10 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         return problem.sign.shape[1] ** 2 * (problem.x @ problem.x.T)[None, :, None, :] * total
 
     def condition(self, problem: MovedUnits) -> Array:
-        """The condition number of subtracting two kernels. Their entries are sums over m units, up to 4 (m max S |x|)².
+        """The condition number of the subtraction H(W) - H(W~).
 
-        If all units move by the same vector, only rounding remains.
+        The entries of both kernels are sums over m units, of sizes up to 4 (m max S |x|)². If all units move by the
+        same vector, the kernels are equal and only rounding remains.
         """
         m = problem.sign.shape[1]
         share = jax.nn.softmax(problem.x @ problem.start, axis=1).max()
@@ -134,7 +137,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
 
 
 def _share(part: float) -> Control:
-    """Return a control that claims the bound `part` R/m². This bound has no exponentials."""
+    """Return a control: the false claim that the term is at most `part` R/m², without exponentials."""
     bound = lambda bound, problem: jnp.asarray(part * problem.radius / problem.width**2)
     return Control(f"the term is at most {part:g} R/m²", bound, loose=_LOOSE)
 
@@ -142,8 +145,9 @@ def _share(part: float) -> Control:
 class AbstractTermBound(Claim[RandomUnits]):
     """Base of claims that bound one of the five terms, at random weights that move.
 
-    The random weights are W~ here but W in Lemma B.1, which bounds 1/alpha_i. The exchange of W and W~ costs factors
-    exp(R), and the printed bounds are loose enough for these factors.
+    Here the weights W~, before the move, are random. The proof uses Lemma B.1 to bound 1/alpha_i at W, and in this
+    lemma the weights W are random. The exchange of W and W~ costs factors exp(R), and the printed bounds are loose
+    enough for these factors.
     """
 
     population = RandomLayers(radius=1e-4, outputs=2)
@@ -165,7 +169,7 @@ class AbstractTermBound(Claim[RandomUnits]):
         return jnp.abs(jnp.stack(terms)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The bound on a difference of two means over m units. The terms of the means are at most 4 exp(4B + 4R)/m²."""
+        """The bound 8 exp(4B + 4R)/m² on a difference of two means, whose terms are at most 4 exp(4B + 4R)/m²."""
         return 8 * jnp.exp(4 * problem.bound + 4 * problem.radius) / problem.width**2
 
 

@@ -1,9 +1,11 @@
 """Regression with the tangent kernel of a softmax network at initialisation.
 
-This theory is about the kernel regression with which a trained network is compared. It gives the regression's features,
-coefficients and predictions at every time of training. It assumes only a positive definite kernel. The module
-`coupling` treats the distance of a network from this regression. Time t is the time of the flow dF/dt = -m H (F - Y),
-where F are the predictions, H is the kernel and Y are the targets. The kernel of k outputs at n points has k n rows.
+The network is F_l(x) = m <a_l, S>, with shares S = softmax(W' x) of its m units and fixed signs a_l. This theory is
+about the kernel regression with which the trained network is compared. It gives the regression's features, coefficients
+and predictions at every time of training. It assumes only a positive definite kernel. The module `coupling` treats the
+distance of a network from this regression. Time t is the time of the flow dF/dt = -m H (F - Y), where F are the
+predictions, H is the kernel and Y are the targets. The kernel of k outputs at n points has k n rows. H* is the
+network's tangent kernel at initialisation.
 """
 
 from collections.abc import Sequence
@@ -31,7 +33,7 @@ _ROUNDING = 16.0
 
 
 def eigensystem(matrix: Float[Array, "r r"]) -> Spectrum:
-    """Return the eigensystem of a positive semidefinite matrix inside traced code, which cannot raise errors."""
+    """Return the eigensystem of a positive semidefinite matrix, without checks, for use inside JAX-traced code."""
     values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
     floor = _ROUNDING * len(values) * jnp.finfo(values.dtype).eps * values[-1]
     return Spectrum(jnp.maximum(values[::-1], 0.0), vectors[:, ::-1], floor, values[0])
@@ -52,7 +54,7 @@ def ntk_flow(
         tangent: the tangent kernel H, not multiplied by m.
         cross: the kernel K_te between test and training points.
         y: the targets, one row for each row of H.
-        time: the times m t, as concrete numbers.
+        time: the times m t, as concrete numbers (not traced by JAX).
 
     Returns:
         Predictions on the training points and on the other points. The first axis runs over the times.
@@ -74,7 +76,7 @@ def ntk_descent(
         cross: the kernel K_te between test and training points.
         y: the targets, one row for each row of H.
         rate: the step size eta, times m.
-        steps: the number of steps.
+        steps: the number of gradient descent steps.
     """
     # The solver needs a known rate, so traced ones are put into the kernel.
     return _both(gradient_descent(eigensystem(rate * tangent), y, 1.0, steps, rate * cross))
@@ -87,11 +89,14 @@ def _both(path: Trajectory) -> tuple[Array, Array]:
 
 @jax.jit
 def features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r dm"]:
-    """Return phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, with d numbers for each unit r, so that phi phi' = H*.
+    """Return the features phi of the tangent kernel, so that phi phi' = H* on the training points.
+
+    The features are phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, with d numbers for each unit r, where v_lr = a_lr 1 -
+    a_l.
 
     Args:
         problem: the network.
-        x: the points; in the result, rows run over outputs first and over points within each output.
+        x: the points. The rows of the result are sorted by output, then by point.
     """
     shares = problem.network.shares(problem.params(), x)
     blocks = (problem.sign[:, None] - (shares @ problem.sign.T).T[:, :, None]) * shares
@@ -100,7 +105,7 @@ def features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r dm
 
 
 def summed_features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r d"]:
-    """Return the sum over units of the blocks of `features`, as the source prints the features.
+    """Return the features as the source prints them: the sum over units of the blocks of `features`.
 
     Args:
         problem: the network.
@@ -112,7 +117,9 @@ def summed_features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array
 
 @jax.jit
 def jacobian_products(problem: Initialised) -> Float[Array, "q r"]:
-    """Return J_te J' / m with the Jacobians J and J_te of all outputs with respect to W, by automatic differentiation.
+    """Return J_te J' / m, where J and J_te are the Jacobians of the outputs with respect to the weights W.
+
+    J is taken at the training points and J_te at the test points, by automatic differentiation.
 
     Args:
         problem: the network.
@@ -127,21 +134,19 @@ def jacobian_products(problem: Initialised) -> Float[Array, "q r"]:
 
 
 def _step(problem: Initialised) -> Array:
-    """Return the step eta m = 1 / lambda_max(H*)."""
+    """Return the step size times the width, eta m = 1 / lambda_max(H*)."""
     return 1 / jnp.linalg.eigvalsh(problem.tangent)[-1]
 
 
 class AbstractKernelRegression(Claim[Initialised]):
-    """The common part of claims on the regression. The claims compare arrays of sums, so errors are relative to the
-    largest entry of an array.
-    """
+    """Base of claims on the regression. They compare arrays; errors are relative to the largest entry of an array."""
 
     population = InitialisedNetworks()
     relation = Equal(block=-1)
     of_data = False
 
     def condition(self, problem: Initialised) -> Array:
-        """The condition number: sums over m units bring sqrt(m), and solving with H* brings lambda_max / lambda."""
+        """The condition number: sums over m units contribute sqrt(m), and solving with H* lambda_max / lambda."""
         values = jnp.linalg.eigvalsh(problem.tangent)
         return problem.network.width**0.5 * values[-1] / values[0]
 
@@ -153,7 +158,7 @@ class GradientDescentAsPrinted(AbstractKernelRegression):
 
         L(gamma) = 1/2 sum_i |m K*_i gamma - y_i|².
 
-    In fact the gradient of this loss is m H* (m H* gamma - vec(Y)). The factor m H* is missing in the printed update.
+    In fact the gradient of this loss is m H* (m H* gamma - vec(Y)). The printed update lacks the factor m H*.
     """
 
     title = "As printed, the update of the coefficients of kernel regression is gradient descent on their squared loss"
@@ -252,7 +257,7 @@ class FeatureMapAsPrinted(AbstractKernelRegression):
         return summed_features(problem, problem.x_test) @ summed_features(problem, problem.x).T
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """Return the kernel of Definition 3.6."""
+        """Return K*_te, the kernel of Definition 3.6 between test and training points."""
         return problem.cross
 
 
@@ -347,7 +352,7 @@ class InfiniteTime(AbstractKernelRegression):
         return problem.cross @ jnp.linalg.solve(problem.tangent, stack(problem.y))
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """The result of 2^30 steps of (25), by doubling: T more steps add (I - eta m H*)^T times the first T steps."""
+        """Return the result of 2^30 steps. T more steps add (I - eta m H*)^T times the result of the first T steps."""
         rate = _step(problem)
 
         def double(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -1,14 +1,15 @@
 """Logits of random hidden units, and their exponentials, before and after every unit has moved by at most R.
 
 This theory bounds every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / delta)), 1), C = 10, and every moved logit
-by B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It does not explain the width. The largest
-of n m logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C = 10, no network that can be built is
-wide enough for logits to reach B. But for sigma = 1, B is 23 with 8 inputs and 3 outputs, so exp(B) is astronomical.
-The default sigma is therefore 0.05, for which B = 1.17.
+by B + R. Here m units have weights w_r ~ N(0, sigma² I), n inputs lie in the unit ball, and k is the number of outputs.
+The failure probability is delta, and R < 0.01. The theory does not explain the role of the width m. The largest of n m
+logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C = 10, no network that can be built is wide
+enough for logits to reach B. But for sigma = 1, B is 23 with 8 inputs and 3 outputs, so exp(B) is astronomical. The
+default sigma is therefore 0.05, for which B = 1.17.
 
-The tests try random moves, and the moves for which each bound is tightest. The source states the probability 1 -
-delta/poly(n k), with a polynomial that it does not name. Here each part is tested at the probability 1 - delta, which
-is a weaker statement.
+The tests try random moves, and the moves for which each bound is tightest. The claims are the parts of Lemma B.1. The
+source states the probability 1 - delta/poly(n k), with a polynomial that it does not name. Here each part is tested at
+the probability 1 - delta, which is a weaker statement.
 """
 
 import math
@@ -64,8 +65,8 @@ class LogitBoundWithWidth(AbstractPart):
         |<w_r, x_i>| <= sigma sqrt(2 log(2 n m / delta)).
 
     This is the union bound over n m normal variables. The bound depends on the width m but does not restrict m. It does
-    not depend on the number of outputs. The bound can replace the B of Lemma B.1 in the lemmas that follow, which use B
-    only through parts 1 and 4.
+    not depend on the number of outputs. The source's later lemmas use B only as a bound on logits (part 1) and on their
+    exponentials (part 4). The bound can therefore replace B in these lemmas.
     """
 
     title = "With probability 1 - delta, logits of m random units on n inputs are at most sigma sqrt(2 log(2nm/delta))"
@@ -213,7 +214,7 @@ class PairExponentialChange(AbstractPart):
         return jnp.asarray(4 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest difference from 1 over all pairs, all units, and each move and its negative."""
+        """The largest difference from 1 over all pairs of inputs and all units, for the move and for its negative."""
         moved = x @ change
         return jnp.expm1(jnp.abs(moved[:, None] + moved)).max()
 
@@ -242,5 +243,5 @@ class ExponentialChange(AbstractPart):
         return jnp.abs(exponential_change(x, weight, change)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The bound on the larger of the two exponentials, by parts 4 and 5."""
+        """The bound exp(B + R) on the larger of the two exponentials, by parts 4 and 5 of the lemma."""
         return jnp.exp(problem.bound + problem.radius)

@@ -1,8 +1,9 @@
 """One step of descent on a softmax network as a sum of terms.
 
-This theory gives the exact change of the loss in one step. The change has four terms, of which two are of first order
-in the step. For all weights, the sum of these two is -2 m eta v' H v, where v = vec(F - Y). The theory assumes only
-that a step is taken. The modules `loss_progress` and `loss_remainders` bound the sizes of the terms.
+This theory gives the exact change of the loss |F - Y|² in one step, where F are the outputs and Y the targets. The
+change has four terms, of which two are of first order in the step size eta. For all weights, the first-order part of
+these two terms is -2 m eta v' H v. Here v = vec(F - Y), m is the width and H the tangent kernel. The theory assumes
+only that a step is taken. The modules `loss_progress` and `loss_remainders` bound the sizes of the terms.
 """
 
 import equinox as eqx
@@ -23,9 +24,9 @@ class Terms(eqx.Module):
     """The parts of F(tau + 1) - F(tau) and of the change of the loss (Lemma E.1).
 
     Args:
-        normaliser: v_0, which comes from the change of the softmax's denominator.
-        linear: v_1, the part of first order in the step.
-        remainder: v_2, the remainder of the exponential.
+        normaliser: v_0, the part of the change of F that comes from the denominator of the softmax.
+        linear: v_1, the part that comes from the numerators, to first order in the step.
+        remainder: v_2, the rest of the part that comes from the numerators.
         change: C_0, C_1, C_2, C_3, whose sum is the change of |F - Y|².
     """
 
@@ -36,7 +37,7 @@ class Terms(eqx.Module):
 
 
 def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Return theta(u) = (exp(u) - 1 - u) / u², the Theta(1) of Fact A.8; theta(0) = 1/2.
+    """Return theta(u) = (exp(u) - 1 - u) / u², which Fact A.8 writes as Theta(1); theta(0) = 1/2.
 
     If |u| <= 0.01, theta is between 0.498 and 0.502.
 
@@ -63,8 +64,9 @@ def exp_remainder(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
 def terms(training: Training, step: Float[Array, ""]) -> Terms:
     """Return v_0, v_1, v_2 and C_0 to C_3 of Lemma E.1, computed without cancellation.
 
-    Let S be the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>. Then 1/alpha(tau + 1) - 1/alpha(tau) is -e
-    / alpha(tau + 1), so v_0 = -e F(tau + 1).
+    Let S be the softmax of the logits at tau, and alpha its denominator. Let u = -eta <Delta w, x> be the change of the
+    logits, where Delta w is the gradient, and let e = <S, expm1(u)>. Then 1/alpha(tau + 1) - 1/alpha(tau) is
+    -e / alpha(tau + 1), so v_0 = -e F(tau + 1).
 
     Args:
         training: the network at tau.
@@ -121,7 +123,10 @@ class LossDecomposition(Claim[Descent]):
         return terms(problem.training, problem.step).change.sum() / problem.step
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """The difference of the losses of equation (1), with an automatic gradient, divided by eta."""
+        """Return the change of the loss divided by eta, for a step along the automatic gradient.
+
+        The outputs are computed by equation (1), F = m <a_l, exp(W' x)> / <exp(W' x), 1>.
+        """
         training = problem.training
         loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
         after = training.weight - problem.step * jax.grad(loss)(training.weight) / 2
@@ -135,7 +140,10 @@ class LossDecomposition(Claim[Descent]):
 
 
 class AbstractNormaliserSlope(Claim[Descent]):
-    """Base of the printed and the corrected claim on the derivative of v_0 with respect to the step size, at 0."""
+    """Base of the printed and the corrected claim on v_0: its derivative with respect to the step size, at 0.
+
+    v_0 is the change of the outputs that comes from the denominator of the softmax (Lemma E.1).
+    """
 
     population = Descents()
     relation = Equal(block=-1)  # sums of m terms of either sign, one for each output, have errors of one size
@@ -238,7 +246,7 @@ class NormaliserSplit(Claim[Descent]):
     unexplained = "the size of the terms"
 
     def predict(self, problem: Descent) -> Array:
-        """The left side of the equation, as a product of two sums."""
+        """The first-order term of v_0, divided by eta, as a product of two sums."""
         training, step = problem.training, problem.step
         shares, after = (jax.nn.softmax(training.x @ (training.weight - s * training.gradient)) for s in (0.0, step))
         pull = -jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)

@@ -1,10 +1,12 @@
 """The term that makes progress in the change of the loss by a descent step.
 
-This theory is about C_1. A descent step changes the loss, and C_1 is the part of this change that comes from the
-numerators of the softmax. The theory bounds C_1 by the tangent kernel H at the current weights, and H by its smallest
-eigenvalue lambda at initialisation. The source needs random signs and a width above lambda^-2 to bound C_1 and the part
-C_0 that comes from the denominators. At every width, C_0 + C_1 is -2 m eta v' H v, where v = vec(F - Y). Within a
-radius R, H keeps half of lambda. The theory does not explain why H moves far less than this radius allows.
+A descent step of size eta changes the loss |F - Y|², where F are the outputs of a softmax network of width m and Y the
+targets. C_1 is the part of this change that comes from the numerators of the softmax, to first order in the step. C_0
+is the part that comes from the denominators. The theory bounds C_1 by the tangent kernel H at the current weights, and
+H by its smallest eigenvalue lambda at initialisation. To bound C_0 and C_1, the source needs random signs and a width
+above lambda^-2. But to first order in eta and at every width, C_0 + C_1 is -2 m eta v' H v, where v = vec(F - Y). As
+long as no unit moves farther than R, H keeps half of lambda. The theory does not explain why H moves far less than this
+radius allows.
 """
 
 import jax
@@ -28,7 +30,7 @@ ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "
 
 
 class AbstractProgressIdentity(Claim[Descent]):
-    """Base of the identities on C_1 / eta. It measures C_1 / eta by differentiating the numerators of the softmax."""
+    """Base of claims that state C_1 / eta exactly. They measure it by differentiating the numerators of the softmax."""
 
     population = Descents()
     relation = Equal()
@@ -36,7 +38,11 @@ class AbstractProgressIdentity(Claim[Descent]):
     unexplained = "how the tangent kernel H differs from its value at initialisation"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """Twice <F - Y, derivative of m <a_l, exp(W' x)> / alpha at fixed alpha>, by automatic differentiation."""
+        """Return C_1 / eta, by automatic differentiation.
+
+        It is 2 <F - Y, G>, where G is the derivative of m <a_l, exp(W' x)> / alpha along minus the loss gradient, with
+        the denominator alpha held fixed.
+        """
         training = problem.training
         outputs = lambda weight: naive_outputs(weight, training.sign, training.x)
         loss = lambda weight: 0.5 * jnp.sum((outputs(weight) - training.y) ** 2)
@@ -50,7 +56,7 @@ class AbstractProgressIdentity(Claim[Descent]):
 
 
 def rounding(problem: Descent) -> Array:
-    """Return the condition number of the slopes, which are sums over m units with residuals of absolute error m eps."""
+    """Return the condition number of C_1 / eta: a sum over m units of terms with residuals, whose errors are m eps."""
     training = problem.training
     return 10 * training.width * (1 + 1 / jnp.linalg.norm(training.residual))
 
@@ -128,13 +134,14 @@ def _slope_of_progress(slope: Array, problem: Descent) -> Array:
 class FirstOrderTerms(Claim[Descent]):
     """Let F be a softmax network of m units with targets Y. Let H be its tangent kernel, the Gram matrix of its
     gradients divided by m. A step of size eta changes its loss |F - Y|² by terms C_0 to C_3 (Lemma E.1). Of these
-    terms, C_0 (the denominator) and C_1 (the numerators) are of first order. At every width and all weights, their
-    slopes at eta = 0 add up to
+    terms, C_0 (through the denominator of the softmax) and C_1 (through its numerators) are of first order in eta. At
+    every width and all weights, their slopes at eta = 0 add up to
 
         d/d eta (C_0 + C_1) = -2 m v' H v,   v = vec(F - Y).
 
-    The second part of C_1 is therefore -C_0. A lower bound on the progress needs neither concentration nor the widths
-    that Lemmas E.3 and E.4 ask for. These lemmas bound, with high probability, two parts that cancel.
+    C_1 consists of -2 m eta v' H v and a second part. To first order, this second part is therefore -C_0. A lower bound
+    on the progress needs neither concentration nor the widths that Lemmas E.3 and E.4 ask for. These lemmas bound, with
+    high probability, two parts that cancel.
     """
 
     title = "The first-order terms of a softmax network's descent step add up to the tangent kernel's quadratic form"
@@ -218,9 +225,9 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 
-    Claim E.5 defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about twice as large,
-    and the conclusion is weak enough to hold for both. In the test, the units are moved so that the smallest eigenvalue
-    falls, and F - Y lies along the eigenvector of the smallest eigenvalue.
+    Claim E.5 defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about twice as large in
+    size, and the conclusion is weak enough to hold for both. In the test, the units are moved so that the smallest
+    eigenvalue of H falls, and F - Y lies along the eigenvector of this eigenvalue.
     """
 
     title = "A descent step on a softmax network makes progress of at least m eta lambda / 2 times its loss |F - Y|²"
@@ -286,7 +293,7 @@ class SmallestEigenvalueKept(Claim[Training]):
         return problem.smallest / 2
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """The smallest eigenvalue of J J' / m, where J is the Jacobian of (1) by automatic differentiation."""
+        """The smallest eigenvalue of J J' / m, where J is the Jacobian of the outputs, by automatic differentiation."""
         slopes = jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
         rows = slopes.reshape(problem.size, -1)
         return jnp.linalg.eigvalsh(rows @ rows.T / problem.width)[0]

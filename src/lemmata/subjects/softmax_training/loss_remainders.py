@@ -1,10 +1,11 @@
 """The terms that do not make progress in the change of the loss by a descent step.
 
-This theory bounds three terms that a step of descent on a softmax network adds to the loss. They are C_0 from the
-denominator of the softmax, C_2 from the curvature of the exponential, and C_3 from the squared change of the outputs.
-It assumes inputs and targets in the unit ball and the step eta of the theory. It does not explain the powers of n k
-exp(B) in the bounds, which the terms themselves do not have. C_0 is far smaller than the concentration argument says:
-it falls as m^-2, not as m^(-1/2).
+This theory bounds three terms that a step of descent on a softmax network adds to the loss |F - Y|², where F are the
+outputs and Y the targets. They are C_0 from the denominator of the softmax, C_2 from the curvature of the exponential,
+and C_3, the squared change of the outputs. The theory assumes inputs and targets in the unit ball and the step size eta
+of Theorem 4.2. It does not explain the powers of n k exp(B) in the bounds, which the terms themselves do not have. Here
+n k is the number of targets and B the bound on logits. C_0 is far smaller than the concentration argument says. Divided
+by m eta |F - Y|², it falls with the width m as m^-2, not as m^(-1/2).
 """
 
 import jax
@@ -23,7 +24,7 @@ _CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions o
 
 
 def loss(problem: Training) -> Array:
-    """Return |F - Y|²."""
+    """Return the loss |F - Y|²."""
     return jnp.sum(problem.residual**2)
 
 
@@ -80,9 +81,9 @@ class NormaliserTerm(Claim[Training]):
         return jnp.abs(terms(problem, problem.step).change[0])
 
     def trivial(self, problem: Training) -> Array:
-        """The bound 2 |F - Y| |v_0|.
+        """The bound |C_0| <= 2 |F - Y| |v_0|, where v_0 is the change of the outputs through the denominator.
 
-        Here |v_0| <= max |exp(u) - 1| m sqrt(n k) and |u| <= 2 eta m sqrt(n k) |F - Y|.
+        Here |v_0| <= max |exp(u) - 1| m sqrt(n k), and u, the change of a logit, is at most 2 eta m sqrt(n k) |F - Y|.
         """
         outputs = problem.width * jnp.sqrt(1.0 * problem.size)
         residual = jnp.linalg.norm(problem.residual)
@@ -97,11 +98,12 @@ class NormaliserRate(Claim[Training]):
 
     This is far faster than the m^(-1/2) that concentration over random signs gives.
 
-    To first order in eta, C_0 = 2 eta sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>, where F is of order 1 in training.
-    The inner mean over units is <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>.
-    In this mean, the signs a cancel within every pair of units, up to the difference of order 1/m that training has
-    made between the two units. F / m is also of order 1/m. The inner mean is therefore of order 1/m, and the ratio
-    divides C_0 by another factor m. The claim is tested at the time at which the residual has fallen to about half.
+    To first order in eta, C_0 = 2 eta sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>, where S_i are the shares at x_i and
+    Delta W is the gradient. In training, F is of order 1. The last factor is a mean over units,
+    <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>. In this mean, the signs a
+    cancel within every pair of units, up to the difference of order 1/m that training has made between the two units.
+    F / m is also of order 1/m. The mean is therefore of order 1/m, and the ratio divides C_0 by another factor m. The
+    claim is tested at the time at which the residual has fallen to about half.
     """
 
     title = "The loss change of a descent step through the softmax's denominator falls with the square of the width"
@@ -120,7 +122,7 @@ class NormaliserRate(Claim[Training]):
     predict = -2.0
 
     def measure_at(self, problem: Training, key: Key[Array, ""], rung: float) -> Array:
-        """The ratio |C_0| / (m eta |F - Y|²) after four coarse steps."""
+        """The ratio |C_0| / (m eta |F - Y|²) after four coarse steps, which are longer than the theory's steps."""
         start, moved, sign = (a[:, : int(rung)] for a in (problem.start, problem.moved, problem.sign))
         first = Training(start, moved, sign, problem.x, problem.y, problem.sigma)
         training = first.after(coarse_step(first), 4)
@@ -176,7 +178,7 @@ class CurvatureTerm(Claim[Training]):
         return 2 * problem.width * jnp.sum(problem.residual * (curved @ problem.sign.T))
 
     def trivial(self, problem: Training) -> Array:
-        """The bound 2 |F - Y|_1 m max |exp(u) - 1 - u| / eta², at u = 0.01, the most that the step allows."""
+        """The bound 2 |F - Y|_1 m (exp(u) - 1 - u) / eta² at u = 0.01, the largest change of a logit in the step."""
         largest = exp_remainder(jnp.asarray(0.01)) / problem.step / problem.step
         return 2 * jnp.abs(problem.residual).sum() * problem.width * largest
 
@@ -221,11 +223,11 @@ class ChangeTerm(Claim[Training]):
         return problem.size**2 * jnp.exp(16 * problem.bound) * loss(problem)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """The squared change of the outputs, from differences of softmaxes, divided by (m eta)²."""
+        """The squared change of the outputs, computed from the change of the shares, divided by (m eta)²."""
         shares = jax.nn.softmax(problem.x @ problem.weight, axis=1)
         change = output_change(shares, problem.sign, -problem.step * problem.x @ problem.gradient)
         return jnp.sum((change / (problem.width * problem.step)) ** 2)
 
     def trivial(self, problem: Training) -> Array:
-        """The bound for any outputs between -m and m, divided by (m eta)²."""
+        """The bound that holds because outputs are between -m and m before and after the step, divided by (m eta)²."""
         return 4.0 * problem.size / problem.step / problem.step

@@ -1,9 +1,10 @@
 """The two-layer softmax network, with its outputs, gradient and tangent kernel.
 
-This theory describes how F(x)_l = m <a_l, S(x)> changes to first order in its trained weights W. Here S(x) is the
-softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
-gradients, which decides how fast descent moves every output. The theory holds at every W, trained or not. It does not
-explain how H moves in training.
+This theory describes how the outputs F_l(x) = m <a_l, S(x)> change to first order in the trained weights W. Here m is
+the number of hidden units, a_l is the fixed sign vector of output l, and S(x) is the softmax of
+(<w_1, x>, ..., <w_m, x>). The theory gives the gradient of the squared loss. It also gives the tangent kernel H, the
+matrix of inner products of gradients divided by m, which decides how fast descent moves every output. The theory holds
+at every W, trained or not. It does not explain how H moves in training.
 """
 
 import equinox as eqx
@@ -35,7 +36,7 @@ class MovedNetwork(eqx.Module):
 
     @property
     def network(self) -> SoftmaxNetwork:
-        """The architecture that these weights belong to."""
+        """The `SoftmaxNetwork` with this width and number of outputs, without its parameters."""
         return SoftmaxNetwork(self.weight.shape[1], len(self.sign))
 
     @property
@@ -45,12 +46,12 @@ class MovedNetwork(eqx.Module):
 
     @property
     def shares(self) -> Float[Array, "n m"]:
-        """The softmax S, with one row per input."""
+        """The shares S, the softmax of the logits W' x, with one row per input."""
         return self.network.shares(self.params, self.x)
 
     @property
     def rounding(self) -> Float[Array, ""]:
-        """The error of a share in units of eps: a logit l contributes |l|, and sums of m terms contribute sqrt(m)."""
+        """The relative error of a share in units of eps: |l| from a logit l, and sqrt(m) from sums of m terms."""
         logits = jnp.abs(self.x @ self.weight).max()
         return (1 + logits) * jnp.sqrt(1.0 * self.weight.shape[1])
 
@@ -58,9 +59,12 @@ class MovedNetwork(eqx.Module):
 class MovedNetworks(Population[MovedNetwork]):
     """Networks whose weights moved at random from a symmetric initialisation; points and targets in unit balls.
 
+    At the symmetric initialisation, units come in pairs with equal weights and opposite signs.
+
     Args:
-        n, d, k, pairs, moved: the defaults of the settings.
-        farthest: the largest standard deviation of the movement.
+        n, d, k, pairs, moved: the defaults of the settings: points, dimension, outputs, pairs of units, and the
+            standard deviation of the movement.
+        farthest: the largest standard deviation of the movement that a user may set.
     """
 
     free = ("weight",)
@@ -174,7 +178,7 @@ class LossGradient(Claim[MovedNetwork]):
         return jax.grad(lambda weight: 0.5 * jnp.sum(residual(weight) ** 2))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """The condition number of sums that cancel: the size 2 m |F - y| S |x| of the terms over that of the sum."""
+        """The condition number of a sum that cancels: the size 2 m |F - y| S |x| of its terms over the sum's size."""
         residual = jnp.abs(problem.network.predict(problem.params, problem.x)) + jnp.abs(problem.y)
         terms = jnp.abs(problem.x).T @ (problem.shares * residual.sum(axis=1, keepdims=True))
         return problem.rounding * 2 * problem.weight.shape[1] * terms / jnp.abs(self.predict(problem))
@@ -239,7 +243,7 @@ class TangentKernelSemidefinite(Claim[MovedNetwork]):
         return jnp.sum(jax.grad(along)(problem.weight) ** 2) / problem.weight.shape[1]
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """The condition number: gradients have norm up to 2 m |S_i| |x_i|, and sums over points and outputs cancel."""
+        """The condition number: gradients have norms up to 2 m |S_i| |x_i|, and sums over points and outputs cancel."""
         lengths = jnp.linalg.norm(problem.shares, axis=1) * jnp.linalg.norm(problem.x, axis=1)
         longest = 4 * problem.weight.shape[1] * (lengths @ jnp.abs(problem.y).sum(axis=1)) ** 2
         return problem.rounding * longest / self.predict(problem)
@@ -264,7 +268,7 @@ class SymmetricInitialisation(Claim[MovedNetwork]):
         return jnp.ones((len(problem.x), len(problem.sign)))
 
     def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        """Compute 1 + F/m by equation (1)."""
+        """Compute 1 + F/m from equation (1), F_l(x) = m <a_l, exp(W' x)> / <exp(W' x), 1>."""
         return 1 + naive_outputs(problem.weight, problem.sign, problem.x) / problem.weight.shape[1]
 
     def condition(self, problem: MovedNetwork) -> Array:

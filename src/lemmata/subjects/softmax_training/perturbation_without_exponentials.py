@@ -1,20 +1,24 @@
 """Bounds on how far the softmax tangent kernel moves with its units. They contain no exponentials of logits.
 
-This theory bounds the change of H of Definition 3.6 if every unit moves by at most R < 0.01. For an entry, the bound
-is sharp to first order in R. With probability 1 - delta, the change of the whole kernel is at most 17 R n k
-exp(sigma²). Lemma 5.1 has exp(10 B) instead, where B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses
-a bound on the largest of all logits, although only a mean over units is needed. The theory assumes units in pairs. It
-does not explain why the moves in training change H less than the worst moves.
+This theory bounds the change of the tangent kernel H (Definition 3.6 of gu2024softmax) if every unit moves by at most
+R < 0.01. The layer has m units with shares S_ir = softmax(W' x_i)_r at n inputs, and signs a_lr for k outputs l. For an
+entry, the bound is sharp to first order in R. With probability 1 - delta, the change of the whole kernel is at most
+17 R n k exp(sigma²), where sigma is the standard deviation of the weights. Lemma 5.1 has exp(10 B) instead, where
+B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses a bound on the largest of all logits, although only
+a mean over units is needed. The theory assumes units in pairs with equal weights and opposite signs. It does not
+explain why the moves in training change H less than the worst moves.
 
-Proof. Logits move by delta_ir = <v_r, x_i>. So S_ir becomes S_ir exp(delta_ir)/Z_i with exp(-R) <= Z_i <= exp(R), and
-eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Let p_r = S_ir S_jr, let P be their sum, and let p' be p
-after the move, so |p' - p| <= (exp(4R) - 1) p. With s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
+Proof. Let unit r move by v_r. Logits then change by delta_ir = <v_r, x_i>. So S_ir becomes S_ir exp(delta_ir)/Z_i with
+exp(-R) <= Z_i <= exp(R), and eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Consider the entry between
+output l at x_i and output c at x_j. Let p_r = S_ir S_jr, let P be their sum, and let p' be p after the move, so
+|p' - p| <= (exp(4R) - 1) p. With s_r = a_lr a_cr, the entry changes by m <x_i, x_j> times
 
     sum (p' - p) s - eps_i sum (p' - p) a_c - eps_j sum (p' - p) a_l + eps_i eps_j sum p',
 
-because sum_r p_r a_lr = 0. This is at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is sum_r
-<v_r, beta_r x_i + gamma_r x_j> with beta_r = p_r s_r - (sum p s) S_ir; gamma_r is p_r s_r - (sum p s) S_jr. As log Z_i
-is within R²/2 of <S_i, delta_i>, the sum of all remainders is at most 19 R² P.
+because sum_r p_r a_lr = 0. Here all sums run over units. The size of this expression is at most
+P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is sum_r <v_r, beta_r x_i + gamma_r x_j>, where
+beta_r = p_r s_r - (sum p s) S_ir and gamma_r = p_r s_r - (sum p s) S_jr. As log Z_i is within R²/2 of <S_i, delta_i>,
+the sum of all remainders is at most 19 R² P.
 """
 
 import jax
@@ -40,6 +44,8 @@ _WIDTHS = (256.0, 2048.0, 16384.0)
 def first_order(problem: PairedUnits) -> tuple[Float[Array, " e"], Float[Array, " e"]]:
     """Return |<x_i, x_j>| m sum_r |beta_r x_i + gamma_r x_j| and |<x_i, x_j>| m <S_i, S_j> for the tested entries.
 
+    The first number is the largest change of an entry to first order, per unit of R. The second bounds its size.
+
     Args:
         problem: the layer.
     """
@@ -56,7 +62,7 @@ def first_order(problem: PairedUnits) -> tuple[Float[Array, " e"], Float[Array, 
 
 
 def largest_changes(problem: PairedUnits) -> Float[Array, " e"]:
-    """Search moves along and against the gradient of each tested entry; return the largest change of each entry.
+    """Return the largest change found for each tested entry: move units along and against the gradient of the entry.
 
     Args:
         problem: the layer.
@@ -77,7 +83,7 @@ def largest_sum(problem: PairedUnits, mass: Array) -> Array:
 
     Args:
         problem: the layer.
-        mass: the size |<x_i, x_j>| m <S_i, S_j> of the entry.
+        mass: the number |<x_i, x_j>| m <S_i, S_j>, which bounds the size of the entry before the move.
     """
     return mass * (1 + (1 + problem.radius) ** 2 * jnp.exp(4 * problem.radius))
 
@@ -196,7 +202,7 @@ class ChangeOfEveryEntry(Claim[PairedUnits]):
 
 
 def largest_norm(problem: PairedUnits, key: Key[Array, ""]) -> Float[Array, ""]:
-    """Return the largest |H(W) - H(W~)|_F over random and adversarial moves.
+    """Return the largest |H(W) - H(W~)|_F over random moves and moves that change H strongly.
 
     Args:
         problem: the layer.
@@ -215,6 +221,8 @@ class ChangeOfKernel(Claim[PairedUnits]):
     move. The (nk, nk) tangent kernel H changes by at most
 
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
+
+    Here S_i is the vector of the shares at x_i.
     """
 
     title = "If weights move by at most R per unit, the softmax tangent kernel changes by at most 4.2 R times its scale"
@@ -246,10 +254,10 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
 
     With probability at least 1 - delta, |H(W) - H(W~)|_F <= 17 R n k exp(sigma²), where H is the tangent kernel.
 
-    For the proof, let S_i be the shares. Then m <S_i, S_i> is a mean of exp(2z) divided by the square of a mean of
-    exp(z), where z is normal. By Chebyshev's inequality, the first mean is at most twice its expectation. By a bound on
-    the lower tail of positive variables, the second mean is at least 1/sqrt(2) times its expectation. The change of H
-    is at most 4.2 R k times the size of H.
+    For the proof, let S_i be the shares at x_i. Then m <S_i, S_i> is a mean of exp(2z) divided by the square of a mean
+    of exp(z), where z are the normal logits of the units. By Chebyshev's inequality, the first mean is at most twice
+    its expectation. By a bound on the lower tail of positive variables, the second mean is at least 1/sqrt(2) times its
+    expectation. Claim `ChangeOfKernel` then gives the result.
     """
 
     title = "If weights move by at most R, the softmax tangent kernel on n rows changes by at most 17 R n k exp(sigma²)"
@@ -277,13 +285,14 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
 
 
 def slope_of_entry(problem: KernelPoints, outputs: int, width: int, key: Key[Array, ""]) -> Float[Array, ""]:
-    """The limit of sup |change of H_(0 0),(-1 0)| / R as R -> 0. It is the sum over units of the lengths of the entry's
-    gradients.
+    """Return the limit of sup |change of an entry of H| / R as R -> 0: the sum over units of its gradients' lengths.
+
+    The entry is the one between the first and the last output at the first point.
 
     Args:
         problem: the points, of which only the first is used.
         outputs: the number k of outputs.
-        width: the width m.
+        width: the number m of hidden units.
         key: the key that draws the weights and signs.
     """
     weight, sign = draws(key, (problem.x.shape[1], width // 2), (outputs, width // 2))
@@ -309,8 +318,9 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
 
         sup |change of H| / R -> 2 |x|³ exp(sigma² |x|²)     as R -> 0, then m -> infinity.
 
-    In `WorstChangeOfEntry`, sum p s -> 0 and m sum_r p_r -> exp(sigma² |x|²). So the factor exp(sigma²) in
-    `KernelPerturbationWithoutExponentials` is needed, and exp(B) is not.
+    This is the first-order bound of `WorstChangeOfEntry`, with its numbers p_r and s_r: sum_r p_r s_r -> 0 and
+    m sum_r p_r -> exp(sigma² |x|²). So the factor exp(sigma²) in `KernelPerturbationWithoutExponentials` is needed. A
+    factor exp(B), with a bound B on logits, is not needed.
     """
 
     title = "The worst change of the softmax tangent kernel between outputs tends to 2 R |x|³ exp(sigma² |x|²)"
@@ -339,8 +349,9 @@ class WorstChangeWithinOutput(Claim[KernelPoints]):
 
         sup |change of H| / R -> 4 |x|³ exp(sigma² |x|²) (2 Phi(sigma |x| / 2) - 1)     as R -> 0, then m -> infinity,
 
-    where Phi is the normal distribution function. In `WorstChangeOfEntry`, sum_r |p_r / P - S_r| is twice the total
-    variation distance of two normal distributions whose means lie sigma |x| apart.
+    where Phi is the normal distribution function. For the proof, take p_r from `WorstChangeOfEntry`, let P be their sum
+    and S_r the share of unit r at x. In the limit, sum_r |p_r / P - S_r| is twice the total variation distance of two
+    normal distributions of variance 1 whose means lie sigma |x| apart.
     """
 
     title = "The worst change of the softmax tangent kernel within an output, per weight move R, has a known limit"

@@ -1,10 +1,12 @@
 """How far network and kernel regression differ at test points: Theorem F.2 with max(1, log²) in place of log².
 
-This theory compares the predictions of a trained softmax network with the predictions of regression with the network's
-tangent kernel at initialisation. It bounds the distance of these predictions in terms of how far the kernels move. It
-assumes a positive definite kernel that moves by less than half of its smallest eigenvalue. It does not explain how far
-the kernel moves. The bound has a factor log². Read literally, this factor is 0 at one movement eps_H of the kernel that
-the theorem allows, although the predictions differ there. With max(1, log²) in its place, the bound holds.
+The network has the outputs F_l(x) = m <a_l, softmax(W' x)>, with m hidden units and signs a_l. This theory compares the
+predictions of the trained network with the predictions of regression with the network's tangent kernel at
+initialisation, H*. It bounds the distance of these predictions in terms of how far the kernels move. It assumes a
+positive definite kernel that moves by at most half of its smallest eigenvalue lambda. It does not explain how far the
+kernel moves. The bound of Theorem F.2 has a factor log²(n k/(eps_H m lambda)), where eps_H bounds the movement of the
+kernel, and n k is the number of targets. Read literally, this factor is 0 at eps_H = n k/(m lambda), which the theorem
+allows, although the predictions differ there. With max(1, log²) in its place, the bound holds.
 """
 
 import equinox as eqx
@@ -37,12 +39,12 @@ _ANGLE, _LENGTH = 0.5, 0.9
 
 
 class ScaledReadouts(Population[NearbyInputs]):
-    """Networks of width 256 with readouts c a, where a are signs, on two inputs in R^3 at an angle of 1/2.
+    """Networks of width 256 whose output weights are signs times c, on two inputs in R^3 at an angle of 1/2.
 
     The test point lies along the inputs' difference and has length 0.9.
 
     Args:
-        scales: the scales c of the readouts.
+        scales: the factors c of the output weights.
     """
 
     scales: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
@@ -55,7 +57,7 @@ class ScaledReadouts(Population[NearbyInputs]):
         return NearbyInputs(tuple(trained(scaled(c)) for c in self.scales))
 
     def hypotheses(self, problem: NearbyInputs) -> list[Hypothesis]:
-        """Require that the kernel moves by at most half of lambda at every scale."""
+        """Require that the kernel moves by at most half of its smallest eigenvalue at every scale c."""
         return [
             Hypothesis(
                 "the kernel moves by at most half of its smallest eigenvalue",
@@ -72,18 +74,18 @@ _ORDER = NearbyFlows().inverse_angles
 
 
 def _own_kernel(start: Initialised) -> Array:
-    """Return K*_ll(x_te, x_te) for each output and test point."""
+    """Return K*_ll(x_te, x_te), the initial kernel of an output with itself, for each output l and test point x_te."""
     return jnp.diagonal(tangent_matrix(start.network, start.params(), start.x_test))
 
 
 def _first_terms(problem: NearbyInputs) -> Array:
-    """Return sqrt(n k) eps_l,test / lambda with n k = 2, one value for each angle."""
+    """Return the first term of the bound, sqrt(n k) eps_l,test / lambda with n k = 2, one value for each network."""
     moved = jnp.stack([network.moved_test[0] for network in problem.networks])
     return 2**0.5 * moved / problem.smallest
 
 
 def _factor(problem: NearbyInputs) -> Array:
-    """Return 2 max(1, sqrt(lambda K_tt)), one value for each angle."""
+    """Return the factor C = 2 max(1, sqrt(lambda K_tt)), with K_tt = K*_ll(x_te, x_te), one value for each network."""
     own = jnp.stack([_own_kernel(network.start)[0] for network in problem.networks])
     return 2 * jnp.maximum(1.0, jnp.sqrt(problem.smallest * own))
 
@@ -104,13 +106,14 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
 
-    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. For two inputs at angles from 1 to 0.35
-    and a short test point along the difference of the two inputs, the bound with this eps_H is far from tight.
+    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. It has two inputs at angles from 1 to
+    0.35 radians, and a short test point along the difference of the two inputs. There, the bound with this eps_H is far
+    above the measured difference.
 
     Proof: combine `softmax_training.prediction_coupling.prediction_perturbation_through_regression` with
     |Y| <= sqrt(n k), eps_H <= lambda/2 and |K*_l,te H*^-1| <= sqrt(K_tt/lambda), where K_tt is K*_ll(x_te, x_te). The
-    last bound holds because the matrix of H*, K*_te and K*_ll is positive semidefinite. Finally,
-    sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
+    last bound holds because the initial kernel on the training points and x_te together is a positive semidefinite
+    matrix. Finally, sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
     title = "Theorem F.2 bounds the gap of softmax network and kernel regression if its factor log² is at least 1"
@@ -149,17 +152,18 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
 
 
 class LostCrossKernel(Claim[NearbyInputs]):
-    """Let F_nn be a softmax network with the readouts c a in place of the signs a, where c is a number. Let F_ntk be
-    the regression with the network's tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this
-    kernel, and let eps_H be the largest distance by which the network's kernel moves in training. The second term of
-    Theorem F.2, sqrt(n k) eps_H/lambda², lacks a factor of the size of the cross kernel |K*|. As c grows, the kernels
-    and lambda grow as c², and eps_H keeps its size to leading order in the width. The difference of network and
-    regression falls as c^-2, but eps_H/lambda² falls as c^-4. Therefore
+    """Let F_nn be a softmax network with the output weights c a in place of the signs a, where c is a number. Let F_ntk
+    be the regression with the network's tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this
+    kernel, and let eps_H be the largest distance by which the network's kernel moves in training. Theorem F.2 bounds
+    the difference of the two predictions at a test point. Its second term, sqrt(n k) eps_H/lambda², lacks a factor
+    |K*|, the size of the kernel between test and training points. As c grows, the kernels and lambda grow as c², and
+    eps_H keeps its size to leading order in the width. The difference of network and regression falls as c^-2, but
+    eps_H/lambda² falls as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8.
 
-    So this ratio exceeds any constant. The test has two inputs at an angle of 1/2 and a test point of length 0.9 along
-    their difference. The theorem is for c = 1 (Definition 3.7), where the missing factor is hidden in a constant.
+    So this ratio exceeds any constant. The test has two inputs at an angle of 1/2 radian and a test point of length 0.9
+    along their difference. The theorem is for c = 1 (Definition 3.7), where the missing factor is hidden in a constant.
     """
 
     title = "The second term of Theorem F.2 on softmax networks lacks a factor of the size of the cross kernel"
@@ -183,7 +187,8 @@ class LostCrossKernel(Claim[NearbyInputs]):
 class LonelyFlows(Population[Flow]):
     """Networks of width 128 under gradient flow, on unit inputs in R^6, targets of length 1 and 4 test points.
 
-    With one row and one output there is only one number to learn, so kernels move along the slowest mode.
+    With one row and one output, the kernel H is a single number. Its only eigenvector is also the slowest mode of
+    training, so H moves along this mode.
     """
 
     settings = Space(
@@ -204,7 +209,7 @@ class LonelyFlows(Population[Flow]):
         return Flows().hypotheses(problem)
 
     def culprit(self, problem: Flow) -> str | None:
-        """If rows are equal or zero, name this as the cause."""
+        """Return the likely cause of a singular kernel, such as equal or zero rows, or None."""
         return Flows().culprit(problem)
 
 
@@ -225,11 +230,11 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
 
     The claim is tested along the flow, from n = k = 1 on.
 
-    Let r = F_nn - Y on the training points, and absorb m in the time. By Duhamel's formula,
+    For the proof, let r = F_nn - Y on the training points, and measure time in units of 1/m. By Duhamel's formula,
 
         F_nn(T) - F_ntk(T) = -int_0^T [ (K_te - K*_te)(s) - K*_te H*^-1 (I - exp(-H*(T - s))) (H - H*)(s) ] r(s) ds,
 
-    where |I - exp| <= 1 and int |r| <= |Y|/(lambda - eps_H).
+    where |I - exp(-H*(T - s))| <= 1 and int |r| ds <= |Y|/(lambda - eps_H).
     """
 
     title = "A sharper bound on the difference of a softmax network and its kernel regression"

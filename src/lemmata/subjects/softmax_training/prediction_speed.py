@@ -46,7 +46,7 @@ class RegressionDerivative(Claim[Underway]):
     unexplained = "the speed of the network's own predictions"
 
     def predict(self, problem: Underway) -> Array:
-        """The closed form of the speed, divided by m, with F_ntk = m H* gamma."""
+        """The closed form of the speed, divided by m. On the training points, F_ntk = m H* gamma."""
         start = problem.start
         return -start.cross @ (start.tangent @ problem.gamma - stack(start.y))
 
@@ -91,7 +91,7 @@ class NetworkDerivative(Claim[Underway]):
         return _speed(problem, problem.weight)
 
     def measure(self, problem: Underway, key: Key[Array, ""]) -> Array:
-        """The automatic derivative of equation (1) along the gradient of the loss, divided by m."""
+        """The automatic derivative of the outputs along minus the gradient of the loss, divided by m."""
         start = problem.start
         outputs = lambda weight, x: naive_outputs(weight, start.sign, x)
         pull = jax.grad(lambda weight: 0.5 * jnp.sum((outputs(weight, start.x) - start.y) ** 2))(problem.weight)

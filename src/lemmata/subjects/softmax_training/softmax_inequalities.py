@@ -1,8 +1,8 @@
 """Elementary facts on which the analysis of softmax networks rests.
 
-This theory gives single steps of the later proofs: a squared distance, the sum of the shares of a softmax, square
-roots, exponentials and geometric series. It assumes arguments near 0, except for the geometric series, which is used
-near 1. It does not explain how loose the steps are when they are combined and their constants multiply.
+These are single steps of the source's proofs: a squared distance, the sum of the shares of a softmax (its entries),
+square roots, exponentials and geometric series. They assume arguments near 0, except for the geometric series, which is
+used near 1. They do not explain how loose the bounds become when steps are combined and their constants multiply.
 """
 
 import math
@@ -49,14 +49,14 @@ def either_sign(key: Key[Array, ""], largest: float) -> Array:
 
 
 def near_zero(key: Key[Array, ""], largest: float) -> Array:
-    """Draw ±largest exp(-E) with a random sign, where E is standard exponential, but at most 8."""
+    """Draw ±largest exp(-E) with a random sign, where E is a standard exponential variable, cut off at 8."""
     sign_key, size_key = jax.random.split(key)
     size = jnp.exp(-jnp.minimum(jax.random.exponential(size_key), 8.0))
     return largest * size * jax.random.rademacher(sign_key, ())
 
 
 def below_one(key: Key[Array, ""], largest: float) -> Array:
-    """Draw x in (0, 0.1) for half of the draws; for the others, 1 - x is log-uniform between 1 - largest and 0.9."""
+    """Draw x uniformly in (0, 0.1), or, in half of the draws, 1 - x log-uniformly between 1 - largest and 0.9."""
     side_key, value_key = jax.random.split(key)
     value, nearest = jax.random.uniform(value_key), 1 - largest
     return jnp.where(jax.random.bernoulli(side_key), 0.1 * value, 1 - 0.9 * (nearest / 0.9) ** value)
@@ -66,7 +66,7 @@ class Arguments(Population[Argument]):
     """Numbers x with |x| at most `largest`.
 
     Args:
-        largest: the largest |x|.
+        largest: the largest |x| that a user may set.
         law: the function that draws x from a key and `largest`.
     """
 
@@ -188,7 +188,7 @@ class SquareRootBelowTangent(Claim[Argument]):
         return jnp.sqrt(1 - problem.x)
 
     def trivial(self, problem: Argument) -> Array:
-        """The bound from the fact that a square root lies between its argument and 1."""
+        """The bound max(1, 1 - x), because a square root lies between its argument and 1."""
         return jnp.maximum(1.0, 1 - problem.x)
 
 
@@ -285,8 +285,8 @@ class GeometricSeries(Claim[Argument]):
         return total
 
     def condition(self, problem: Argument) -> Array:
-        """The rounding error of x^k grows by squaring.
+        """The condition number of the sum: repeated squaring gives x^k a relative error that grows in proportion to k.
 
-        This error has the weight k x^k in the sum, which is at most 1/(1 - |x|).
+        In the sum, this error has the weight k x^k, which is at most 1/(1 - |x|).
         """
         return 1 / (1 - jnp.abs(problem.x))

@@ -1,11 +1,12 @@
 """The softmax of random hidden units: its denominator and its shares, before and after every unit has moved by R.
 
 This theory bounds the sum alpha_i = sum_r exp(<w_r, x_i>) and the shares S_ir = exp(<w_r, x_i>) / alpha_i through the
-bound B on logits. It assumes inputs in the unit ball and moves |v_r - w_r| <= R < 0.01. It does not explain the
-normalisation. Sums are bounded term by term by the largest term, so each step costs a factor exp(B), although the mean
-of an exponential would be enough. For every B, a share changes by less than 2 R S_ir exp(2 R), and <z, S_i> by less
-than R. The source's probability is 1 - delta/poly(n k), with a polynomial that it does not name. Here, each part is
-tested with probability 1 - delta.
+bound B on logits. Here w_r are the weights of m units and x_i the inputs. The theory assumes inputs in the unit ball
+and moves |v_r - w_r| <= R < 0.01, where v_r are the weights after the move. It does not explain the normalisation. It
+bounds each sum by m times its largest term, so each step costs a factor exp(B), although the mean of an exponential
+would be enough. In truth, for every B, a share changes by less than 2 R S_ir exp(2 R), and <z, S_i> by less than R if z
+is in [-1, 1]^m. The claims are parts of Lemma B.1 of gu2024softmax. The source's probability is 1 - delta/poly(n k),
+with a polynomial that it does not name. Here, each part is tested with probability 1 - delta.
 """
 
 import jax.numpy as jnp
@@ -46,7 +47,7 @@ class DenominatorChange(AbstractPart):
         return jnp.abs(exponential_change(x, weight, change).sum(axis=1)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The bound on the larger of the two denominators, by part 5."""
+        """The bound m exp(B + R) on the larger of the two denominators, by part 5 of the lemma."""
         return problem.width * jnp.exp(problem.bound + problem.radius)
 
 
@@ -81,7 +82,7 @@ class InverseDenominatorChange(AbstractPart):
         return jnp.abs(exponential_change(x, weight, change).sum(axis=1) / (before * after)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The bound on the larger of the two inverses, by part 5."""
+        """The bound exp(B + R)/m on the larger of the two inverses, by part 5 of the lemma."""
         return jnp.exp(problem.bound + problem.radius) / problem.width
 
 

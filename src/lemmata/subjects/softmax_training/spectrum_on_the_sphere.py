@@ -6,8 +6,10 @@ harmonics of degree q. Then
 
     K = sum_q kappa_q N_q P_q(t),     tau_p = sum_(q > p) kappa_q N_q,     D_p = N_0 + ... + N_p,
 
-with kappa_q > 0 in closed form. The theory assumes unit inputs. It does not explain lambda_min of many random points
-in few dimensions, where only the asymptotic formula is close.
+with kappa_q > 0 in closed form. Here kappa_q is an eigenvalue of K on the sphere, N_q its multiplicity, tau_p the part
+of K(x, x) that comes from degrees above p, and D_p the number of harmonics up to degree p. The number sigma is the
+standard deviation of the hidden weights. The theory assumes unit inputs. It does not explain lambda_min of many random
+points in few dimensions, where only the asymptotic formula is close.
 """
 
 import jax
@@ -62,10 +64,12 @@ def quadrature(d: int) -> tuple[Float[np.ndarray, " j"], Float[np.ndarray, " j"]
 
 
 def gegenbauer(d: int, t: Float[np.ndarray, " j"], top: int) -> Float[np.ndarray, "q j"]:
-    """Return P_0(t), ..., P_top(t), by (q + d - 2) P_(q+1) = (2q + d - 2) t P_q - q P_(q-1), with P_q(1) = 1.
+    """Return the Gegenbauer polynomials P_0(t), ..., P_top(t), scaled to P_q(1) = 1.
+
+    The recursion is (q + d - 2) P_(q+1) = (2q + d - 2) t P_q - q P_(q-1).
 
     Args:
-        d: the dimension.
+        d: the dimension of the space.
         t: the points in [-1, 1].
         top: the largest degree, at least 1.
     """
@@ -130,8 +134,8 @@ class PolygonEigenvalue(Claim[KernelPoints]):
 
         n min_(0 <= j < n) sum over integers l of kappa_|j + l n|,     kappa_q = I_(q+1)(s) + (q/s) I_q(s).
 
-    The matrix is circulant, and kappa_q is the Fourier coefficient of exp(i q theta), where theta is the angle.
-    Degrees that are equal modulo n are aliases of each other.
+    The matrix is circulant, and kappa_q is the Fourier coefficient of exp(i q theta), where theta is the angle between
+    two points. On n equispaced points, degrees q that are equal modulo n give the same function.
     """
 
     title = "The smallest softmax kernel eigenvalue at equispaced points of the circle, in closed form"
@@ -174,10 +178,10 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
         min over p with D_p < n of n tau_p / (n - D_p).
 
-    For the proof, take the vectors that are orthogonal to the D_p harmonics of degree at most p, evaluated at the
-    points. On these vectors the matrix is equal to K_(>p), its part of degrees above p. The least value of K_(>p) on
-    these vectors is below the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n
-    = 2p + 3 equispaced points on a circle nearly attain it.
+    For the proof, evaluate the D_p harmonics of degree at most p at the points, and take the vectors in R^n that are
+    orthogonal to them. On these vectors the quadratic form of the matrix is that of K_(>p), its part of degrees above
+    p. The least value of this form on unit vectors is at most its mean value, which is at most tr K_(>p) / (n - D_p).
+    Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced points on a circle nearly attain it.
     """
 
     title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"
@@ -201,7 +205,7 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
         return jnp.linalg.eigvalsh(problem.limit)[0]
 
     def trivial(self, problem: KernelPoints) -> Array:
-        """The mean eigenvalue."""
+        """The mean eigenvalue of the matrix, which the smallest eigenvalue cannot exceed."""
         return jnp.trace(problem.limit) / len(problem.x)
 
     def condition(self, problem: KernelPoints) -> Array:
@@ -213,15 +217,16 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 class EigenvalueFromBelow(Claim[SphereKernel]):
     """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries t
     exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of
-    standard deviation sigma. Let kappa_q N_q be the coefficients of t exp(sigma² t) in the Gegenbauer polynomials P_q,
-    P_q(1) = 1. For every degree p, the mean of the smallest eigenvalue of K is at least
+    standard deviation sigma. Let t exp(sigma² t) = sum_q kappa_q N_q P_q(t) be the expansion in the Gegenbauer
+    polynomials P_q, scaled to P_q(1) = 1, where N_q is the dimension of the harmonics of degree q. For every degree p,
+    the mean of the smallest eigenvalue of K is at least
 
         tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     f = sum_(q > p) kappa_q N_q P_q,
         tau_p = f(1),   s_2 = sum_(q > p) kappa_q² N_q,   s_4 = sum_(q > p) kappa_q^4 N_q.
 
-    For the proof, let M be the part of f off the diagonal. Then K is at least tau_p I + M, and |M|^4 <= tr M^4. Closed
-    walks of four steps give the mean of tr M^4. The claim is tested for the largest bound over p <= 2, against the
-    mean over 16 draws.
+    For the proof, let M be the matrix with the entries f(<x_i, x_j>) off the diagonal and 0 on it. Then K is at least
+    tau_p I + M in the order of symmetric matrices, and |M|^4 <= tr M^4 for the spectral norm. Closed walks of four
+    steps give the mean of tr M^4. The test takes the largest bound over p <= 2 and the mean over 16 draws.
     """
 
     title = "A lower bound on the softmax kernel's mean smallest eigenvalue on the sphere"
@@ -253,7 +258,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
 
 
 class WideSpheres(Population[SphereKernel]):
-    """At least 2 d points on spheres of high dimension d, and weights as in `SphereKernels`."""
+    """At least 2 d points on spheres of dimension d >= 32, and standard deviations of weights as in `SphereKernels`."""
 
     settings = Space(
         d=Integer(64, 32, 128, "dimension", corners=(48, 64)),
@@ -286,8 +291,8 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
 
         max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l).
 
-    N is the effective dimension of the kernel. For rotation invariant features with the variances kappa_q, the formula
-    is the left edge of the spectrum. The claim is tested at d = 64, n = 128.
+    N(l) is the effective dimension of the kernel at the ridge l. If the kernel's features were rotation invariant, with
+    the variances kappa_q, the formula would give the left edge of the spectrum. The claim is tested at d = 64, n = 128.
     """
 
     title = "A formula within 7 % of the softmax kernel's mean smallest eigenvalue on spheres of dimension d >= 32"
@@ -322,7 +327,7 @@ def mean_smallest(problem: SphereKernel, key: Key[Array, ""], draws: int) -> Flo
     Args:
         problem: the sphere, sigma and n.
         key: the key that draws the points.
-        draws: the number of draws.
+        draws: the number of independent sets of points.
     """
     x = unit_rows(key, draws * problem.n, problem.d).reshape(draws, problem.n, problem.d)
     t = x @ jnp.swapaxes(x, 1, 2)

@@ -1,7 +1,10 @@
 """The softmax tangent kernel to order 1/m: its bias, its fluctuations and the shift of its smallest eigenvalue.
 
-This theory describes H of a softmax network of width m before training, in closed form and to first order in 1/m. Let
-e(u, v) = exp(sigma² <u, v>). The bias at the initialisation in pairs (`infinite_width.width_correction`) factorises:
+This theory describes the tangent kernel H of a softmax network of width m before training, in closed form and to first
+order in 1/m. H_ll(x, y) is the entry for output l at points x and y, and H_ll' an entry between two outputs. Let sigma
+be the standard deviation of the weights, e(u, v) = exp(sigma² <u, v>), and K(x, y) = <x, y> e(x, y) the limit of H_ll
+for m -> infinity. Suppose that units are initialised in pairs, with equal weights and opposite signs. Then the bias of
+H (`infinite_width.width_correction`) is a product:
 
     m (E H_ll(x, y) / K(x, y) - 1) -> -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1).
 
@@ -34,7 +37,7 @@ _FREE_NETWORKS, _FLUCTUATING_NETWORKS, _EIGENVALUE_NETWORKS = 512, 64, 64
 
 
 def normal_exponentials(problem: KernelPoints) -> Float[Array, "n n"]:
-    """Return e(x_i, x_j) = exp(sigma² <x_i, x_j>), the relative second moments of exp <w, x_i>.
+    """Return e(x_i, x_j) = exp(sigma² <x_i, x_j>) = E exp <w, x_i + x_j> / (E exp <w, x_i> E exp <w, x_j>).
 
     Args:
         problem: the points x_i and sigma.
@@ -43,7 +46,7 @@ def normal_exponentials(problem: KernelPoints) -> Float[Array, "n n"]:
 
 
 def paired_bias(problem: KernelPoints) -> Float[Array, "n n"]:
-    """Return -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1), m times the relative bias for units in pairs.
+    """Return -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1), the relative bias of H_ll(x, y) times m, for units in pairs.
 
     Args:
         problem: the points and sigma.
@@ -55,6 +58,8 @@ def paired_bias(problem: KernelPoints) -> Float[Array, "n n"]:
 
 def covariances(problem: KernelPoints) -> tuple[Float[Array, "n n n n"], Float[Array, "n n n n"]]:
     """Return the limits of m Cov(H_ll,ij; H_ll,pq) and m Cov(H_ll',ij; H_ll',pq), l != l', for units in pairs.
+
+    H_ll',ij is the entry of the tangent kernel between output l at x_i and output l' at x_j.
 
     Args:
         problem: the points and sigma.
@@ -76,8 +81,8 @@ def kernels_in_pairs(
     Args:
         problem: the points and sigma.
         outputs: the number k of outputs.
-        width: the width m.
-        networks: the number of networks.
+        width: the number m of hidden units.
+        networks: the number of independent networks.
         key: the key that draws the weights and signs.
     """
     d, pairs = problem.x.shape[1], width // 2
@@ -99,9 +104,10 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
         E H_ll(x, y) = <x, y> e(x, y) (1 - (2 e(x, y) - 1) (e(x, x) + e(y, y) - 1) / m) + O(1/m²).
 
-    For the proof, let S be the shares. The mean of H / <x, y> over the signs is m <S_x, S_y> - m sum_r S_xr S_yr (S_xr
-    + S_yr) + m <S_x, S_y>². The first term is a ratio of means. The bias of this ratio is half of the bias with m/2
-    pairs. The other terms are moments. The claim is tested at m = 64.
+    For the proof, let S_x = softmax(W' x) be the shares at x. The mean of H_ll / <x, y> over the signs is
+    m <S_x, S_y> - m sum_r S_xr S_yr (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means over units. The
+    bias of this ratio is half of the bias of H_ll with m/2 pairs. To order 1/m, the other terms follow from moments of
+    lognormal variables. The claim is tested at m = 64.
     """
 
     title = "Without pairs of units at the start, the mean softmax tangent kernel has another term in 1/width"
@@ -144,9 +150,10 @@ class FluctuationConstant(Claim[KernelPoints]):
         C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
                + 2 e(x_i, x_j) - 1.
 
-    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of a_l
-    a_l' exp <w, x_i + x_j> over m/2 units, divided by two means. To first order, the relative error of this quotient is
-    a sum of means of lognormal variables with covariance e - 1. The claim is tested at m = 512 and k = 2.
+    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of
+    a_l a_l' exp <w, x_i + x_j> over m/2 units, divided by the means of exp <w, x_i> and exp <w, x_j>. To first order,
+    the relative error of this quotient is a sum of means of lognormal variables. Scaled to mean 1, these variables have
+    the covariances e - 1. The claim is tested at m = 512 and k = 2.
     """
 
     title = "The mean squared fluctuation of the softmax tangent kernel, in closed form"
@@ -174,7 +181,7 @@ class FluctuationConstant(Claim[KernelPoints]):
 class SmallestEigenvalueShift(Claim[KernelPoints]):
     """Let K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>) be the n x n limit of the tangent kernel, with eigenvalues lambda_1
     < lambda_2 <= ... and eigenvectors u, v_2, ... Let H be the tangent kernel of a softmax network of width m with k
-    outputs that is initialised in pairs. Take the mean of the k smallest eigenvalues of H. As m grows,
+    outputs that is initialised in pairs. Let `mean` be the mean of the k smallest eigenvalues of H. As m grows,
 
         m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1).
 
@@ -182,8 +189,8 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
     <x_i, x_j>). V_q and V'_q are the limits of m Var(u'H_ll v_q) and m Var(u'H_ll' v_q), where l != l' are two outputs.
 
     The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. Let f(m) be m (E[mean] - lambda_1),
-    where E is the mean over networks. The test measures 2 f(256) - f(128), a combination that removes the term of the
-    next order in 1/m.
+    where E is the average over networks. The test measures 2 f(256) - f(128), a combination that removes the term of
+    the next order in 1/m.
     """
 
     title = "At width m, the smallest eigenvalues of the softmax kernel shift by a known term in 1/m"

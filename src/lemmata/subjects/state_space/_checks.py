@@ -1,4 +1,4 @@
-"""Checks of systems and sequences before they are used."""
+"""Checks of the arguments of this subpackage: arrays of systems, sequences, time steps and lengths."""
 
 from typing import Any
 
@@ -49,14 +49,14 @@ def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None
         name: the name of the array, for the message.
         array: the numbers.
         shape: the shape that it must have.
-        rule: the rule in words, for the message.
+        rule: the required shape in words, for the message.
     """
     if array.shape != shape:
         raise ShapeError(name, found=f"shape {array.shape}", rule=f"{rule}, here {shape}")
 
 
 def extent(array: Any, axis: int) -> int:
-    """Return the length of this axis of a matrix, or 1 for other arrays. A later check reports their wrong shape."""
+    """Return the length of this axis of a matrix, or 1 for other arrays, whose wrong shape a later check reports."""
     return array.shape[axis] if array.ndim == 2 else 1
 
 
@@ -64,8 +64,8 @@ def one_point(point: Any, system: Inexact[Array, "..."]) -> Inexact[Array, ""]:
     """Return one real or complex number as an array without axes, in the precision of a system.
 
     Args:
-        point: the number.
-        system: an array of the system.
+        point: the number at which a system is to be evaluated.
+        system: an array of the system, whose precision is used.
 
     Raises:
         SettingError: if the point is not one finite number.

@@ -20,11 +20,13 @@ _TERMS = 24  # number of terms of the series of (e^z - 1 - z) / z² for |z| < 1;
 def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_order_hold") -> DiscreteSystem:
     """Return the recurrence that computes the samples y(k D) of the output from the samples u(k D) of the input.
 
-    Let z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z². The recurrence has A', B', C' and D':
+    Let z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z². The recurrence has the matrices A', B', C' and
+    the direct path D'. In the formulas for D', the first D is the direct path of the system; every other D is the time
+    step:
 
     * "zero_order_hold", exact for inputs that are constant on [k D, (k + 1) D): A' = e^z, B' = D f_1(z) B;
-    * "first_order_hold", exact for inputs that are linear between samples: A' = e^z for the states minus D f_2(z) B
-      u_k, so B' = D (f_1 - f_2 + e^z f_2)(z) B = D f_1(z)² B and D' = D + C D f_2(z) B;
+    * "first_order_hold", exact for inputs that are linear between samples. Its states are those of the system minus
+      D f_2(z) B u_k. So A' = e^z, B' = D (f_1 - f_2 + e^z f_2)(z) B = D f_1(z)² B and D' = D + C D f_2(z) B;
     * "bilinear", the trapezoidal rule: A' = (1 - z/2)^-1 (1 + z/2), B' = (1 - z/2)^-1 D B, C' = C (1 - z/2)^-1,
       D' = D + C B' / 2. This rule keeps the structure of A, including a low-rank part;
     * "euler": A' = 1 + z, B' = D B.
@@ -36,9 +38,9 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
     step. If u_0 != 0, this causes an error of order 1 in D, although both rules are otherwise of order 2.
 
     Args:
-        system: the system.
+        system: the system in continuous time.
         step: the time step D.
-        method: one of the four names of rules.
+        method: the name of a rule: "zero_order_hold", "first_order_hold", "bilinear" or "euler".
 
     Raises:
         SettingError: if the step is not positive and finite.
@@ -67,7 +69,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
 def _bilinear(
     matrix: AbstractStateMatrix, b: Inexact[Array, "n m"], c: Inexact[Array, "p n"], point: Array
 ) -> tuple[AbstractStateMatrix, Inexact[Array, "n m"], Inexact[Array, "p n"]]:
-    """Return A', B' and C' of the bilinear rule. For a dense matrix, all three use the same inverse."""
+    """Return A', B' and C' of the bilinear rule, where `point` is 2 / D. A dense matrix is inverted only once."""
     if isinstance(matrix, DenseMatrix):
         one = jnp.eye(matrix.size)
         inverse = matrix.resolvent(point, one)
@@ -84,7 +86,7 @@ def _euler(matrix: AbstractStateMatrix, step: Array) -> AbstractStateMatrix:
 def _exponentials(
     matrix: AbstractStateMatrix, step: Array
 ) -> tuple[AbstractStateMatrix, AbstractStateMatrix, AbstractStateMatrix]:
-    """Return e^z, f_1(z) and f_2(z) at z = D A."""
+    """Return e^z, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z² at z = D A."""
     if isinstance(matrix, DiagonalMatrix):
         z = step * matrix.poles
         first, second = _first_and_second(z)

@@ -1,4 +1,4 @@
-"""The outputs of a system by recurrence, associative scan or convolution, and the final states of many sequences."""
+"""The outputs of a recurrence step by step, by associative scan or convolution, and final states of many sequences."""
 
 from functools import partial
 
@@ -12,11 +12,10 @@ from ._systems import DiscreteSystem
 
 
 def run(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """Return the outputs from state 0 by the recurrence. The T steps run one after another and need memory for one
-    state.
+    """Return the outputs from state 0 by the recurrence, step by step, with memory for one state.
 
     Args:
-        system: the system.
+        system: the recurrence, a system in discrete time.
         u: the inputs (T, m), one row per step.
 
     Raises:
@@ -44,7 +43,7 @@ def scan(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
     b_2). Composing two pairs costs N operations for a diagonal A and N³ for other matrices.
 
     Args:
-        system: the system.
+        system: the recurrence, a system in discrete time.
         u: the inputs (T, m), one row per step.
 
     Raises:
@@ -72,10 +71,10 @@ def _scan(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]
 
 
 def impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p m"]:
-    """Return the first `length` terms of the impulse response D, Re(C B), Re(C A B), ...
+    """Return the first `length` terms D, Re(C B), Re(C A B), ... of the impulse response.
 
     Args:
-        system: the system.
+        system: the recurrence, a system in discrete time.
         length: the number T of terms.
 
     Raises:
@@ -100,7 +99,7 @@ def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Arr
     The error of every entry of y is of order eps max|y|, even for small entries, where eps is the machine epsilon.
 
     Args:
-        kernel: the response to an impulse.
+        kernel: the impulse response (T, p, m), as `impulse_response` returns it.
         u: the inputs (T, m), with as many rows as the kernel.
 
     Raises:
@@ -115,10 +114,10 @@ def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Arr
 
 
 def reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
-    """Return A^(T-1) B, ..., A B, B. Times the inputs at steps 1 to T, these are the contributions to the final state.
+    """Return A^(T-1) B, ..., A B, B, the matrices by which the inputs at steps 1 to T enter the final state.
 
     Args:
-        system: the system.
+        system: the recurrence, a system in discrete time.
         length: the number T of steps.
 
     Raises:
@@ -136,11 +135,11 @@ def _reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
 def final_states(system: DiscreteSystem, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
     """Return the states h_T after each of many sequences, from state 0.
 
-    The states are one matrix product, which costs T N operations for each sequence and channel.
+    All states together are one matrix product, which costs T N operations for each sequence and channel.
 
     Args:
-        system: the system.
-        u: the sequences, all of the same length.
+        system: the recurrence, a system in discrete time.
+        u: the sequences, all of the same length T.
 
     Raises:
         SettingError: if the length is 0.

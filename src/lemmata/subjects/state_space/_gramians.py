@@ -49,7 +49,7 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
 def _refined(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> Inexact[Array, "n n"]:
-    """Return a solution whose estimated error is small, after corrections if needed, or raise SolverError."""
+    """Return the solution P, corrected until its estimated error is small, or raise SolverError."""
     eps = float(jnp.finfo(found.dtype).eps)
     missed, error = _missed(entries, square, found)
     for _ in range(_REFINEMENTS):
@@ -74,7 +74,10 @@ def _refined(
 def _missed(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> tuple[Inexact[Array, "n n"], float]:
-    """Return an estimate of the error, the solution for the residual, and the relative size of this estimate."""
+    """Return an estimate of the error of a solution, and the size of this estimate relative to the solution.
+
+    The estimate is the solution of the same equation with the residual in place of B B*.
+    """
     image = entries @ found
     missed = _lyapunov(entries, image + image.conj().T + square)
     unit = float(jnp.max(jnp.abs(found))) or 1.0
@@ -116,8 +119,8 @@ def _lyapunov(entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"]) -> 
 def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
     """Return the real part of ∫_0^∞ h(t) h(t)* dt = C P C* for the impulse response h(t) = C e^{At} B.
 
-    P is the Gramian. For a real system, the trace of the result is the squared H2 norm. For a complex system, the trace
-    is the squared norm of the complex response.
+    Here P is the Gramian of the system. For a real system, the trace of the result is the squared H2 norm, that is,
+    ∫ |h(t)|² dt. For a complex system, the trace is the squared norm of the complex response.
 
     Args:
         system: a stable system without a direct path.

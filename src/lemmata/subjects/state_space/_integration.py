@@ -16,8 +16,8 @@ _HALVINGS, _TERMS = 8, 12  # a matrix of norm 20 is scaled to norm 0.08, for whi
 def exponential(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Return e^A for |A| up to about 20, from the series at A / 256 and repeated squaring.
 
-    Padé approximants would need several matrix decompositions, which can wait for each other in one compiled batch on a
-    CPU.
+    Padé approximants would need several matrix decompositions. In one compiled batch on a CPU, these can block each
+    other.
     """
     scaled = matrix / 2**_HALVINGS
     term = power = jnp.eye(len(matrix))
@@ -41,7 +41,7 @@ def integrated(
 
     Args:
         system: a system with one input.
-        u: the input as a function of the time and of the number of the interval.
+        u: the input as a function of the time and of the index of the interval between two of the given times.
         start: the state at 0.
         ends: the times, ascending.
     """

@@ -17,7 +17,7 @@ class StateSpaceKernel(AbstractKernel):
     """K(u, v) = Re <h_T(u), h_T(v)>, the inner product of the states after two sequences of equal length.
 
     Here h_T(u) is the state after the T steps of u. K is the covariance of the output y_T = Re(c h_T) over random
-    readouts c. Their entries have independent real and imaginary parts of variance 1. The rank of K on any set of
+    readouts c, whose entries have independent real and imaginary parts of variance 1. The rank of K on any set of
     sequences is at most N for a real and 2N for a complex system with N states. The rank is also at most T times the
     number of channels. The output matrix and the direct path of the system are not used. For n sequences, the states
     cost n T N operations in each channel, and their inner products cost n² N operations. No T x T matrix is formed.

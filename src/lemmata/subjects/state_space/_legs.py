@@ -1,4 +1,4 @@
-"""The matrices of HiPPO-LegS, a system whose states are Legendre coefficients of past inputs."""
+"""The matrices of HiPPO-LegS (LegS), a system whose states are Legendre coefficients of past inputs."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float
@@ -9,9 +9,10 @@ from ._matrices import DiagonalPlusLowRank
 
 
 def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
-    """Return A and B (gu2020hippo), with B_n = sqrt(2n+1).
+    """Return the state matrix A and the input vector B of LegS (gu2020hippo).
 
-    A_nk = -sqrt((2n+1)(2k+1)) for n > k, A_nn = -(n+1), and A_nk = 0 for n < k.
+    For n, k = 0, ..., N - 1, B_n = sqrt(2n+1), A_nk = -sqrt((2n+1)(2k+1)) for n > k, A_nn = -(n+1), and A_nk = 0 for
+    n < k.
 
     Args:
         states: the number N of states.
@@ -47,8 +48,9 @@ def legs_skew(states: int) -> Float[Array, "n n"]:
 def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n"]]:
     """Return A of LegS in the eigenbasis V of its normal part, V* A V = diag(l) - (V* P)(V* P)*, and V.
 
-    The normal part -I/2 + S has orthonormal eigenvectors, so the change of basis is well conditioned. The eigenvectors
-    of A itself are badly conditioned.
+    The normal part is A + P P^T = -I/2 + S with the S and P of `legs_skew`, and l are its eigenvalues. It has
+    orthonormal eigenvectors, so the change of basis is well conditioned. The eigenvectors of A itself are badly
+    conditioned.
 
     Args:
         states: the number N of states.

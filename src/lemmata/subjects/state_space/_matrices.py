@@ -20,7 +20,7 @@ Point = ArrayLike | SupportsComplex
 
 
 class AbstractStateMatrix(eqx.Module):
-    """The N x N matrix A of a linear system, with operations that its structure makes cheap."""
+    """The N x N matrix A of a linear system. In the methods, h are states, X is a matrix of N rows and z a number."""
 
     @property
     @abc.abstractmethod
@@ -41,7 +41,7 @@ class AbstractStateMatrix(eqx.Module):
 
     @abc.abstractmethod
     def cayley(self, point: Point) -> "AbstractStateMatrix":
-        """Return (z I - A)^-1 (z I + A), which has the same structure as A."""
+        """Return the Cayley transform (z I - A)^-1 (z I + A), which has the same structure as A."""
 
     @abc.abstractmethod
     def transpose(self) -> "AbstractStateMatrix":
@@ -53,14 +53,14 @@ class AbstractStateMatrix(eqx.Module):
 
     @abc.abstractmethod
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """Return the eigenvalues. If the structure does not contain them, they are computed on the host (the CPU)."""
+        """Return the eigenvalues. If A is not diagonal, they are computed on the host (the CPU)."""
 
 
 class DenseMatrix(AbstractStateMatrix):
     """A matrix without structure. It has N² entries, and a step costs N² operations.
 
     Args:
-        entries: the matrix A.
+        entries: the matrix A, (N, N).
 
     Raises:
         ShapeError: if the matrix is empty or not square.
@@ -91,7 +91,7 @@ class DenseMatrix(AbstractStateMatrix):
         return jnp.linalg.solve(one_point(point, self.entries) * jnp.eye(self.size) - self.entries, right)
 
     def cayley(self, point: Point) -> "DenseMatrix":
-        """Return 2z (z I - A)^-1 - I."""
+        """Return the Cayley transform as 2z (z I - A)^-1 - I."""
         point = one_point(point, self.entries)
         return DenseMatrix(2 * point * self.resolvent(point, jnp.eye(self.size)) - jnp.eye(self.size))
 
@@ -214,7 +214,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
 
     def cayley(self, point: Point) -> "DiagonalPlusLowRank":
-        """Return 2z (z I - A)^-1 - I. The low-rank part is 2z times the low-rank part of (z I - A)^-1."""
+        """Return the Cayley transform as 2z (z I - A)^-1 - I, whose low-rank part is 2z times that of (z I - A)^-1."""
         point = one_point(point, self.poles)
         inverse = jnp.asarray(1 / (point - self.poles))
         left = jnp.asarray(inverse[:, None] * self.left)
@@ -240,7 +240,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
 
 
 def solved(matrix: Inexact[Array, "r r"], right: Inexact[Array, "r k"]) -> Inexact[Array, "r k"]:
-    """Return matrix^-1 right for the small matrix of Woodbury's identity. If the matrix is one number, divide by it."""
+    """Return matrix^-1 right for the r x r matrix of Woodbury's identity; for r = 1, divide by its only entry."""
     return right / matrix if len(matrix) == 1 else jnp.linalg.solve(matrix, right)
 
 
@@ -258,7 +258,10 @@ def _doubled(
     step: Callable[[Array, Array], Array],
     squared: Callable[[Array], Array],
 ) -> Array:
-    """Return X, A X, ..., A^(count - 1) X. Each product with A^1, A^2, A^4, ... doubles the number of results."""
+    """Return X, A X, ..., A^(count - 1) X. Each product with one of A^1, A^2, A^4, ... doubles the number of results.
+
+    `power` is A in some form, `step` applies such a power to X, and `squared` squares it.
+    """
     block = start[None].astype(jnp.result_type(start, power))
     while len(block) < count:
         block = jnp.concatenate([block, step(power, block)])

@@ -1,4 +1,4 @@
-"""Impulse responses that are sums of powers of poles, given by the poles or by a recurrence in a basis of states."""
+"""Impulse responses that are sums of powers of poles, given by the poles or by a recurrence in another basis."""
 
 import equinox as eqx
 import jax
@@ -21,10 +21,10 @@ class MixedModes(eqx.Module):
     """The recurrence with the state matrix V diag(a) V^-1.
 
     Args:
-        poles: the poles a.
-        basis: the basis V.
-        input: the input vector B.
-        output: the output vector C.
+        poles: the poles a, which are the eigenvalues of the state matrix.
+        basis: the matrix V, whose columns are the eigenvectors of the state matrix.
+        input: the input vector B, (N, 1).
+        output: the output vector C, (1, N).
         length: the number of steps of the response.
     """
 
@@ -63,7 +63,7 @@ class SlowModes(Population[MixedModes]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedModes:
-        """Draw moduli between 0.85 and 0.9 and angles of a few hundredths; C is close to B*."""
+        """Draw poles with moduli between 0.85 and 0.9 and angles of a few hundredths; C is close to B*."""
         n = setting["modes"]
         place, added, b, c = draws(key, (2, n), (2, n, n), (2, n, 1), (2, 1, n))
         poles = (0.875 + 0.025 * jnp.tanh(place[0])) * jnp.exp(0.05j * place[1])

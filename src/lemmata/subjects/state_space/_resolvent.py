@@ -18,12 +18,14 @@ def resolvent_response(
 ) -> Complex[Array, " t"]:
     """Return K_s = C A'^s B', s < T, of the bilinear rule from T sums over the poles (Gu, Goel and Ré, 2022).
 
-    Let A' = (1 - D A/2)^-1 (1 + D A/2), B' = (1 - D A/2)^-1 D B and C_T = C (I - A'^T). At the T-th roots of unity z,
+    The system has the state matrix A = diag(l) - P Q*, and D is the time step. Let A' = (1 - D A/2)^-1 (1 + D A/2),
+    B' = (1 - D A/2)^-1 D B and C_T = C (I - A'^T). At the T-th roots of unity z,
 
         sum_s K_s z^s = C_T (I - z A')^-1 B' = C_T (g - w A)^-1 2 B,    g = (2/D)(1 - z), w = 1 + z,
 
     and by Woodbury's identity, with R = (g - w l)^-1, the right side is 2 [C_T R B - w C_T R P (I + w Q* R P)^-1 Q* R
-    B]. The form with (2/D)(1 - z)/(1 + z) has a pole at z = -1, and this form has none.
+    B]. The usual form divides by w and has (2/D)(1 - z)/(1 + z), which is infinite at z = -1. The form used here is
+    finite there.
 
     Args:
         matrix: the matrix A = diag(l) - P Q*.

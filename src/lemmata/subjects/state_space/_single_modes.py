@@ -1,4 +1,4 @@
-"""Complex modes dh/dt = l h + u: one with a sine input, many with a time step, and real systems at one frequency."""
+"""Test problems of complex modes dh/dt = l h + u: one mode with a sine input, many modes, and real systems of modes."""
 
 import equinox as eqx
 import jax
@@ -76,7 +76,7 @@ class DrivenModes(Population[DrivenMode]):
 
 
 class StableAndGrowingModes(Population[SteppedModes]):
-    """Modes with poles on both sides of the imaginary axis, and steps D with |l| D of the order of 1."""
+    """Modes with poles l on both sides of the imaginary axis, and time steps D with |l| D of the order of 1."""
 
     settings = Space(
         modes=Integer(60, 10, 200, "modes", corners=(40, 60)),
@@ -90,7 +90,7 @@ class StableAndGrowingModes(Population[SteppedModes]):
         return SteppedModes(jax.lax.complex(decay, 2 * normal[2]), setting["size"] * jnp.exp(0.3 * step) / 2)
 
     def hypotheses(self, problem: SteppedModes) -> list[Hypothesis]:
-        """Require that no mode is near the border of stability of a rule. Then 500 steps show whether a mode grows."""
+        """Require that no mode is so near the border of stability that rounding would decide whether it grows."""
         z = problem.poles * problem.step
         away = jnp.minimum(jnp.abs(z.real) / (1 + jnp.abs(z) ** 2), jnp.abs(jnp.abs(1 + z) - 1))
         return [

@@ -22,14 +22,14 @@ _WAVES = 3
 
 
 class FilteredSequence(eqx.Module):
-    """A recurrence with one input and one output, and its inputs u."""
+    """A recurrence with one input and one output channel, and a sequence u of inputs."""
 
     system: DiscreteSystem
     u: Float[Array, "t 1"]
 
 
 class SampledSystem(eqx.Module):
-    """A system in continuous time with one input and one output, a time step D, and the inputs u at k D."""
+    """A system in continuous time with one input and one output, a time step D, and the inputs u at the times k D."""
 
     system: ContinuousSystem
     step: Float[Array, ""]
@@ -40,7 +40,7 @@ class StructuredSystem(eqx.Module):
     """A complex system dh/dt = A h + b u, y = c h with A = diag(l) - P Q*, a time step and a number of steps.
 
     Args:
-        matrix: the matrix A.
+        matrix: the state matrix A.
         input: the input vector b.
         output: the output vector c.
         step: the time step.
@@ -60,7 +60,7 @@ class DrivenSystem(eqx.Module):
     Args:
         system: a system with one input and one output.
         start: the state at time 0.
-        waves: the rows a, w and p of the input.
+        waves: three rows: the amplitudes a, the frequencies w and the phases p of the input.
         times: the times at which the output is observed, ascending.
     """
 
@@ -76,7 +76,7 @@ class DrivenSystem(eqx.Module):
 
 
 def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
-    """Require that a power of the step matrix has a Frobenius norm below 1, so that every state dies out."""
+    """Require that the step matrix to the power 2^doublings has a Frobenius norm below 1, so that states die out."""
     for _ in range(doublings):
         step = step @ step
     return Hypothesis(
@@ -89,7 +89,10 @@ def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
 
 
 def stable(matrix: AbstractStateMatrix) -> Hypothesis:
-    """Require that the powers of exp(A / 64) die out. Eight terms of the series are enough for |A| up to about 10."""
+    """Require that the powers of exp(A / 64) die out, so that the system dh/dt = A h is stable.
+
+    Eight terms of the exponential series are enough for |A| up to about 10.
+    """
     dense = matrix.dense() / 64
     term = power = jnp.eye(len(dense), dtype=dense.dtype)
     for k in range(1, 9):
@@ -118,7 +121,10 @@ def stable_low_rank(normal: Float[Array, "4 n"]) -> DiagonalPlusLowRank:
 
 
 class FilteredNoise(Population[FilteredSequence]):
-    """Bilinear recurrences of random stable systems with a set structure, and white noise as their input."""
+    """Recurrences from random stable systems by the bilinear rule, with white noise as input.
+
+    A setting chooses the structure of the systems: dense, diagonal, or diagonal plus low rank.
+    """
 
     settings = Space(
         states=Integer(16, 1, 64, "states", corners=(6, 16)),
@@ -127,7 +133,7 @@ class FilteredNoise(Population[FilteredSequence]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FilteredSequence:
-        """Draw a step between 1/100 and 1/10, normal B and C, and a direct path."""
+        """Draw a time step between 1/100 and 1/10, normal B and C, and a direct path."""
         n, length = setting["states"], setting["length"]
         parts, square, b, c, rest, u = draws(key, (4, n), (n, n), (n, 1), (1, n), (2,), (length, 1))
         matrix = {"diagonal": stable_diagonal(parts[:2]), "dense": stable_dense(square)}.get(
@@ -161,7 +167,7 @@ class DrivenSystems(Population[DrivenSystem]):
 
 
 class SampledSystems(Population[SampledSystem]):
-    """Dense stable systems, with a new independent input at each step."""
+    """Dense stable systems in continuous time, with a new independent normal input at each time step."""
 
     settings = Space(
         states=Integer(5, 1, 20, "states", corners=(5, 8)),

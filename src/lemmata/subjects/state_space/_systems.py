@@ -34,7 +34,7 @@ class AbstractSystem(eqx.Module):
         return jnp.zeros((len(self.output), self.input.shape[1]), self.output.real.dtype)
 
     def response(self, point: Point) -> Inexact[Array, "p m"]:
-        """Return the transfer function C (z I - A)^-1 B + D at one point z, real or complex."""
+        """Return the transfer function C (z I - A)^-1 B + D at one real or complex number z."""
         point = one_point(point, self.input)
         return self.output @ self.matrix.resolvent(point, self.input.astype(point.dtype)) + self.passed
 
@@ -97,7 +97,9 @@ class DiscreteSystem(AbstractSystem):
 
 
 def oscillators(states: int) -> DiagonalMatrix:
-    """Return the damped modes l_n = -1/2 + i pi n, n = 0, ..., N - 1, of diagonal state-space models (gu2022s4d).
+    """Return the damped modes of diagonal state-space models: the poles l_n = -1/2 + i pi n, n = 0, ..., N - 1.
+
+    They are the initialisation of gu2022s4d.
 
     Raises:
         SettingError: if N is not a whole number above 0.

@@ -1,10 +1,12 @@
 """From continuous to discrete time: the inputs for which each rule is exact, and the effect of a rule on frequencies.
 
-This theory says when the recurrence equals the continuous system at the samples. The zero-order hold and the
-first-order hold are exact if the input has the form that the rule assumes. The bilinear rule is exact at a warped
-frequency. These three rules agree with the continuous system on stability. The theory assumes a linear system. It
-leaves unexplained how much the rule matters to trained models, which learn their poles after discretisation. For fast
-modes, the poles of the bilinear rule tend to -1. These modes are stable, but they oscillate.
+A rule turns a linear system in continuous time into a recurrence for its samples at the times k D. This theory says
+when the recurrence equals the continuous system at the samples. The zero-order hold (input constant on each step) and
+the first-order hold (input linear on each step) are exact if the input has this form. The bilinear rule has the
+frequency response of the continuous system at a warped frequency. Under these three rules, a mode is stable exactly if
+it is stable in continuous time. The theory assumes a linear system. It leaves unexplained how much the rule matters to
+trained models, which learn their poles after discretisation. For fast modes, the poles of the bilinear rule tend to -1.
+These modes are stable, but they oscillate.
 """
 
 import jax.numpy as jnp
@@ -33,7 +35,10 @@ def _recurrence(problem: SampledSystem, method: str, u: Array) -> Array:
 
 
 def _between_samples(problem: SampledSystem, u: Array, held: bool) -> Array:
-    """Return the outputs at the samples from the differential equation, with inputs constant or linear in between."""
+    """Return the outputs at the times k D by solving the differential equation, without discretisation.
+
+    Between these times, the input is constant if `held` is true, and otherwise linear.
+    """
     values, step = u[:, 0], problem.step
     slopes = jnp.zeros(len(u) - 1) if held else jnp.diff(values) / step
     inputs = lambda time, k: values[k] + slopes[k] * (time - step * k)
@@ -141,7 +146,7 @@ def _passed(problem: ProbedSystem, frequency: Array) -> Array:
 
 
 def _surviving(problem: SteppedModes, method: str) -> Array:
-    """Return the number of modes that are smaller after 500 steps than at the start."""
+    """Return the number of modes that are smaller after 500 steps of the recurrence than at the start."""
     matrix = discretise(problem.system, problem.step, method).matrix
     return jnp.sum(jnp.abs(matrix.powers(problem.system.input, 501)[-1, :, 0]) < 1)
 

@@ -1,9 +1,9 @@
-"""How fast the errors of discretised state-space models fall with the step, on smooth inputs.
+"""How fast the errors of discretised state-space models fall with the time step, on smooth inputs.
 
-A mode is driven by an input, and a recurrence computes its samples. This theory gives the order of the root mean square
-error of these samples as a power of the step. It assumes a linear system and a smooth input. It leaves unexplained how
-much the order matters to trained models. These models learn their poles after discretisation, and their inputs are not
-samples of a continuous signal.
+A mode dh/dt = l h + u is driven by an input u, and a recurrence computes its samples at the times k D, where D is the
+time step. This theory gives the root mean square error of these samples as a power of D, the order of the rule. It
+assumes a linear system and a smooth input. It leaves unexplained how much the order matters to trained models. These
+models learn their poles after discretisation, and their inputs are not samples of a continuous signal.
 """
 
 import abc
@@ -21,7 +21,7 @@ _PLACE = "Section 2.3, discretisation"
 
 
 def _closed_form(problem: DrivenMode, times: Array) -> Array:
-    """Return Re ∫_0^t e^{l(t - s)} sin(w s) ds, in closed form from the two exponentials of the sine."""
+    """Return the exact output Re ∫_0^t e^{l(t - s)} sin(w s) ds, in closed form from the exponentials of the sine."""
     pole, turn = problem.pole, 1j * problem.frequency
     part = lambda sign: (jnp.exp(sign * turn * times) - jnp.exp(pole * times)) / (sign * turn - pole)
     return ((part(1) - part(-1)) / 2j).real
@@ -102,9 +102,9 @@ class MidpointHoldOrder(AbstractStepOrder):
 
 
 class FirstOrderHoldOrder(AbstractStepOrder):
-    """Let a mode have a smooth input that starts at 0, and let D be the time step. First-order hold is exact for inputs
-    that are linear between samples. On the smooth input, the root mean square error of first-order hold over all
-    samples is of order 2 in D.
+    """Let dh/dt = l h + u be a mode with a smooth input u that starts at 0, and let D be the time step. First-order
+    hold is the recurrence that is exact for inputs that are linear between samples. On the smooth input, its root mean
+    square error over all samples of h is of order 2 in D.
     """
 
     title = "First-order hold of a smooth input has an error of order 2 in the time step"

@@ -1,10 +1,10 @@
 """Algorithms for one sequence model: recurrence, associative scan, convolution and generating function.
 
-The algorithms compute the same numbers, except for rounding errors, at different costs. The recurrence takes T steps
-and stores one state. The scan takes log T rounds and stores all states. The convolution takes T log T operations on a
-known response. The theory assumes time-invariant systems. If a step depends on its input, there is no fixed response to
-convolve with, so only the recurrence and the scan apply. The theory does not say which algorithm is faster on which
-machine.
+For T inputs, the algorithms compute the same outputs, except for rounding errors, at different costs. The recurrence
+takes T steps and stores one state. The scan takes log T rounds and stores all states. The convolution takes T log T
+operations on a known impulse response. The generating function gives this response from sums over poles. The theory
+assumes time-invariant systems. If a step depends on its input, there is no fixed response to convolve with, so only the
+recurrence and the scan apply. The theory does not say which algorithm is faster on which machine.
 """
 
 import jax
@@ -56,12 +56,12 @@ class ThreeEvaluations(Claim[FilteredSequence]):
         return jnp.stack([scan(problem.system, problem.u)[:, 0], convolve(kernel, problem.u)[:, 0]])
 
     def condition(self, problem: FilteredSequence) -> float:
-        """The condition number of T steps, each of which rounds."""
+        """The condition number T, because each of the T steps rounds."""
         return float(len(problem.u))
 
 
 def _truncated(problem: StructuredSystem) -> Array:
-    """Return C (I - A'^T), where A' is the matrix of the bilinear rule."""
+    """Return C_T = C (I - A'^T), where A' is the step matrix of the bilinear rule and T the number of steps."""
     step = problem.matrix.cayley(2 / problem.step).dense()
     return problem.output @ (jnp.eye(len(step)) - jnp.linalg.matrix_power(step, problem.length))
 
@@ -80,8 +80,8 @@ class ResolventResponse(Claim[StructuredSystem]):
         2/(1+z) [C_T R B - C_T R P (I + Q* R P)^-1 Q* R B],
         R = (g - diag(l))^-1,   g = (2/D)(1 - z)/(1 + z),   C_T = C (I - A'^T),
 
-    where the limit replaces this function at z = -1. The formula needs sums over poles, but no powers of A'. The test
-    takes P = Q.
+    where the limit replaces this function at z = -1. Given C_T, the formula needs sums over the poles l, but no powers
+    of A'. The test takes P = Q.
     """
 
     title = "The response of a diagonal plus low-rank system follows from its resolvent"

@@ -1,9 +1,10 @@
 """The spaces and kernels that a state-space model induces on its responses and on its input sequences.
 
 This theory says which responses and sequences a linear model with a random or trained readout can distinguish. A
-Gramian gives the energy of its responses. A Toeplitz matrix of autocorrelations compares long sequences. A readout sees
-only the final state, so the dimension of the state limits the rank of the kernel on sequences. The theory assumes a
-linear model in which only the readout changes. It does not say which states are worth keeping.
+Gramian gives the energy of its impulse responses. A Toeplitz matrix of autocorrelations gives the inner products of the
+outputs on two sequences. If the readout uses only the final state, the dimension of the state limits the rank of the
+kernel on sequences. The theory assumes a linear model in which only the readout changes. It does not say which states
+are worth keeping.
 """
 
 import equinox as eqx
@@ -54,7 +55,7 @@ class StateSequences(eqx.Module):
 
 
 class NoiseSequences(Population[StateSequences]):
-    """White noise as the input of damped modes that are spread around the circle."""
+    """White noise as the input of damped modes, whose poles are spread around the unit circle."""
 
     settings = Space(
         modes=Integer(4, 1, 16, "modes", corners=(3, 5)),
@@ -63,7 +64,7 @@ class NoiseSequences(Population[StateSequences]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StateSequences:
-        """Draw moduli around 0.9, angles between 0 and pi, and a normal input vector."""
+        """Draw poles with moduli around 0.9 and angles between 0 and pi, and a normal input vector."""
         n, rows, length = setting["modes"], setting["rows"], setting["length"]
         place, b, u = draws(key, (2, n), (2, n), (rows, length, 1))
         angle = jnp.pi * (jnp.arange(n) + 0.5 + 0.2 * jnp.tanh(place[1])) / n
@@ -86,7 +87,7 @@ _PLACE = "Section 3.4, space of the pair"
 
 
 def _energy(problem: DrivenSystem, matrix: AbstractStateMatrix, b: Array) -> Array:
-    """Return C P C', where P is the Gramian of the given matrix and input."""
+    """Return C P C', where P is the Gramian of the given matrix and input vector, and C the problem's output vector."""
     return energy(ContinuousSystem(matrix, b, problem.system.output))[0, 0]
 
 
@@ -135,7 +136,10 @@ def _parts(values: Complex[Array, " n"]) -> Array:
 
 
 def _autocorrelation(problem: PoleSum, barred: bool) -> Complex[Array, " t"]:
-    """Return the Cauchy form at the lags 0 ... T-1."""
+    """Return sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)) at the lags t = 0, ..., T-1.
+
+    If `barred` is false, the conjugates are left out, for a control.
+    """
     a, c = problem.poles, problem.weights
     other, weights = (a.conj(), c.conj()) if barred else (a, c)
     pairs = (c[:, None] * weights[None]) / (1 - a[:, None] * other[None])
@@ -143,7 +147,7 @@ def _autocorrelation(problem: PoleSum, barred: bool) -> Complex[Array, " t"]:
 
 
 def _response(problem: PoleSum, length: int) -> Complex[Array, " k"]:
-    """Return the response by running the recurrence of all poles."""
+    """Return the first terms of the response h_k = sum_i c_i a_i^k, by multiplying with the poles step by step."""
     run = jax.lax.scan(lambda state, _: (problem.poles * state, jnp.sum(state)), problem.weights, None, length)
     return run[1]
 
@@ -228,7 +232,10 @@ class LongSequenceKernel(Claim[PoleSum]):
 
 
 def _form(problem: PoleSum, conjugate: bool) -> Array:
-    """Return sum_{s,r} u_s v_r R(r - s), from the cross-correlation of u and v at each lag."""
+    """Return sum_{s,r} u_s v_r R(r - s), from the autocorrelation R of the response and sums of u v at each lag.
+
+    If `conjugate` is false, R(-t) = R(t) is used in place of R(-t) = conj(R(t)), for a control.
+    """
     u, v = problem.u
     lags = len(u)
     values = _autocorrelation(problem, barred=True)
@@ -239,7 +246,7 @@ def _form(problem: PoleSum, conjugate: bool) -> Array:
 
 
 def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array:
-    """Use impulse responses to return the last outputs Re(c h_T) of all sequences for random readouts c."""
+    """Return the last outputs Re(c h_T) of all sequences for random readouts c, from the models' impulse responses."""
     poles, b = problem.poles, problem.input
     length = problem.u.shape[1]
     parts = jax.random.normal(key, (2, count, len(poles)))
@@ -291,7 +298,7 @@ class FinalStateRank(Claim[StateSequences]):
 
         min(n, 2N, T)
 
-    dimensions. So the kernel of final states is positive definite on n sequences only if n <= 2N.
+    dimensions. So the kernel Re <h_T(u), h_T(v)> of final states is positive definite on n sequences only if n <= 2N.
     """
 
     title = "The kernel of final states of N complex modes has rank min(n, 2N, T) on n sequences of length T"

@@ -1,9 +1,10 @@
 """HiPPO-LegS: states that are the Legendre coefficients of the whole past.
 
-This theory says what each state of the LegS matrices means, for every signal. With the factor 1/t in the differential
-equation, the states hold the projection of the past on polynomials. Layers omit this factor; their states are a memory
-that is warped exponentially in time. The theory assumes exact arithmetic and the matrices at initialisation. It does
-not say how training changes the matrices. The lower frequencies of the normal part are not multiples of pi, unlike
+This theory says what each state of a system with the LegS matrices A and B means, for every input signal u. With the
+factor 1/t in the differential equation, dh/dt = (A h + B u)/t, the states hold the projection of the past on
+polynomials. Layers of networks omit this factor; their states are a memory that is warped exponentially in time. The
+theory assumes exact arithmetic and the matrices at initialisation. It does not say how training changes the matrices. A
+is a normal matrix minus a matrix of rank one. The lower frequencies of the normal part are not multiples of pi, unlike
 those of the diagonal model that replaces it.
 """
 
@@ -26,8 +27,8 @@ class LegendreMemory(eqx.Module):
     """The signal u(x) = sum_j a_j cos(w_j x + p_j) on [0, t], and a vector with one entry for each state.
 
     Args:
-        waves: the rows a, w and p of the signal.
-        time: the time t.
+        waves: three rows: the amplitudes a, the frequencies w and the phases p of the signal.
+        time: the time t up to which the signal is observed.
         probe: any vector.
     """
 
@@ -41,7 +42,7 @@ class LegendreMemory(eqx.Module):
         return len(self.probe)
 
     def u(self, time: Float[Array, " k"]) -> Float[Array, " k"]:
-        """The signal."""
+        """Return the signal at these times."""
         size, frequency, phase = self.waves
         return jnp.sum(size * jnp.cos(frequency * time[:, None] + phase), axis=1)
 
@@ -52,7 +53,7 @@ class LegendreMemories(Population[LegendreMemory]):
     settings = Space(states=Integer(12, 1, 24, "states", corners=(6, 12)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LegendreMemory:
-        """Draw normal amplitudes, a normal probe and frequencies below 6."""
+        """Draw normal amplitudes, frequencies below 6 and a normal vector `probe`."""
         waves, rest, probe = draws(key, (3, 3), (), (setting["states"],))
         spread = jnp.stack([waves[0], 3 + 3 * jnp.tanh(waves[1]), jnp.pi * jnp.tanh(waves[2])])
         return LegendreMemory(spread, jnp.exp(0.3 * rest), probe)
@@ -66,7 +67,7 @@ _HIPPO = Source("gu2020hippo", "Section 3", note="the matrices of scaled Legendr
 
 
 def legendre(states: int, points: Float[Array, " k"]) -> Float[Array, "n k"]:
-    """Return sqrt(2n+1) P_n at the points, n = 0 ... N - 1, by the three-term recurrence."""
+    """Return sqrt(2n+1) P_n at the points, n = 0 ... N - 1, where P_n is the Legendre polynomial of degree n."""
     rows = [jnp.ones_like(points), points]
     for n in range(1, states):
         rows.append(((2 * n + 1) * points * rows[n] - n * rows[n - 1]) / (n + 1))
@@ -74,13 +75,13 @@ def legendre(states: int, points: Float[Array, " k"]) -> Float[Array, "n k"]:
 
 
 def _coefficients(problem: LegendreMemory, time: Array) -> Array:
-    """Return h_n(t) by Gauss's rule on [0, t]."""
+    """Return the Legendre coefficients h_n(t) of the signal on [0, t], by Gauss's quadrature rule."""
     values = problem.u(time * (1 + _NODES) / 2)
     return legendre(problem.states, jnp.asarray(_NODES)) @ (_WEIGHTS * values) / 2
 
 
 def _slope(problem: LegendreMemory, diagonal: float) -> Array:
-    """Return (A h + B u)/t, with a multiple of the identity added to A."""
+    """Return (A h + B u)/t with A + diagonal I in place of A; `diagonal` is 0 except in a control."""
     a, b = legs(problem.states)
     h = _coefficients(problem, problem.time)
     return (a @ h + diagonal * h + b[:, 0] * problem.u(problem.time[None])) / problem.time
@@ -255,5 +256,5 @@ class LegsEigenvectors(Claim[LegendreMemory]):
         return jnp.log2(3 + 2 * jnp.sqrt(2.0))
 
     def measure_at(self, problem: LegendreMemory, key: Key[Array, ""], rung: float) -> Array:
-        """The growth of log2 of the condition number per state, over the last eight states."""
+        """The growth of log2 of the condition number per state, averaged over the last eight states."""
         return jnp.asarray((_log_condition(int(rung)) - _log_condition(int(rung) - 8)) / 8)

@@ -1,10 +1,10 @@
 """How long linear states remember: single states fall exponentially, and sums of states can follow power laws.
 
-This theory bounds how slowly the response of a state-space model falls with the lag, by its slowest pole. It also
-gives the number of poles that can follow a power law, which falls more slowly than any exponential. This number is the
-logarithm of the range times the logarithm of the accuracy. So power laws do not need many states (no curse of memory).
-The theory assumes poles that are chosen, not trained. It does not say whether gradient descent finds such poles, or
-what happens to rates that are trained near the border of stability.
+This theory bounds how slowly the response of a state-space model falls with the lag, by its slowest pole. A power law
+falls more slowly than any exponential. The theory also gives the number of poles whose sum of exponentials can follow a
+power law. This number grows like the logarithm of the range of lags times the logarithm of the accuracy. So power laws
+do not need many states (no curse of memory). The theory assumes poles that are chosen, not trained. It does not say
+whether gradient descent finds such poles, or what happens to rates that are trained near the border of stability.
 """
 
 import math
@@ -34,7 +34,13 @@ ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "o
 
 
 class PowerLaw(eqx.Module):
-    """A sum of exponentials that approximates t^-p; its log rates lie h apart, shifted by a share of h."""
+    """A sum of exponentials exp(-r_k t) that approximates t^-p, with the rates log r_k = (k + shift) h.
+
+    Args:
+        power: the exponent p of the power law.
+        spacing: the spacing h of the logarithms of the rates.
+        shift: the shift of these logarithms, as a share of h.
+    """
 
     power: Float[Array, ""]
     spacing: Float[Array, ""]
@@ -42,7 +48,7 @@ class PowerLaw(eqx.Module):
 
 
 class PowerLaws(Population[PowerLaw]):
-    """Powers p around 1, with rates whose ratios are about e."""
+    """Powers p around 1, approximated by exponentials with rates whose successive ratios are about e."""
 
     settings = Space(
         power=Real(1.0, 0.3, 2.0, "p, about"),
@@ -56,7 +62,7 @@ class PowerLaws(Population[PowerLaw]):
         return PowerLaw(power, spacing, 0.5 * jnp.tanh(normal[2]))
 
     def hypotheses(self, problem: PowerLaw) -> list[Hypothesis]:
-        """Require that the first harmonic of the error dominates."""
+        """Require that the first harmonic of the error, a periodic function of log t, is far above the others."""
         second = math.pi**2 / problem.spacing
         return [Hypothesis("pi²/h", second, ">", 5.0, "later harmonics are smaller by about exp(-pi²/h)")]
 
@@ -66,14 +72,14 @@ _TIMES = 400
 
 
 def _harmonic(power: float, spacing: float, number: int = 1) -> float:
-    """Return 2 |Gamma(p + 2 pi i k / h)| / Gamma(p), harmonic k of the relative error."""
+    """Return 2 |Gamma(p + 2 pi i k / h)| / Gamma(p), the amplitude of harmonic k of the relative error."""
     from scipy.special import gamma
 
     return float(2 * abs(gamma(power + 2j * np.pi * number / spacing)) / gamma(power))
 
 
 def _relative_error(power: float, rates: np.ndarray, spacing: float, times: np.ndarray) -> np.ndarray:
-    """Return the relative error t^p sum_k h r_k^p / Gamma(p) exp(-r_k t) - 1, with rates r_k."""
+    """Return the relative error t^p sum_k h r_k^p / Gamma(p) exp(-r_k t) - 1, for the spacing h and the rates r_k."""
     from scipy.special import gamma
 
     terms = np.exp(power * np.log(np.outer(times, rates)) - np.outer(times, rates))
@@ -81,7 +87,7 @@ def _relative_error(power: float, rates: np.ndarray, spacing: float, times: np.n
 
 
 def _largest_error(problem: PowerLaw) -> float:
-    """Return the largest error over four periods in log t, with all rates that matter there."""
+    """Return the largest relative error over four periods in log t, with all rates that matter there."""
     power, spacing, shift = (float(x) for x in (problem.power, problem.spacing, problem.shift))
     reach = 45 / min(power, 1.0)  # terms fall like exp(-p |x|) on one side, and faster than exponentially on the other
     places = spacing * (shift + np.arange(-int(reach / spacing), int(8 / spacing) + 1))
@@ -150,10 +156,10 @@ class HarmonicBound(Claim[PowerLaw]):
 
 class StatesForPowerLaw(Claim[PowerLaw]):
     """Let state k have the rate e^{kh} and the weight h e^{pkh} / Gamma(p), where h is the spacing and p > 0 the power.
-    Use states with consecutive k. Take the fewest states whose error for t^-p on [1, T] is at most four times the error
-    with all k. From this number of states, subtract a constant for the two ends. The result grows at most like L^1,
-    where L = log T. So states in proportion to the logarithm of the range are enough, and power laws have no curse of
-    memory.
+    The sum of these exponentials over all integers k approximates t^-p. Use only states with consecutive k. Take the
+    fewest states whose error for t^-p on [1, T] is at most four times the error with all k. From this number of states,
+    subtract a constant for the two ends. The result grows at most like L^1, where L = log T. So a number of states in
+    proportion to the logarithm of the range is enough, and power laws have no curse of memory.
     """
 
     title = "The number of decaying states that a power-law memory needs grows at most like the logarithm of its range"
@@ -212,7 +218,7 @@ class ResponseDecay(Claim[MixedModes]):
         return jnp.asarray(size * float(abs(problem.poles).max()) ** np.arange(1, problem.length + 1))
 
     def measure(self, problem: MixedModes, key: Key[Array, ""]) -> Array:
-        """The response, by steps of the dense matrix."""
+        """The sizes |K_s| of the response, by steps with the dense matrix A."""
         basis = np.asarray(problem.basis)
         step = np.linalg.solve(basis.T, (basis * np.asarray(problem.poles)).T).T
         state, found = np.asarray(problem.input), []

@@ -26,7 +26,7 @@ def _observed(problem: DrivenSystem, states: Array, driven: Array) -> Array:
 
 
 def _solved(problem: DrivenSystem) -> Array:
-    """Return the outputs by solving the differential equation."""
+    """Return the outputs at the given times by solving the differential equation."""
     states = integrated(problem.system, lambda time, _: problem.u(time), problem.start, problem.times)
     return _observed(problem, states, problem.u(problem.times))
 
@@ -41,7 +41,7 @@ def _convolved(problem: DrivenSystem) -> Array:
 
 
 def _steady(problem: DrivenSystem) -> Array:
-    """Return D - C A^-1 B for every time."""
+    """Return D - C A^-1 B, the output under the input 1 after an infinite time, for every time."""
     moved = -jnp.linalg.solve(problem.system.matrix.dense(), problem.system.input)[:, 0]
     ones = jnp.ones_like(problem.times)
     return _observed(problem, ones[:, None] * moved, ones)
@@ -69,7 +69,7 @@ class StepResponse(Claim[DrivenSystem]):
     condition = _CONDITION  # the solver's tolerance, relative to outputs that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
-        """The output from exp([[A t, B t], [0, 0]]), whose upper right block is A^-1 (e^{At} - I) B."""
+        """Return the output from exp([[A t, B t], [0, 0]]), whose upper right block is A^-1 (e^{At} - I) B."""
         system, n = problem.system, problem.system.matrix.size
         wide = jnp.zeros((n + 1, n + 1)).at[:n, :n].set(system.matrix.dense()).at[:n, n:].set(system.input)
         moved = jax.vmap(lambda time: exponential(time * wide)[:n, n])(problem.times)

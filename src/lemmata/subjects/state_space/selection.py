@@ -1,10 +1,10 @@
 """What linear recurrences cannot select: holding the last marked input, and adding only the marked inputs.
 
-This theory is about tasks in which one input decides what to do with another. It gives the least squared error of any
-linear time-invariant model, with any number of states. The best linear model is known, and it leaves most of the
-variance unexplained. A single state whose step depends on the mark has no error. The theory assumes marks that are
-independent of the inputs, and models whose outputs are linear in marks and inputs. It does not say how much a
-nonlinear layer after the recurrence can repair.
+This theory is about tasks in which one input, a mark of 0 or 1, decides what to do with another input. It gives the
+least mean squared error of any linear time-invariant model, with any number of states. The best linear model is known,
+and for rare marks it leaves most of the variance of the target unexplained. A single state whose step depends on the
+mark has no error. The theory assumes marks that are independent of the inputs, and models whose outputs are linear in
+marks and inputs. It does not say how much a nonlinear layer after the recurrence can repair.
 """
 
 import equinox as eqx
@@ -52,7 +52,7 @@ class MarkedSequence(eqx.Module):
 
 
 class MarkedNoises(Population[MarkedNoise]):
-    """Marked noise; the probability of a mark is around 0.3."""
+    """Marked white noise, in which the probability of a mark is around 0.3."""
 
     settings = Space(
         chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.3, 0.45)),
@@ -73,7 +73,10 @@ class MarkedNoises(Population[MarkedNoise]):
 
 
 class HeldNoises(Population[MarkedNoise]):
-    """Marked noise with probabilities of a mark from 0.15 to 0.7, and a window long enough for the smallest."""
+    """Marked white noise with probabilities of a mark from 0.15 to 0.7.
+
+    The window of past steps that a linear model sees is long enough for the smallest probability.
+    """
 
     settings = Space(
         least=Real(0.15, 0.1, 0.6, "smallest chance of a mark", corners=(0.2, 0.4)),
@@ -90,7 +93,7 @@ class HeldNoises(Population[MarkedNoise]):
 
 
 class MarkedSequences(Population[MarkedSequence]):
-    """Draws of marked noise."""
+    """Sequences of marked white noise."""
 
     settings = Space(
         chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.15, 0.45)),
@@ -124,9 +127,10 @@ def _summed(marks: Float[Array, " t"], x: Float[Array, " t"], window: int) -> Fl
 
 
 def _left_at_steps(marks: Array, x: Array, y: Array, window: int) -> tuple[Array, Array]:
-    """Predict y from the last marks and inputs, by least squares on the first half of the steps; return residual and y.
+    """Predict the target y from the marks and inputs in a window of past steps; return the residual and y.
 
-    Except for earlier marks and inputs, every linear time-invariant model outputs a weighted sum of these.
+    The weights are those of least squares on the first half of the steps. Apart from marks and inputs before the
+    window, every linear time-invariant model outputs a weighted sum of these marks and inputs.
     """
     centred = marks - jnp.mean(marks)
     lagged = [row[window - lag : len(x) - lag] for row in (centred, x) for lag in range(window)]
@@ -137,17 +141,17 @@ def _left_at_steps(marks: Array, x: Array, y: Array, window: int) -> tuple[Array
 
 
 def _left_by_linear_models(marks: Array, x: Array, y: Array, window: int) -> Array:
-    """Return the unexplained share of the variance of y on the second half."""
+    """Return the share of the variance of y that the best linear model leaves unexplained, on the second half."""
     left, y = _left_at_steps(marks, x, y, window)
     half = len(y) // 2
     return jnp.mean(left[half:] ** 2) / jnp.var(y[half:])
 
 
 def _left_on_both_halves(marks: Array, x: Array, y: Array, window: int) -> Array:
-    """Return the unexplained share of the variance of y on all steps.
+    """Return the share of the variance of y that the best linear model leaves unexplained, on all steps.
 
     The residual is too small on the half to which the weights are fitted, and too large on the other half. To first
-    order, the two errors are equal.
+    order, the two errors cancel.
     """
     left, y = _left_at_steps(marks, x, y, window)
     return jnp.mean(left**2) / jnp.var(y)
@@ -186,7 +190,7 @@ class GatedSumByLinearModels(Claim[MarkedNoise]):
     inputs among the last T steps. The best linear time-invariant model of marks and inputs leaves a fraction of the
     target's variance unexplained. This fraction is
 
-        1 - p
+        1 - p.
 
     The best model adds up p times each of the last T inputs.
     """
@@ -220,8 +224,8 @@ def _fixed(problem: MarkedSequence) -> Array:
 
 class SelectiveStateHolds(Claim[MarkedSequence]):
     """Let x_t be inputs with marks m_t, where m_t is 1 if x_t is marked and 0 otherwise. Take a single state whose step
-    depends on the mark, h_t = (1 - m_t) h_{t-1} + m_t x_t from h = 0. At every time, this state equals the last marked
-    input exactly.
+    depends on the mark, h_t = (1 - m_t) h_{t-1} + m_t x_t, starting from h = 0. At every time from the first mark on,
+    this state equals the last marked input exactly.
     """
 
     title = "One state of a selective recurrence holds the last marked input exactly"

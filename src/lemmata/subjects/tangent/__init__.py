@@ -1,4 +1,7 @@
-"""When a network behaves like its tangent kernel: how fast kernels converge, and how far training moves them."""
+"""When a network behaves like regression with its tangent kernel.
+
+The claims say how fast the kernel converges to its limit as the width grows, and how far training moves it.
+"""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -27,15 +27,15 @@ from lemmata.engine.problems.sampled import draws
 
 
 def drawn_parameters(networks: Sequence[AbstractLayer], fan_in: Shape, key: Key[Array, ""], *batch: int) -> list[Any]:
-    """Draw the parameters of independent networks, distributed as by `init`, with one call of the generator.
+    """Draw the parameters of independent networks, distributed as by `init`, with one call of the random generator.
 
     If the `deviations` of a layer are not known, the network is drawn by its `init`, which takes longer to compile.
 
     Args:
         networks: the architectures of the networks.
-        fan_in: the number of input coordinates, or the shape of a field.
-        key: the key that draws the parameters.
-        batch: the leading axes of every array of parameters.
+        fan_in: the number of coordinates of an input, or the shape of an input on a grid of positions.
+        key: the random key.
+        batch: the sizes of leading axes, along which several draws of every parameter are stacked.
     """
     shapes = [jax.eval_shape(lambda key, own=network: own.init(key, fan_in)[0], key) for network in networks]
     leaves, tree = jax.tree.flatten(shapes)
@@ -61,7 +61,7 @@ def _by_init(network: AbstractLayer, fan_in: Shape, key: Key[Array, ""], batch: 
 def deviations(layer: Any, params: Any) -> Any:
     """Return a tree with the standard deviation of each parameter, if `init` draws independent centred normals.
 
-    None means that the standard deviations are unknown, because a layer with parameters has no registered rule.
+    Return None if the standard deviations are unknown, because a layer with parameters has no registered rule.
 
     Args:
         layer: the layer, or a container of layers.
@@ -113,5 +113,5 @@ def _of_parts(layers: Sequence[AbstractLayer], params: Sequence[Any]) -> tuple[A
 
 
 def relative_distance(found: Float[Array, "n m"], limit: Float[Array, "n m"]) -> Float[Array, ""]:
-    """Return |found - limit|_F / |limit|_F."""
+    """Return |found - limit|_F / |limit|_F, the distance of a kernel matrix from its limit, relative to the limit."""
     return jnp.linalg.norm(found - limit) / jnp.linalg.norm(limit)

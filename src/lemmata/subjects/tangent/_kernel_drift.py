@@ -1,5 +1,7 @@
-"""Measure how far training moves the tangent kernel of one network. Compare the loss with the loss of the network that
-is linearised at the start.
+"""Measure how far training moves the tangent kernel of one network.
+
+The loss is compared with the loss of the linearised network, which is linear in its parameters and agrees with the
+network to first order at the start.
 """
 
 import dataclasses
@@ -31,11 +33,12 @@ class KernelDrift:
     Args:
         steps: the numbers of steps of descent after which values are given.
         drift: |K_t - K_0|_F / |K_0|_F, where K_t is the tangent kernel at the rows after t steps.
-        alignment: y' K_t y / (|K_t|_F |y|²), which is 1 for the kernel y y'.
+        alignment: the alignment of the kernel with the targets y, y' K_t y / (|K_t|_F |y|²). It is 1 for the kernel
+            y y'.
         loss: |f_t - y|²/(2 n), where f_t are the outputs after t steps, and y are the n targets.
         linear: the loss of the network that is linearised at the start and trained with the same steps.
         rate: the step size for the loss |f - y|²/2.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: the names of the claims that state the results.
     """
 
@@ -61,7 +64,7 @@ class KernelDrift:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the loss of the network and of its linearisation, on a logarithmic axis, as an Altair chart."""
+        """Return an Altair chart of the loss of the network and of its linearisation, on a logarithmic axis."""
         series = {"network": (self.steps, self.loss), "linearised": (self.steps, self.linear)}
         return styled(lines(series, ("steps of descent", "loss"), logarithmic="y"))
 
@@ -72,8 +75,8 @@ def kernel_drift(
     """Train a network by descent on all rows, and compare its kernel and loss with those of the linearised network.
 
     Let K_0 be the tangent kernel and r_0 the residual at the start. After t steps, the linearised network has the
-    residual (I - rate K_0)^t r_0. If the linearised loss is close to the loss of the network, training is kernel
-    regression with K_0. If the kernel drifts and aligns with the targets, the network learns features.
+    residual (I - rate K_0)^t r_0. If its loss is close to the loss of the network, training is kernel regression with
+    K_0. If the kernel moves and aligns with the targets, the network learns features.
 
     Args:
         network: a function f(params, row) with one output, or an object whose method `apply` is such a function.
@@ -151,7 +154,10 @@ def kernel_drift(
 
 
 def _content(model: Outputs, rows: np.ndarray, loss: np.ndarray, drift: np.ndarray) -> tuple[Condition, ...]:
-    """Return conditions for a meaningful drift: training, the kernel and the alignment can change."""
+    """Return the conditions without which the measured drift of the kernel means nothing.
+
+    There must be something to train, training must lower the loss, the kernel must change, and rows must differ.
+    """
     misfit, left = model.misfit(), float(loss[-1] / loss[0]) if loss[0] > 0 else 1.0
     return (
         Condition("targets differ from the outputs at the start (relative difference)", misfit, misfit > 0,

@@ -25,26 +25,26 @@ _TRIVIAL = 0.9995  # a bound on a share that three digits do not distinguish fro
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LazyCertificate:
-    """A check whether a network is certified to stay close to its linearisation (to be lazy), and the course of
-    training.
+    """A check whether a network provably stays close to its linearisation (is lazy), and the course of its training.
 
     Args:
         least: the least singular value s of the Jacobian at the start.
         lipschitz: the Lipschitz constant L of the Jacobian, either the given bound or the largest difference quotient
             found.
         residual: the norm |r_0| of the residual at the start.
-        rho: L |r_0|/s². The theory applies if rho is at most 1/2.
-        scale: the least alpha for which the model alpha (f - f_0) is certified on these targets.
+        rho: the number L |r_0|/s². The theory applies if rho is at most 1/2.
+        scale: the least factor alpha for which the theory applies to the model alpha (f - f_0) on these targets, where
+            f_0 are the outputs at the start.
         movement: the bound on the distance by which training moves the parameters; infinite if the theory does not
             apply.
         moved: the distance by which training moved the parameters.
-        left: |r_t|/|r_0| after training.
+        left: the share |r_t|/|r_0| of the residual that is left after training.
         bound: the bound on `left`; 1 if the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
         course: numbers of steps (first column) and |r_t|/|r_0| after them (second column).
         vacuous: the reason why the certificate is trivial although the theory applies; empty if it is not trivial.
-        conditions: the conditions for the results.
+        conditions: the conditions under which the results hold.
         claims: the names of the claims that state the results.
     """
 
@@ -71,7 +71,7 @@ class LazyCertificate:
 
     @property
     def certified(self) -> bool:
-        """Whether the theory applies with a given bound L that no point on the path refutes."""
+        """Whether the theory applies with the caller's bound on L, and no point on the path shows a larger L."""
         return self.applies and all(condition.holds is True for condition in self.conditions)
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class LazyCertificate:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the residual along the descent, and the bound if the theory applies, as an Altair chart."""
+        """Return an Altair chart of the residual along the descent, with the bound if the theory applies."""
         step, left = self.course.T
         series = {"residual": (step, left)}
         if self.applies:
@@ -105,13 +105,13 @@ class LazyCertificate:
 def lazy_certificate(
     network: Any, params: Any, x: Any, y: Any, *, lipschitz: float | None = None, steps: int = 200, seed: int = 0
 ) -> LazyCertificate:
-    """Check whether the theory of lazy training applies to a network on its rows. Then train the network, and report
-    its training beside the bounds.
+    """Check whether the theory of lazy training applies to a network on its rows, and compare training with its bounds.
 
-    Let the Jacobian of the outputs have the least singular value s at the start, and be L-Lipschitz. Let r_0 be the
-    residual at the start, and rho = L |r_0|/s² <= 1/2. Then gradient flow on |f - y|²/2 moves the parameters by at most
-    (1 - sqrt(1 - 2 rho)) s/L. The residual falls at least as exp(-(1 - 2 rho) s² t). The step size of descent is 1/10
-    of the inverse of the largest eigenvalue of the tangent kernel.
+    Let the Jacobian of the outputs have the least singular value s at the start, and be L-Lipschitz. Let r_0 = f_0 - y
+    be the residual at the start, and suppose that rho = L |r_0|/s² <= 1/2. Then gradient flow on |f - y|²/2 moves the
+    parameters by at most (1 - sqrt(1 - 2 rho)) s/L. At time t, the residual is at most exp(-(1 - 2 rho) s² t) |r_0|.
+    The network is trained by descent, whose step size is 1/10 of the inverse of the largest eigenvalue of the tangent
+    kernel.
 
     Args:
         network: a function f(params, row) with one output, or an object whose method `apply` is such a function.
@@ -191,7 +191,7 @@ def lazy_certificate(
 
 
 def _vacuous(model: Outputs, bound: float) -> str:
-    """Return why the bound on the residual is trivial, or an empty text if it is not."""
+    """Return why the bound on the residual is trivial (true for any training), or an empty text if it is not."""
     if not model.misfit():
         return "the outputs equal the targets at the start, so training has nothing to change"
     if bound > _TRIVIAL:
@@ -200,7 +200,7 @@ def _vacuous(model: Outputs, bound: float) -> str:
 
 
 def _room_for_rank(x: Any, shape: tuple[int, ...]) -> tuple[Condition, ...]:
-    """Return the conditions without which s = 0 for every network: distinct rows, and enough parameters."""
+    """Return the conditions without which the least singular value s is 0: distinct rows, and enough parameters."""
     rows = numbers_of("x", x)
     repeated = len(rows) - len(np.unique(rows, axis=0))
     return (
@@ -229,11 +229,10 @@ def _spectral_norm(matrix: np.ndarray) -> float:
 
 
 def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float]:
-    """Return the largest and the n-th singular value, where n is the number of rows. The n-th singular value is 0 if
-    full rank is impossible.
+    """Return the largest and the n-th singular value of the Jacobian, where n is the number of rows.
 
-    The singular value decomposition of LAPACK takes many times as long for equal rows, because numbers near 1e-308
-    occur.
+    If `possible` is false, the Jacobian cannot have full rank, and the n-th singular value is 0. The decomposition is
+    then avoided, because for equal rows LAPACK meets numbers near 1e-308 and takes many times as long.
     """
     if not possible:
         return _spectral_norm(jacobian), 0.0
@@ -242,8 +241,9 @@ def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
-    """Return difference quotients at random points of a ball around the start. Half of the points are 100 times nearer
-    to the start.
+    """Return difference quotients of the Jacobian between the start and random points of a ball around it.
+
+    Half of the points are 100 times nearer to the start.
     """
     generator, found = np.random.default_rng(seed), []
     for number in range(_SAMPLES):

@@ -1,6 +1,4 @@
-"""A network as a function of one vector of parameters, its Jacobian, and the path of the parameters under small steps
-of descent.
-"""
+"""A network as a function of one vector of parameters, its Jacobian, and the path of the parameters under descent."""
 
 import dataclasses
 from collections.abc import Callable
@@ -37,7 +35,7 @@ class Outputs:
     y: Float[Array, " n"]
 
     def misfit(self) -> float:
-        """Return |f - y| at the start, relative to the larger of |f| and |y|. Rounding errors count as 0."""
+        """Return |f - y| at the start, relative to the larger of |f| and |y|, or 0 if it is only a rounding error."""
         outputs = np.asarray(self.of(self.start), float)
         targets = np.asarray(self.y, float)
         size = max(np.linalg.norm(outputs), np.linalg.norm(targets))
@@ -45,7 +43,7 @@ class Outputs:
         return share if share > _ROUNDING * np.finfo(self.start.dtype).eps else 0.0
 
     def jacobian(self, at: Float[Array, " p"]) -> Float[np.ndarray, "n p"]:
-        """Return the gradients of the outputs.
+        """Return the gradients of the outputs with respect to the parameters, one row for each output.
 
         Raises:
             DataError: if a gradient is not finite.
@@ -63,9 +61,9 @@ class Outputs:
         """Return the parameters after some of the steps of descent on |f - first - y|²/2.
 
         Args:
-            first: the outputs that the model subtracts.
-            rate: the rate of each step.
-            steps: the number of steps.
+            first: the outputs that are subtracted from those of the network.
+            rate: the step size.
+            steps: the number of descent steps.
             kept: the numbers of steps after which the parameters are returned, in order.
         """
 

@@ -22,7 +22,7 @@ class TrainingSet(eqx.Module):
 
 
 class Fit(eqx.Module):
-    """Training points x with targets y, and other points."""
+    """Training points x with targets y, and other points at which trained networks are evaluated."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
@@ -30,11 +30,10 @@ class Fit(eqx.Module):
 
 
 def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """Return d / (2 sum_i |x_i|²), which is 1/tr Theta for the limiting tangent kernel Theta of a ReLU network with
-    one hidden layer.
+    """Return the step size d / (2 sum_i |x_i|²), which is 1/tr Theta for a ReLU network with one hidden layer.
 
-    This step is at most 1/(largest eigenvalue of Theta). For other activations, this step is of the order of 1/tr
-    Theta, at every width.
+    Theta is the tangent kernel of the network at infinite width, at the points x_i. The step size is at most 1/(largest
+    eigenvalue of Theta). For other activations, it is of the order of 1/tr Theta, at every width.
     """
     return x.shape[1] / (2 * jnp.sum(x**2))
 
@@ -65,8 +64,8 @@ def small_targets(steps: int, width: float) -> Condition:
     """Return the condition that fitting the targets does not move the parameters far at the smallest width.
 
     Args:
-        steps: the number of steps of size 1/tr Theta.
-        width: the smallest width.
+        steps: the number of steps of size 1/tr Theta (`trace_step`).
+        width: the smallest width of the tested networks.
     """
 
     def path(problem: TrainingSet) -> Hypothesis:

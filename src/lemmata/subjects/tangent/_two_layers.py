@@ -34,12 +34,12 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = 
 
 @dataclasses.dataclass(frozen=True)
 class Units:
-    """Draws of the m units of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>/sqrt(d)).
+    """One or several draws of the m units of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>/sqrt(d)).
 
     Args:
         activation: the name of the activation phi.
-        weights: the rows w_r.
-        readout: the output weights a_r.
+        weights: the hidden weights, one row w_r for each unit; the first axis runs over draws.
+        readout: the output weights a_r; the first axis runs over draws.
     """
 
     activation: str
@@ -47,7 +47,7 @@ class Units:
     readout: Float[np.ndarray, "k m"]
 
     def hidden(self, x: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values and slopes of the units at the points, both of shape (k, n, m)."""
+        """Return the values and slopes of phi at the points, both of shape (k, n, m) for k draws and n points."""
         return ACTIVATIONS[self.activation](x @ self.weights.swapaxes(1, 2) / math.sqrt(x.shape[1]))
 
     def outputs(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "k n"]:
@@ -64,15 +64,16 @@ class Units:
     def descended(
         self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], start: np.ndarray, steps: int, scale: float = 1.0
     ) -> "Units":
-        """Return the units after descent on |scale (f - start) - y|²/(2 scale²), with steps 1/(trace of the kernel at
-        the start).
+        """Return the units after descent on |scale (f - start) - y|²/(2 scale²) in all parameters.
+
+        The step size is 1/(trace of the tangent kernel at the start).
 
         Args:
             x: the points.
             y: the targets.
-            start: the outputs that the model subtracts.
-            steps: the number of steps.
-            scale: the scale of the model.
+            start: the numbers that are subtracted from the outputs, one for each point.
+            steps: the number of descent steps.
+            scale: the factor by which the outputs are multiplied.
         """
         rate = 1 / np.trace(self.tangent_gram(x), axis1=1, axis2=2)
         root, weights, readout = math.sqrt(self.readout.shape[1]), self.weights, self.readout
@@ -89,6 +90,6 @@ class Units:
 
 
 def moved(before: Float[np.ndarray, "k n n"], after: Float[np.ndarray, "k n n"]) -> float:
-    """Return the root mean square over draws of |after - before|_F / |before|_F."""
+    """Return the relative movement |after - before|_F / |before|_F of kernels, as a root mean square over draws."""
     size = lambda kernels: (kernels**2).sum(axis=(1, 2))
     return float(np.sqrt(np.mean(size(after - before) / size(before))))

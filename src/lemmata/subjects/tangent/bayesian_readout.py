@@ -1,10 +1,10 @@
 """Bayesian readouts: regression on the last hidden layer of a random network, and its limit, a Gaussian process.
 
-This theory is about Bayesian linear regression on the m features of a random network, whose readout weights have a
-standard normal prior. At every m, this regression is Gaussian-process regression with the kernel of the features. As m
-grows, it tends to Gaussian-process regression with the NNGP kernel. The theory assumes normal noise of known variance
-and a network below the readout that is not trained. It does not explain the posterior over all weights at finite
-width.
+This theory is about Bayesian linear regression on the m features of a random network, the values of its last hidden
+layer. The readout weights have a standard normal prior. At every m, this regression is Gaussian-process regression with
+the kernel of inner products of features. As m grows, it tends to Gaussian-process regression with the NNGP kernel, the
+covariance of the outputs at infinite width. The theory assumes normal noise of known variance and a network below the
+readout that is not trained. It does not explain the posterior over all weights at finite width.
 """
 
 import equinox as eqx
@@ -27,9 +27,9 @@ class NoisyValues(eqx.Module):
     """Noisy values of a function at points, and other points at which the function is evaluated.
 
     Args:
-        x: the points.
-        y: the values.
-        others: the other points.
+        x: the points with values.
+        y: the noisy values.
+        others: the other points, at which the function is predicted.
         noise: the variance of the noise.
     """
 
@@ -43,8 +43,8 @@ class NoisyFeatures(eqx.Module):
     """The features of a random network at points with noisy values, and at other points.
 
     Args:
-        known: the features of the points with values.
-        asked: the features of the other points.
+        known: the features of the points with values, one row for each point.
+        asked: the features of the other points, one row for each point.
         y: the noisy values.
         noise: the variance of the noise.
     """
@@ -85,7 +85,7 @@ def _positive(noise: Float[Array, ""]) -> Hypothesis:
 
 
 class NoisyFunctions(Population[NoisyValues]):
-    """Standard normal points and values, and three other points."""
+    """Standard normal points with standard normal values, and three other points."""
 
     settings = _space(6)
 
@@ -97,12 +97,12 @@ class NoisyFunctions(Population[NoisyValues]):
 
 
 class RandomReadouts(Population[NoisyFeatures]):
-    """Units of a random network at standard normal points with standard normal values."""
+    """Features of a random network at standard normal points with standard normal values, and at other points."""
 
     settings = Space(**_space(8).variables, m=Integer(6, 1, 64, "units", corners=(2, 32)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyFeatures:
-        """Draw points with values, and the features of an independent network."""
+        """Draw points and values, and the features that a random network has at these points."""
         value_key, network_key = jax.random.split(key)
         drawn, network = _drawn(setting, value_key), hidden_network(setting["m"])
         (params,) = drawn_parameters([network], setting["d"], network_key)
@@ -123,7 +123,7 @@ def readout_posterior(
 
     Args:
         known: the features of the points with values, one row for each point.
-        asked: the features of the other points.
+        asked: the features of the other points, one row for each point.
         y: the noisy values.
         noise: the variance of the noise.
     """
@@ -188,7 +188,8 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     """Consider Bayesian linear regression on the m features of a random network, with a standard normal prior for the
     readout weights. As m grows, the scalar products of the features tend to the NNGP kernel. Compare the posterior mean
     and covariance of this regression with the posterior mean and covariance of the Gaussian process with the NNGP
-    kernel. Over the points, the root mean square difference between the two posteriors is
+    kernel. The root mean square difference between the two posteriors, over their means and covariances at new points,
+    is
 
         C m^(-1/2),
 
@@ -209,7 +210,10 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     predict = -0.5
 
     def measure(self, problem: NoisyValues, key: Key[Array, ""]) -> Array:
-        """The distance of both moments from their limits, relative to the limits. Each width has new features."""
+        """The distance of posterior mean and covariance from their limits, relative to the limits, at each width.
+
+        Each width has new features.
+        """
         points = jnp.concatenate([problem.x, problem.others])
         networks = [hidden_network(int(width)) for width in self.relation.rungs]
         params = drawn_parameters(networks, points.shape[1], key)

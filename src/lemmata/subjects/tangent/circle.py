@@ -1,8 +1,9 @@
 """Networks on the circle: which frequencies a ReLU network with one hidden layer can learn, and how fast.
 
-This theory gives the eigenvalues of the tangent kernel on the circle, one for each frequency, and the functions that a
-network without biases cannot represent. It assumes equispaced points, or a uniform distribution of points. It does not
-cover networks of several hidden layers, which represent all frequencies.
+A frequency k stands for the functions cos(k t) and sin(k t) of the angle t. This theory gives the eigenvalues of the
+tangent kernel on the circle, one for each frequency, and the functions that a network without biases cannot represent.
+It assumes equispaced points, or a uniform distribution of points. It does not cover networks of several hidden layers,
+which represent all frequencies.
 """
 
 import equinox as eqx
@@ -34,7 +35,7 @@ _STEPS = 300
 
 
 def circle(count: int, turn: float | Array = 0.0) -> Float[Array, "count 2"]:
-    """Return equispaced points on the unit circle."""
+    """Return equispaced points on the unit circle, of which the first has the angle `turn`."""
     angles = 2 * jnp.pi * jnp.arange(count) / count + turn
     return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
@@ -61,8 +62,8 @@ class CircleSpectrum(Claim[Polygon]):
 
         K_a: sum_j 2/(pi² (j² - 1)²),    K_b: sum_j (j² + 1)/(pi² (j² - 1)²).
 
-    For k = 1 both values are 1/8, and for odd k >= 3 both values are 0. For a uniform distribution on the whole circle,
-    only the term with j = k remains.
+    For k = 1 both values are 1/8, and for odd k >= 3 both values are 0. For a uniform distribution on the whole circle
+    in place of N points, only the term with j = k remains.
     """
 
     title = "The tangent kernel of a ReLU network without biases ignores odd frequencies above 1 on the circle"
@@ -89,7 +90,10 @@ class CircleSpectrum(Claim[Polygon]):
     unexplained = "points that are not equispaced; biases and further layers, with which no frequency is ignored"
 
     def predict(self, problem: Polygon) -> Array:
-        """The sums over j of 1/(u + jN)² = (pi/(N sin v))² and of 1/(u + jN) = pi cot(v)/N, v = pi u/N."""
+        """The eigenvalues in closed form, from two sums over all integers j.
+
+        With v = pi u/N, the sum of 1/(u + jN)² is (pi/(N sin v))², and the sum of 1/(u + jN) is pi cot(v)/N.
+        """
         count = problem.n
         k = jnp.arange(count // 2 + 1)
         below, above = jnp.pi * (k - 1.0 + (k == 1)) / count, jnp.pi * (k + 1) / count
@@ -100,7 +104,7 @@ class CircleSpectrum(Claim[Polygon]):
         return jnp.where(k % 2 == 0, even, odd) * problem.radius**2 * count
 
     def measure(self, problem: Polygon, key: Key[Array, ""]) -> Array:
-        """The limiting kernels K_a and K_b, applied to cos(k t)."""
+        """The Rayleigh quotients of cos(k t) for the limiting kernels K_a and K_b, at every frequency k."""
         x, network = problem.radius * circle(problem.n, problem.turn), relu_network(depth=1)
         readout = gram(NNGPKernel(network), x)
         both = jnp.stack([readout, gram(TangentKernel(network), x) - readout])
@@ -108,12 +112,12 @@ class CircleSpectrum(Claim[Polygon]):
         return jnp.einsum("ki,pij,kj->pk", waves, both, waves) / jnp.sum(waves**2, axis=1)
 
     def condition(self, problem: Polygon) -> Array:
-        """The condition number of sums over the points."""
+        """The condition number N of sums over the N points."""
         return jnp.asarray(float(problem.n))
 
 
 class DrawnUnits(eqx.Module):
-    """A network sum_r a_r max(<w_r, x>, 0), and a point."""
+    """A network sum_r a_r max(<w_r, x>, 0) with weights w_r and readout a_r, and a point x."""
 
     weights: Float[Array, "m d"]
     readout: Float[Array, " m"]
@@ -206,7 +210,7 @@ class OddFrequenciesStay(Claim[Waves]):
 
 
 class Bias(eqx.Module):
-    """The standard deviation of biases, in units of the standard deviation of <w, x>."""
+    """The standard deviation of biases, in units of the standard deviation of <w, x> over the weights w."""
 
     bias: Float[Array, ""]
 
@@ -218,9 +222,9 @@ class FrequencyTime(Claim[Bias]):
 
         k²
 
-    for large k, odd or even. With a kernel that is a multiple of the identity, all frequencies take the same time. So
-    descent learns low frequencies first. The trials use N = 320 equispaced points, and a bias is one more coordinate of
-    the input.
+    for large k, odd or even. So descent learns low frequencies first. For comparison, with a kernel that is a multiple
+    of the identity, all frequencies would take the same time. The trials use N = 320 equispaced points, and a bias is
+    one more coordinate of the input.
     """
 
     title = "The time in which a wide ReLU network learns a frequency grows like the square of the frequency"
@@ -239,7 +243,7 @@ class FrequencyTime(Claim[Bias]):
     predict = 2.0
 
     def measure(self, problem: Bias, key: Key[Array, ""]) -> Array:
-        """The number of steps until the wave has halved, from powers of one step by squaring."""
+        """The number of descent steps until cos(k t) has halved. Powers of one step are computed by squaring."""
         x = jnp.pad(circle(_POINTS), ((0, 0), (0, 1)), constant_values=float(problem.bias))
         kernel = np.asarray(gram(TangentKernel(relu_network(depth=1)), x))
         powers, found = [np.eye(_POINTS) - kernel / np.trace(kernel)], []

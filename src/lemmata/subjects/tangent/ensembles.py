@@ -1,9 +1,10 @@
 """Ensembles: over the initial draws, the outputs of trained wide networks are a known Gaussian process at every time.
 
 This theory gives the mean and the covariance of the outputs of a wide network in the NTK parameterisation during
-training on squared loss. Both follow from the tangent kernel Theta and the NNGP kernel K in closed form. The theory
-assumes a width well above the number of points, and gradient flow, which means small steps. It does not give the
-correction of order 1/width; if this correction matters, the trials estimate it from two widths.
+training on squared loss. Both follow in closed form from the tangent kernel Theta and the NNGP kernel K (the covariance
+of the outputs before training) at infinite width. The theory assumes a width well above the number of points, and
+gradient flow, which means small steps. It does not give the correction of order 1/width; if this correction matters,
+the trials estimate it from two widths.
 """
 
 import jax
@@ -32,6 +33,8 @@ _PAIRS, _MEMBERS = 4, 32
 def flow_operator(theta: Float[Array, "p p"], n: int, times: tuple[float, ...]) -> Float[Array, "s t n"]:
     """Return A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)), the map from targets to outputs at other points.
 
+    X are the points with targets, and * the other points.
+
     Args:
         theta: the tangent kernel of all points. The points with targets come first.
         n: the number of points with targets.
@@ -54,7 +57,7 @@ def ensemble_mean(theta: Float[Array, "p p"], y: Float[Array, " n"], times: tupl
     """Return E f_t(x_*) = A(t) y, the mean over the initial draws of the network.
 
     Args:
-        theta: as in `flow_operator`.
+        theta: the tangent kernel of all points. The points with targets come first.
         y: the targets.
         times: the times t, in units of 1/tr Theta_XX.
     """
@@ -69,7 +72,7 @@ def ensemble_covariance(
     To leading order, f_t = f_0 - A f_0(X) + A y, where f_0 is a Gaussian process with covariance K.
 
     Args:
-        theta: as in `flow_operator`.
+        theta: the tangent kernel of all points. The points with targets come first.
         nngp: the NNGP kernel K of the same points.
         n: the number of points with targets.
         times: the times t, in units of 1/tr Theta_XX.
@@ -83,10 +86,10 @@ def ensemble_covariance(
 def trained_outputs(
     problem: Fit, width: int, members: int, key: Key[Array, ""], *, antithetic: bool = False
 ) -> Float[Array, "members s t"]:
-    """Return the outputs of independent networks at the other points along gradient descent.
+    """Return the outputs of independent networks at the other points, at several times of gradient descent.
 
     Args:
-        problem: the training problem.
+        problem: the training points with targets, and the other points.
         width: the width of the networks' hidden layer.
         members: the number of networks.
         key: the key that draws the networks.
@@ -164,7 +167,7 @@ class EnsembleMean(Claim[Fit]):
         return _towards_nearest(problem, ensemble_mean(theta, problem.y, _TIMES))
 
     def measure(self, problem: Fit, key: Key[Array, ""]) -> Array:
-        """The mean over networks and their antithetic copies: twice the value at width 128 minus that at width 64."""
+        """The mean over networks and their sign-flipped copies: twice the mean at width 128 minus the mean at 64."""
         narrow, wide = (
             jnp.mean(trained_outputs(problem, width, _PAIRS, own, antithetic=True), axis=0)
             for own, width in zip(jax.random.split(key), (_WIDTH, 2 * _WIDTH), strict=True)

@@ -1,9 +1,10 @@
 """Finite width on sequences and images: the distance of the tangent kernel from its limit is of order width^(-1/2).
 
-This theory is about networks whose inputs are vectors at the positions of a grid. Their kernel consists of averages
-over m channels at every pair of positions. As m grows, the kernel approaches, at the rate m^(-1/2), the values that
-`push` computes for these pairs. The theory assumes the NTK parameterisation and few positions compared with the width.
-It does not explain the constant, which grows with the number of positions that share their weights.
+This theory is about networks whose inputs are vectors at the positions of a grid, such as sequences and images. Their
+tangent kernel consists of averages over m channels at every pair of positions. As m grows, the kernel approaches its
+limit at the rate m^(-1/2). The function `push` of each layer computes this limit. The theory assumes the NTK
+parameterisation and few positions compared with the width. It does not explain the constant, which grows with the
+number of positions that share their weights.
 """
 
 from lemmata.architectures import (

@@ -1,8 +1,9 @@
 """Finite width: how far the tangent kernel of a randomly drawn network is from its limit.
 
-This theory is about the tangent kernel at initialisation. The kernel is a mean over m hidden units and approaches its
-limit at the rate m^(-1/2). The theory assumes independent units. The module `lazy_training` treats the change of the
-kernel in training, and the subject `softmax_training` treats the softmax network.
+This theory is about the tangent kernel of a network with one hidden layer, at initialisation. The kernel is a mean over
+m hidden units and approaches its limit at the rate m^(-1/2). The theory assumes independent units. The module
+`lazy_training` treats the change of the kernel in training, and the subpackage `softmax_training` treats the softmax
+network.
 """
 
 import math
@@ -30,13 +31,13 @@ def relu_tangent_gram(
 ) -> Float[Array, "n n"]:
     """Return the tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), where phi is the ReLU.
 
-    It is (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0]; the terms come from the
-    gradients with respect to a and w. Here u_r = sqrt(2/d) <w_r, x> and v_r = sqrt(2/d) <w_r, y>.
+    At points x and y it is (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0]. The two
+    terms come from the gradients with respect to a and w. Here u_r = sqrt(2/d) <w_r, x> and v_r = sqrt(2/d) <w_r, y>.
 
     Args:
         x: the points, one per row.
-        weights: the rows w_r.
-        readout: the a_r.
+        weights: the hidden weights, one row w_r for each unit.
+        readout: the output weights a_r.
     """
     hidden = math.sqrt(2 / x.shape[1]) * x @ weights.T
     active, ramp = (hidden > 0).astype(x.dtype), jnp.maximum(hidden, 0)
@@ -44,7 +45,7 @@ def relu_tangent_gram(
 
 
 def _networks(weights: Float[Array, "m d"], readout: Float[Array, " m"]) -> list[tuple[Array, Array]]:
-    """Draw units once, and cut them into independent networks of all widths."""
+    """Cut the drawn units into independent networks, one for each tested width."""
     cuts = [sum(map(int, _WIDTHS[:k])) for k in range(1, len(_WIDTHS))]
     return list(zip(jnp.split(weights, cuts), jnp.split(readout, cuts), strict=True))
 
@@ -63,7 +64,7 @@ def _first_inputs(problem: object) -> Rows | None:
 
 
 def _some_input(problem: Rows) -> Hypothesis:
-    """Require a kernel that is not 0; without biases, it scales with |x| |y|."""
+    """Require that some input is not 0, so that the kernel is not 0; without biases, it scales with |x| |y|."""
     largest = jnp.linalg.norm(problem.x, axis=1).max()
     return Hypothesis("some input is not 0", largest, ">", 0.0, "the kernel of the zero input is 0")
 

@@ -1,9 +1,8 @@
 """Before and after the first step: the distribution of a network's output, and what the first gradient learns.
 
 This theory gives two things for a network with one hidden layer. The first is the fourth moment of its output at its
-random start. The second is how well the first gradient of the hidden layer is aligned with a direction that determines
-the targets. It assumes normal inputs, and targets that are a function of one direction plus noise. It does not explain
-the later steps.
+random start. The second is how well the first gradient of the hidden weights is aligned with the direction b that
+determines the targets y = g(<b, x>) + noise. It assumes normal inputs x. It does not explain the later steps.
 """
 
 import equinox as eqx
@@ -31,12 +30,12 @@ _MOMENTS = {"tanh": (0.605705509602, 0.757889866679, 0.394294490398), "relu": (0
 
 
 def link(name: str, z: Float[np.ndarray, " *n"]) -> Float[np.ndarray, " *n"]:
-    """Return the function g of one direction that makes the targets: tanh, the ReLU, or z + (z² - 1)/sqrt(2)."""
+    """Return g(z), where g is the named function of the targets: tanh, the ReLU, or z + (z² - 1)/sqrt(2)."""
     return {"tanh": np.tanh(z), "relu": np.maximum(z, 0.0), "mixed": z + (z**2 - 1) / np.sqrt(2.0)}[name]
 
 
 class Width(eqx.Module):
-    """A hidden layer: its activation, the scale of its inputs and its number of units."""
+    """A hidden layer: its activation phi, the scale s of its preactivations and its number m of units."""
 
     scale: Float[Array, ""]
     activation: str = eqx.field(static=True)
@@ -50,8 +49,8 @@ class OutputKurtosis(Claim[Width]):
 
         (3 k - 3)/m  with standard normal a_r,    (k - 3)/m  with independent signs a_r.
 
-    For the ReLU, k = 6, so the excess kurtosis is 15/m or 3/m. So the output is Gaussian only in the limit, and the
-    distribution of the readout decides how fast this limit is reached. The measurement uses 100000 networks.
+    For the ReLU, k = 6, so the excess kurtosis is 15/m or 3/m. So the output is Gaussian only in the limit of large m,
+    and the distribution of the readout decides how fast this limit is reached. The measurement uses 100000 networks.
     """
 
     title = "A formula for the excess kurtosis of a random network's output, for normal readouts and for signs"
@@ -71,7 +70,7 @@ class OutputKurtosis(Claim[Width]):
     trials = 32
 
     def predict(self, problem: Width) -> Array:
-        """The excess kurtosis by Gauss-Hermite quadrature."""
+        """The excess kurtosis for both readouts, with k from Gauss-Hermite quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(150)
         values = ACTIVATIONS[problem.activation](float(problem.scale) * nodes)[0]
         mean = lambda power: np.sum(weights * values**power) / weights.sum()
@@ -111,8 +110,8 @@ class FirstGradientAligns(Claim[SingleIndex]):
 
         E <q, b>² / E |q|² = A/(A + (d - 1) E y²/n).
 
-    So the first step finds the direction b if n is well above d E y²/mu². If the targets belong to other rows, the
-    ratio is 1/d. The trials test both ratios. Each measurement uses 200 samples of n rows.
+    So the first step finds the direction b if n is well above d E y²/mu². If the targets are those of other,
+    independent rows, the ratio is 1/d. The trials test both ratios. Each measurement uses 200 samples of n rows.
     """
 
     title = "A formula for the alignment of the first gradient with the direction that determines the targets"
@@ -158,10 +157,11 @@ def _alignment(problem: SingleIndex, factor: float) -> Array:
 
 
 class FirstGradientIsRankOne(Claim[SingleIndex]):
-    """Let m = d hidden units have normal weights w_r of length about 1, ReLU activations and independent signs a_r. Let
-    n = 4 d rows have targets as in `FirstGradientAligns`. The first gradient of the hidden weights, with the output at
-    the start subtracted, is the matrix of rows a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right
-    singular vector v tends to the direction of q = sum_i y_i x_i / n:
+    """Let m = d hidden units have normal weights w_r of length about 1, ReLU activations and independent output signs
+    a_r. Let n = 4 d standard normal rows x_i in d dimensions have targets y_i = g(<b, x_i>) + noise with |b| = 1. The
+    first gradient of the hidden weights, with the output at the start subtracted, is the matrix of rows
+    a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right singular vector v tends to the direction of
+    q = sum_i y_i x_i / n:
 
         |<v, q>| / |q| -> 1.
 

@@ -1,9 +1,10 @@
 """The speed of lazy training: how the movement of the tangent kernel depends on the activation and the readout.
 
+A network is lazy if training hardly moves its tangent kernel, so that it stays close to its linearisation at the start.
 This theory gives the rate, in powers of the width, at which a network approaches its linearisation at a fixed training
-time. If the activation is smooth, random signs of the readout make first-order changes cancel. The theory assumes the
-NTK parameterisation and one hidden layer. It does not cover training times that grow with the width, or networks that
-learn features.
+time. If the activation is smooth and the readout has random signs, the first-order changes of the kernel cancel. The
+theory assumes the NTK parameterisation and one hidden layer. It does not cover training times that grow with the width,
+or networks that learn features.
 """
 
 import equinox as eqx
@@ -58,8 +59,9 @@ def movements(
 ) -> Float[np.ndarray, "2 k"]:
     """Return the relative movement of the kernel, and the distance of the outputs from those of the linearised network.
 
-    Both are root mean squares over 8 draws of each width (or, for the large widths, 2**15 units of each width), after
-    20 steps of 1/tr Theta_0.
+    Both are root mean squares over independent networks of each width, after 20 steps of size 1/tr Theta_0, where
+    Theta_0 is the tangent kernel at the start. There are 8 networks of each width, or, for large widths, as many as
+    2**15 units allow.
 
     Args:
         problem: the points, targets and activation.
@@ -91,8 +93,8 @@ class SmoothKernelMovement(Claim[Training]):
         |Theta_t - Theta_0|_F / |Theta_0|_F  is of the order 1/m,
 
     and not only O(m^(-1/2)). The kernel is a sum over units. The weights of unit r move by m^(-1/2) times the readout
-    a_r, so unit r changes this sum by an amount of random sign. In the trials, phi is GELU, tanh or softplus, and t
-    consists of 20 steps of 1/tr Theta_0.
+    weight a_r, so unit r changes this sum by an amount of random sign. In the trials, phi is GELU, tanh or softplus,
+    and t consists of 20 steps of size 1/tr Theta_0.
     """
 
     title = "With a smooth activation and centred readout, the tangent kernel of width m moves by 1/m in training"
@@ -112,15 +114,15 @@ class SmoothKernelMovement(Claim[Training]):
 
 
 class EqualSignsMovement(Claim[Training]):
-    """Consider the network f of m units of `SmoothKernelMovement`, but with all weights of the readout equal to 1.
-    Train the model f - f_0, where f_0 is the network at the start. After a training time that does not depend on m, the
-    tangent kernel of this model has moved by a relative amount of the order
+    """Consider a network f with one hidden layer of m units in the NTK parameterisation, a smooth activation, and all
+    readout weights equal to 1. Train the model f - f_0, where f_0 is the network at the start. After a training time
+    that does not depend on m, the tangent kernel of this model has moved by a relative amount of the order
 
         m^(-1/2).
 
-    So it is the random signs of the readout that make the kernel move by only 1/m. The trials use GELU and softplus.
-    The result is false for odd activations such as tanh, because random signs of the weights then have the effect of
-    random signs of the readout.
+    Compare claim `SmoothKernelMovement`: it is the random signs of the readout that make the kernel move by only 1/m.
+    The trials use GELU and softplus. The result is false for odd activations such as tanh, because random signs of the
+    weights then have the effect of random signs of the readout.
     """
 
     title = "With a readout of equal signs, the tangent kernel of width m moves by m^(-1/2) in training"
@@ -146,9 +148,9 @@ class ReluKernelMovement(Claim[Training]):
 
         m^(-1/2).
 
-    The point pushes only units that are active at this point. So units that are pushed towards the kink switch off, and
-    no unit switches on. The number of units that switch off is of the order sqrt(m). If the switches had random signs,
-    the kernel would move by the order m^(-3/4). With a smooth activation, it moves by the order 1/m.
+    The gradient moves only units that are active at the point. So some of the active units switch off, and no unit
+    switches on. The number of units that switch off is of the order sqrt(m). If as many units switched on as off, the
+    kernel would move by the order m^(-3/4). With a smooth activation, it moves by the order 1/m.
     """
 
     title = "In training on one point, the tangent kernel of a ReLU network of width m moves by m^(-1/2)"
@@ -185,8 +187,8 @@ class LinearisationGap(Claim[Training]):
 
         f_t^lin = y + (I - eta Theta_0)^t (f_0 - y),
 
-    where y are the targets, eta is the step and Theta_0 is the tangent kernel at the start. In root mean square over
-    the draw,
+    where y are the targets, eta is the step size, t counts steps and Theta_0 is the tangent kernel at the start. In
+    root mean square over the initial draw,
 
         |f_t - f_t^lin|  is of the order 1/m.
 

@@ -1,6 +1,7 @@
 """Large steps of descent: when training leaves the lazy regime, and how sharp the minimum at its end can be.
 
-This theory is about descent with steps near or above twice the inverse of the curvature. It gives the exact dynamics of
+The sharpness is the largest eigenvalue of the Hessian of the loss. In the lazy regime, training hardly changes the
+tangent kernel. This theory is about descent with steps eta near or above 2/sharpness. It gives the exact dynamics of
 the smallest network. It also gives the minima at which descent can end, and the sharpness at which full-batch training
 settles. It assumes the square loss. It does not say what sharpness means for new data.
 """
@@ -41,7 +42,7 @@ class LinearUnits(eqx.Module):
 
     Args:
         u, v: the weights of the two layers.
-        ratio: the step eta times the kernel (|u|² + |v|²)/m at the start.
+        ratio: the step size eta times the tangent kernel (|u|² + |v|²)/m at the start.
     """
 
     u: Float[Array, " m"]
@@ -50,7 +51,7 @@ class LinearUnits(eqx.Module):
 
     @property
     def step(self) -> Float[Array, ""]:
-        """The step eta."""
+        """The step size eta."""
         return self.ratio / kernel_of(self.u, self.v)
 
 
@@ -98,14 +99,14 @@ class CatapultRecursion(Claim[LinearUnits]):
         return jnp.stack([jnp.vdot(u, v) / jnp.sqrt(len(u)), kernel_of(u, v)])
 
     def condition(self, problem: LinearUnits) -> Array:
-        """The condition number: products of numbers of both signs are summed, before and in the step."""
+        """The condition number: sums of products of both signs, in f before the step and in the step itself."""
         size = kernel_of(problem.u, problem.v) * jnp.sqrt(len(problem.u)) * (1 + problem.ratio) ** 2
         after = self.predict(problem)
         return (size + after[1]) / jnp.abs(after)
 
 
 class Phases(Population[LinearUnits]):
-    """Networks and steps in three phases: eta lambda from 0.3 to 1.6, from 2.3 to 3.9, or from 4.1 to 6."""
+    """Networks and step sizes in three phases: eta lambda_0 in [0.3, 1.6], [2.3, 3.9] or [4.1, 6] at the start."""
 
     settings = Space(m=Integer(1000, 700, 4000, "units"))
 
@@ -122,16 +123,17 @@ class Phases(Population[LinearUnits]):
 
 
 class CatapultPhases(Claim[LinearUnits]):
-    """In the network f = u.v/sqrt(m) of `CatapultRecursion`, let the m weights of both layers be standard normal
-    numbers and let m be large. Descent with the step eta has three phases. The phase depends on the kernel lambda_0 at
-    the start:
+    """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for the single input 1 and the target
+    0, and let lambda = (|u|² + |v|²)/m be its tangent kernel. Let the m weights of both layers be standard normal
+    numbers at the start and let m be large. Descent on f²/2 with the step eta has three phases. The phase depends on
+    the kernel lambda_0 at the start:
 
         1. eta lambda_0 < 2: f tends to 0, and lambda moves by O(1/m);
         2. 2 < eta lambda_0 < 4: f first grows, then tends to 0; lambda falls until eta lambda < 2;
         3. eta lambda_0 > 4: f grows without bound.
 
-    So there are steps above 2/lambda_0 with which training succeeds, and these steps change the kernel. The number of
-    the phase is predicted. In phase 1, lambda moves by less than 1/10.
+    So there are steps above 2/lambda_0 with which training succeeds, and these steps change the kernel. The claim
+    predicts the number of the phase. In the test of phase 1, lambda has to move by less than 1/10.
     """
 
     title = "In a two-layer linear network, descent at 2 < eta lambda < 4 lowers tangent kernel lambda and converges"
@@ -151,7 +153,7 @@ class CatapultPhases(Claim[LinearUnits]):
         return 1.0 + (problem.ratio > 2) + (problem.ratio > 4)
 
     def measure(self, problem: LinearUnits, key: Key[Array, ""]) -> Array:
-        """Descend in all weights. A kernel above ten times the first kernel counts as divergence, and ends the run."""
+        """Return the phase found by descent in all weights; a kernel above ten times lambda_0 counts as divergence."""
         step, first = problem.step, kernel_of(problem.u, problem.v)
 
         def one(_: Array, both: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -170,9 +172,9 @@ class Product(eqx.Module):
     """A starting point (u, v) of descent on (u v - 1)²/2.
 
     Args:
-        step: the step eta.
-        ratio: eta (u² + v²) at the start.
-        angle: the angle of the start, tan(angle) = v/u.
+        step: the step size eta.
+        ratio: the number eta (u² + v²) at the start.
+        angle: the angle of the point (u, v) at the start, with tan(angle) = v/u.
     """
 
     step: Float[Array, ""]
@@ -181,9 +183,9 @@ class Product(eqx.Module):
 
 
 class StableMinima(Claim[Product]):
-    """The loss (u v - 1)²/2 has a curve of minima, u v = 1. The largest eigenvalue of the Hessian at a minimum is u² +
-    v², and takes all values from 2 upwards. If descent with the step eta converges to a minimum, without reaching it in
-    finitely many steps, then
+    """The loss (u v - 1)²/2 of two numbers u and v has a curve of minima, u v = 1. The largest eigenvalue of the
+    Hessian at a minimum is u² + v², and takes all values from 2 upwards. If descent with the step eta converges to a
+    minimum, without reaching it in finitely many steps, then
 
         u² + v² <= 2/eta.
 
@@ -221,7 +223,7 @@ class StableMinima(Claim[Product]):
 
 
 class SmallNetwork(eqx.Module):
-    """Points with normal targets, and the ratio of 2/eta to the largest curvature at the start."""
+    """Points with normal targets, and the ratio of 2/eta to the sharpness at the start, where eta is the step size."""
 
     factor: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -235,9 +237,9 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
     Args:
         x: the points.
         y: the targets.
-        hidden: the hidden weights of f(x) = tanh(x hidden) out at the start.
-        out: the readout weights at the start.
-        step: the step eta.
+        hidden: the hidden weights at the start; the network is f(x) = tanh(x hidden) out.
+        out: the output weights at the start.
+        step: the step size eta.
         steps: the number of steps of descent.
     """
     first, second = np.ones_like(hidden), np.ones_like(out)
@@ -276,8 +278,9 @@ class EdgeOfStability(Claim[SmallNetwork]):
 
         eta sharpness / 2 = 1,
 
-    within 5 %. With three quarters of the step, the sharpness settles at 4/3 of the value. So the step decides the
-    sharpness. The trials use normal targets, 2/eta from 2.8 to 3.3 times the sharpness at the start, and 6000 steps.
+    within 5 %. With three quarters of the step size, the sharpness settles at 4/3 of the value. So the step size
+    decides the sharpness. The trials use normal targets, 2/eta from 2.8 to 3.3 times the sharpness at the start, and
+    6000 steps.
     """
 
     title = "Full-batch descent with step eta settles at a sharpness of 2/eta (edge of stability)"

@@ -1,9 +1,9 @@
 """Finite width: for every kind of layer, the tangent kernel approaches its limit at the rate width^(-1/2).
 
 This theory is about the tangent kernel of a network at its initial draw. The kernel consists of averages over m units.
-For all layers, it approaches the kernel that `push` computes, at the rate m^(-1/2). The theory assumes the NTK
-parameterisation and independent Gaussian weights. It does not give the constant, or explain how training changes the
-kernel (`tangent.lazy_training`, `tangent.parameterisations`).
+For all layers, it approaches its limit at the rate m^(-1/2); the function `push` of each layer computes this limit. The
+theory assumes the NTK parameterisation and independent Gaussian weights. It does not give the constant, or explain how
+training changes the kernel (`tangent.lazy_training`, `tangent.parameterisations`).
 """
 
 import abc
@@ -45,12 +45,15 @@ def dense(width: int) -> Dense:
 
 
 def drawn_kernel(network: Serial, params: tuple, x: Float[Array, "n *shape"], key: Key[Array, ""]) -> Array:
-    """Return the tangent kernel of a network of finite width at its parameters."""
+    """Return the tangent kernel of a network of finite width at its parameters, at the points x."""
     return tangent_gram(network, params, x, output=0)
 
 
 def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"], key: Key[Array, ""]) -> Array:
-    """Return products of the gradients of two random passes. Within a pass, all points have the same masks."""
+    """Return the tangent kernel between two random passes of a network with Dropout: products of their gradients.
+
+    Within a pass, all points have the same masks.
+    """
 
     def gradients(mask_key: Array) -> tuple:
         masked = with_masks(network, mask_key)
@@ -62,11 +65,12 @@ def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"],
 
 
 class AbstractTangentWidth(Claim[Rows]):
-    """The common part of claims on kinds of layers. A new claim sets its `network` and a docstring.
+    """Base of claims on kinds of layers. A new claim sets its `network` and a docstring.
 
-    The kernel is a composition of averages over m units. Its mean square error is C/m (1 + c/m) to the next order,
-    where c is a small number. From m = 24 to 384, the factor 1 + c/m changes the slope by log(1 + c/24)/(2 log 16),
-    which is below 0.05 for c up to 7.
+    The kernel is a composition of averages over m units. Its mean square distance from the limit is C/m (1 + c/m) to
+    the next order, where c is a small number. The rate is the slope of the logarithm of the distance against log m.
+    From m = 24 to 384, the factor 1 + c/m changes this slope by log(1 + c/24)/(2 log 16), which is below 0.05 for c up
+    to 7.
     """
 
     source = Source("yang2020", "Theorem 2.1", note="averages over m units converge at the rate m^(-1/2)")
@@ -85,7 +89,7 @@ class AbstractTangentWidth(Claim[Rows]):
         """Return the architecture with hidden layers of this width and one output."""
 
     def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
-        """Return |finite - limit|_F / |limit|_F, with a new network for each width."""
+        """Return |K - limit|_F / |limit|_F for the kernel K of a new network of each width."""
         x = problem.x
         networks = [self.network(int(width)) for width in self.relation.rungs]
         params = drawn_parameters(networks, x.shape[1] if x.ndim == 2 else x.shape[1:], key)

@@ -1,7 +1,8 @@
 """What makes training lazy: the scale of the model, and a condition under which the kernel stays positive definite.
 
-This theory gives the movement of the tangent kernel of a network of fixed width whose outputs are scaled up. It also
-bounds the path of gradient flow by the Jacobian at the start. It assumes the square loss and smooth activations. It
+Training is lazy if it hardly changes the tangent kernel. This theory gives the movement of the tangent kernel of a
+network of fixed width whose outputs are multiplied by a large factor alpha, the scale. It also bounds the path of the
+parameters under gradient flow, from the Jacobian at the start. It assumes the square loss and smooth activations. It
 does not cover networks at their usual scale, for which the hypothesis of the bound mostly fails.
 """
 
@@ -54,9 +55,9 @@ class ScaledNetwork(eqx.Module):
         """Return the relative movement of the kernel at each scale alpha.
 
         Args:
-            targets: the power of alpha by which the targets are multiplied.
-            paired: whether every unit has a copy with the opposite readout; otherwise outputs at the start are
-                subtracted.
+            targets: the exponent p; the targets are multiplied by alpha^p.
+            paired: whether every unit has a copy with the opposite output weight; otherwise the outputs at the start
+                are subtracted.
         """
         x, y = np.asarray(self.x), np.asarray(self.y)
         weights, readout = np.asarray(self.weights)[None], np.asarray(self.readout)[None]
@@ -89,10 +90,10 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
 
         1/alpha
 
-    for large alpha, while the fit does not depend on alpha in the limit. If the targets are also multiplied by alpha,
-    the kernel moves by the same amount for all alpha. So laziness depends on the scale of the model relative to the
-    targets. The trials divide the movement with fixed targets by the movement with multiplied targets. They use one
-    hidden layer with 8 to 200 units.
+    for large alpha, while the outputs of the trained model tend to a limit that does not depend on alpha. If the
+    targets are also multiplied by alpha, the kernel moves by the same amount for all alpha. So laziness depends on the
+    scale of the model relative to the targets. The trials divide the movement with fixed targets by the movement with
+    multiplied targets. They use one hidden layer with 8 to 200 units.
     """
 
     title = "If a model is multiplied by alpha, its tangent kernel moves by 1/alpha in training"
@@ -112,15 +113,15 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
 
 
 class PairedInitialisation(Claim[ScaledNetwork]):
-    """Give every hidden unit a partner with the same weights and the opposite readout, so that the network is 0 at the
-    start. Train alpha f by descent on the square loss divided by alpha², for a fixed number of steps. Then the
-    relative change of the tangent kernel is of the order
+    """Let f be a network with one hidden layer and a smooth activation. Give every hidden unit a partner with the same
+    weights and the opposite readout, so that f is 0 at the start. Train alpha f by descent on the square loss divided
+    by alpha², for a fixed number of steps. Then the relative change of the tangent kernel is of the order
 
         1/alpha²
 
     for large alpha. To first order, the weights of partners move in opposite directions and their readouts in the same
-    direction, so these changes of the kernel cancel. If f_0 is subtracted from a network without partners, the change
-    of the kernel is of the order 1/alpha.
+    direction, so these changes of the kernel cancel. If, instead, the output f_0 at the start is subtracted from a
+    network without partners, the change of the kernel is of the order 1/alpha.
     """
 
     title = "If a model of paired units is multiplied by alpha, its tangent kernel moves by 1/alpha² in training"
@@ -146,8 +147,8 @@ class LazyFlow(eqx.Module):
         x: the points.
         weights: the weights w_r at the start.
         signs: the signs a_r.
-        away: the first residual y - f_0.
-        time: the time of the flow, in units of 1/s².
+        away: the residual at the start, y - f_0.
+        time: the time of the flow, in units of 1/s², where s is the least singular value of the Jacobian at the start.
     """
 
     x: Float[Array, "n d"]
@@ -174,7 +175,8 @@ def _lipschitz(problem: LazyFlow) -> Array:
 class LazyFlows(Population[LazyFlow]):
     """Flows with a residual of length (s²/L)/16 along the least singular vector, and flows with random residuals.
 
-    Each kind is half of the problems. On the first kind, the bounds are tight.
+    Here s is the least singular value of the Jacobian at the start, and L its Lipschitz constant. Each kind is half of
+    the problems. On the first kind, the bounds are nearly attained.
     """
 
     settings = Space(
@@ -208,10 +210,11 @@ class LazyBootstrap(Claim[LazyFlow]):
 
         |r_t| <= exp(-(1 - 2 rho) s² t) |r_0|,    |w_t - w_0| <= (1 - sqrt(1 - 2 rho)) s/L.
 
-    If rho <= 1/4, the second bound is at most 1.18 |r_0|/s. Let p be the length of the path. The least singular value
-    is at least s - L p, so that |r_0| - |r_t| >= s p - L p²/2. This inequality keeps p below the second bound, and the
-    least singular value above s sqrt(1 - 2 rho). For m tanh units and a readout of fixed signs divided by sqrt(m), L is
-    at most 0.77 max |x_i| |X|_op / sqrt(m). The trials bound the distance at the time 6/s².
+    If rho <= 1/4, the second bound is at most 1.18 |r_0|/s. For the proof, let p be the length of the path. The least
+    singular value of J along the path is at least s - L p, so that |r_0| - |r_t| >= s p - L p²/2. This inequality keeps
+    p below the second bound, and the least singular value above s sqrt(1 - 2 rho). For m tanh units and a readout of
+    fixed signs divided by sqrt(m), L is at most 0.77 max |x_i| |X|_op / sqrt(m), where X is the matrix of the points
+    x_i. The trials test the second bound at the time 6/s².
     """
 
     title = "A small residual keeps gradient flow close to its start and the kernel positive definite"
@@ -233,7 +236,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([_residual(problem, rho), (1 - jnp.sqrt(jnp.maximum(1 - 2 * rho, 0.0))) * least / slope])
 
     def measure(self, problem: LazyFlow, key: Key[Array, ""]) -> Array:
-        """Residual and distance by the Runge-Kutta method of order 4: 200 steps to time t, then 200 to 6/s²."""
+        """Return the residual at time t and the distance at 6/s², by 200 + 200 steps of Runge-Kutta of order 4."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         targets = problem.outputs(problem.weights) + problem.away
         pull = lambda weights: -jax.grad(lambda own: jnp.sum((problem.outputs(own) - targets) ** 2) / 2)(weights)
@@ -259,7 +262,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([1e7 + jnp.linalg.norm(problem.outputs(problem.weights)) / residual, jnp.asarray(1e7)])
 
     def trivial(self, problem: LazyFlow) -> Array:
-        """The bounds for any flow whose loss falls: |r_0| on the residual, and |r_0| sqrt(t/2) on the path."""
+        """The bounds for any flow whose loss falls: |r_0| on the residual, |r_0| sqrt(t/2) on the path up to t."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         start = jnp.linalg.norm(problem.away)
         return jnp.stack([start, start * jnp.sqrt(3.0) / least])

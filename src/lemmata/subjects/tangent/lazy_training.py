@@ -31,14 +31,15 @@ def train_relu(
     """Return weights and readout after gradient descent on (1/2) sum_i (f(x_i) - y_i)² in all parameters.
 
     The network is f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), where phi is the ReLU. Its tangent kernel is
-    `relu_tangent_gram`. The step size is 1/tr Theta (`trace_step`).
+    `relu_tangent_gram`. The step size is 1/tr Theta (`trace_step`), where Theta is the tangent kernel at infinite
+    width.
 
     Args:
         x: the points.
         y: the targets.
-        weights: the rows w_r at the start.
-        readout: the a_r at the start.
-        steps: the number of steps.
+        weights: the hidden weights w_r at the start, one row for each unit.
+        readout: the output weights a_r at the start.
+        steps: the number of descent steps.
     """
     rate, scale, root = trace_step(x), math.sqrt(2 / x.shape[1]), math.sqrt(len(weights))
 

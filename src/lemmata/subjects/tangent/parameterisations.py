@@ -1,10 +1,11 @@
 """Parameterisations: how far the hidden features and the tangent kernel move, in powers of the width.
 
 This theory is about how training changes a network of width m. In the NTK parameterisation a step moves hidden
-preactivations by m^(-1/2), and the kernel does not move (`tangent.lazy_training`). Under maximal update, which with
-one hidden layer is the mean-field parameterisation, both move by an amount that does not vanish as m grows. The theory
-assumes targets of a fixed size. It also assumes one learning rate for all layers, and parameterisations in a form for
-which one rate is correct. It does not say in which direction the kernel moves.
+preactivations by an amount of order m^(-1/2), and in the limit the tangent kernel does not move
+(`tangent.lazy_training`). In the maximal-update parameterisation, which with one hidden layer is the mean-field
+parameterisation, both move by an amount that does not vanish as m grows. The theory assumes targets of a fixed size. It
+also assumes one learning rate for all layers, and parameterisations in a form for which one rate is correct. It does
+not say in which direction the kernel moves.
 """
 
 import abc
@@ -28,7 +29,7 @@ _STEPS = 10
 
 
 def hidden_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Float[Array, "n 1"]) -> Float[Array, ""]:
-    """Return the root mean square change of the last preactivations after one step of descent on (1/2) sum (f - y)².
+    """Return the root mean square change of the last layer's preactivations in one descent step on (1/2) sum (f - y)².
 
     Args:
         network: a network of alternating Dense and activation layers, then a readout.
@@ -44,7 +45,9 @@ def hidden_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Flo
 
 
 def kernel_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Float[Array, "n 1"]) -> Float[Array, ""]:
-    """Return |Theta_t - Theta_0|_F / |Theta_0|_F after ten steps of descent on (1/2) sum (f - y)².
+    """Return the relative change |Theta_t - Theta_0|_F / |Theta_0|_F of the tangent kernel Theta in ten descent steps.
+
+    The loss is (1/2) sum (f - y)².
 
     Args:
         network: a network with one output.
@@ -58,10 +61,10 @@ def kernel_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Flo
 
 
 class AbstractWidthPower(Claim[TrainingSet]):
-    """The common part of claims on powers of the width. A new claim sets its `network`, its `exponent` and the
-    quantity that changes.
+    """Base of claims that a change in training is a power of the width.
 
-    Each width has a new network, with one output.
+    A new claim sets its `network`, its `exponent` and, in `change`, the quantity that changes. Each width has a new
+    network, with one output.
     """
 
     source = Source("yang2021", "Section 3", "Table 1")

@@ -1,9 +1,9 @@
 """Random Fourier features: a kernel as the mean of random products.
 
-This theory is about the distance between the inner products of m random features and a translation-invariant kernel.
-This distance is of order m^(-1/2) in every dimension, with a known constant. The theory assumes frequencies drawn from
-the Fourier transform of the kernel (a normal distribution for the Gaussian kernel). It does not explain how many
-features a *prediction* needs.
+The mean over m random features of the product of their values at two points approximates a translation-invariant
+kernel. This theory is about the error of this approximation. It is of order m^(-1/2) in every dimension, with a known
+constant. The theory assumes frequencies drawn from the Fourier transform of the kernel (a normal distribution for the
+Gaussian kernel). It does not explain how many features a *prediction* needs.
 """
 
 import math
@@ -33,7 +33,7 @@ class FeaturePoints(eqx.Module):
 
 
 def _inputs_of_regression(problem: object) -> FeaturePoints | None:
-    """Return the first 64 inputs of a regression, and the lengthscale of its kernel or else the median distance."""
+    """Return the first 64 inputs of a regression, and the lengthscale of its RBF kernel or else the median distance."""
     if not isinstance(problem, Regression):
         return None
     x = problem.x[:_POINTS]
@@ -64,12 +64,14 @@ _WIDTHS = (32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
 def fourier_features(
     x: Float[Array, "n d"], lengthscale: Float[Array, ""] | float, width: int, key: Key[Array, ""]
 ) -> Float[Array, "n width"]:
-    """Return sqrt(2) cos(<w_r, x> + b_r), w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi): mean products are K.
+    """Return the features sqrt(2) cos(<w_r, x> + b_r), w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi).
+
+    The products of a feature's values at two points have the Gaussian kernel K of the two points as their mean.
 
     Args:
         x: the points.
         lengthscale: the lengthscale of the Gaussian kernel.
-        width: the number of features m; the approximate kernel is Z Z'/m.
+        width: the number m of features. If Z is the result, the approximate kernel matrix is Z Z'/m.
         key: the key that draws w_r and b_r.
     """
     frequency_key, phase_key = jax.random.split(key)
@@ -149,7 +151,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
         return jnp.mean(product_variance(squares, problem.lengthscale))
 
     def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
-        """The sample variance of the products over 512 features, computed without the kernel."""
+        """The variance of the products over a sample of 512 features, averaged over pairs, without using the kernel."""
         features = fourier_features(problem.x, problem.lengthscale, 512, key)
         squares, products = features**2 @ (features**2).T, features @ features.T
         return jnp.mean(squares - products**2 / 512) / 511
