@@ -89,7 +89,8 @@ class Condition:
 
     Args:
         name: the condition in words; "…" stands for values that the code fills in.
-        asked: the relation and the threshold, for example "<= 1.0"; empty if the condition is not checked.
+        asked: the relation and the threshold, for example "<= 1"; empty if the condition is not checked, or if only
+            the code can say what the threshold is.
         why: the reason for the condition, or why it cannot be checked.
         standing: "checked", "unchecked" or "violated" (known to be false), as the code declares it.
     """
@@ -148,7 +149,7 @@ def _conditions(node: ast.AST, bound: dict[str, str], place: str, depth: int) ->
         if not isinstance(call, ast.Call):
             continue
         if _called(call.func) == "Hypothesis":
-            yield _condition(call, bound)
+            yield _condition(call, bound, place)
         elif depth and isinstance(call.func, ast.Name):
             called = population_of(place, call.func.id)
             if called and isinstance(called.node, ast.FunctionDef) and "Hypothesis" in called.code:
@@ -173,15 +174,16 @@ def _arguments(function: ast.FunctionDef, call: ast.Call, bound: dict[str, str])
     return {name: _words(value, bound) for name, value in given.items()}
 
 
-def _condition(call: ast.Call, bound: dict[str, str]) -> Condition:
+def _condition(call: ast.Call, bound: dict[str, str], place: str) -> Condition:
     given: dict[str, ast.expr] = {k.arg: k.value for k in call.keywords if k.arg}
     standing = call.func.attr if isinstance(call.func, ast.Attribute) else "checked"
     order = ("name", "value", "relation", "threshold", "why") if standing == "checked" else ("name", "why")
     given |= dict(zip(order, call.args, strict=False))
     said = {name: _words(given[name], bound) if name in given else "" for name in ("name", "why")}
     asked = ""
-    if "relation" in given and "threshold" in given:
-        asked = f"{_words(given['relation'], bound)} {_plain(given['threshold'])}"
+    relation = _words(given["relation"], bound) if "relation" in given else "…"
+    if relation != "…" and "threshold" in given and (threshold := _plain(given["threshold"], place)):
+        asked = f"{relation} {threshold}"
     return Condition(said["name"], asked, said["why"], standing)
 
 
@@ -196,10 +198,19 @@ def _words(node: ast.expr, bound: dict[str, str]) -> str:
     return _words(node.value, bound) if isinstance(node, ast.FormattedValue) else "…"
 
 
-def _plain(node: ast.expr) -> str:
-    """The source text of a threshold, without the prefixes jnp, np, problem and self."""
-    text = ast.unparse(node)
-    return re.sub(r"\b(jnp|problem|self|np)\.", "", text)
+def _plain(node: ast.expr, place: str) -> str:
+    """A threshold as a number, or as a formula of symbols of at most two letters; empty for other code."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float":
+        node = node.args[0]
+    if isinstance(node, ast.Name) and node.id.isupper():
+        file = section_file(place)
+        files = (file, *_siblings(file))
+        node = next(filter(None, (_assigned(tree_of(ROOT / each).body, node.id) for each in files)), node)
+    try:
+        return f"{float(ast.literal_eval(node)):g}"
+    except (ValueError, TypeError):
+        text = re.sub(r"\b(jnp|problem|self|np)\.", "", ast.unparse(node)).replace(" ** ", "^")
+        return text if all(len(word) <= 2 for word in re.findall(r"[A-Za-z_]\w*", text)) else ""
 
 
 def is_relative(place: str, claim: str) -> bool:
