@@ -169,8 +169,9 @@ def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> F
 def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matrix, Matrix]:
     """Return 1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
-    The bow (sin u - u cos u) / pi has an error of a few eps times u. The error of 1 - c is of the same size, so the
-    angle of c has an error of a few eps.
+    Let u be the angle before the bend with 1 - cos u = v, and let c be the correlation after the bend. The bow (sin u -
+    u cos u) / pi, which is a part of 1 - c, has an error of a few eps times u. The error of 1 - c is therefore also a
+    few eps times u, so the angle with the cosine c has an error of a few eps.
     """
     u = 0.5 * v
     np.sqrt(u, out=u)

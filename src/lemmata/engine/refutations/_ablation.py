@@ -52,10 +52,10 @@ def ablate(
 ) -> tuple[Needed, ...]:
     """Search for counterexamples, with one hypothesis at a time left out.
 
-    First, the free fields of a few problems are changed until this hypothesis fails and the others hold. A gradient
-    ascent towards a contradiction starts from these problems. If it finds no counterexample, the whole search
-    (`refute`) runs. A hypothesis that no free field can break, for example a condition on a size, cannot be tested by
-    this search.
+    The free fields of a problem are its arrays of floating-point numbers that the search may change. First, the free
+    fields of a few problems are changed until this hypothesis fails and the others hold. A gradient ascent towards a
+    contradiction starts from these problems. If it finds no counterexample, the whole search (`refute`) runs. This
+    search cannot test a hypothesis that holds for all values of the free fields, for example a condition on a size.
 
     Args:
         claim: the claim.

@@ -166,10 +166,10 @@ def _with_own_noise(error: Array, problem: NoisedRegression) -> Array:
 
 
 class LeaveOneOutDenoiser(Claim[NoisedRegression]):
-    """Let x_i and y_i be n pairs of noised and clean data with the kernel matrix K, and let F* = E[y | x] be the
-    denoiser. Let f^(-i) be the ridge regression on all pairs except the i-th, which minimises sum_j |y_j - f(x_j)|² +
-    nu |f|² with the norm |f| of the kernel's space. Let var_j = E[|y_j - F*(x_j)|² | x_j] and S = K (K + nu)^-1. Given
-    the inputs, in expectation over the labels,
+    """Let x_i and y_i be n pairs of noised and clean data. Let K be the n x n matrix of a kernel on the noised data,
+    and let F* = E[y | x] be the denoiser. Let f^(-i) be the ridge regression on all pairs except the i-th, which
+    minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let var_j = E[|y_j - F*(x_j)|² |
+    x_j] and S = K (K + nu)^-1. Given the inputs, in expectation over the labels,
 
         (1/n) sum_i E |f^(-i)(x_i) - F*(x_i)|²
             = (1/n) sum_i [ |((I - S) F*)_i|² + sum_(j != i) S_ij² var_j ] / (1 - S_ii)².
@@ -208,8 +208,9 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 
 
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Let x_j and y_j be n pairs of noised and clean data with the softmax kernel matrix K. Let F* = E[y | x] be the
-    denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression on all pairs
+    """Let x_j and y_j be n pairs of noised and clean data. Let K be the n x n matrix of the softmax kernel, which is
+    the tangent kernel of an infinitely wide softmax network, on the noised data and their times. Let F* = E[y | x] be
+    the denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression on all pairs
     except the i-th, which minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Noised
     data are clean data times alpha plus noise of variance 1 - alpha². Let p_t be the density of noised data. Let s =
     (alpha f^(-i) - x)/(1 - alpha²) be the score that f^(-i) implies. Let lambda(t) = (1 - alpha²)²/alpha². Given the
@@ -255,9 +256,9 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
 
 
 class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Let y be n labels of a denoiser F* = E[y | x], and let K be the softmax kernel matrix of their inputs. Gradient
-    flow from 0 on the labels, stopped at the time tau, gives F_tau = (I - exp(-tau K)) y on the training points. Given
-    the inputs, in expectation over the labels,
+    """Let y be n labels with the means F* = E[y | x], where F* is the denoiser. Let K be the n x n matrix of the
+    softmax kernel on their inputs. Gradient flow from 0 on the labels, stopped at the time tau, gives F_tau = (I -
+    exp(-tau K)) y on the training points. Given the inputs, in expectation over the labels,
 
         (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ],
 

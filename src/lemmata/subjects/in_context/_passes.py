@@ -83,11 +83,11 @@ def inexact_update(
 
 
 def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """Return rho after an exact gradient step (equation 108 without its error term), for each row of rho.
+    """Return the coefficients rho after the gradient step of equation (108) of li2025incontext, without its error term.
 
     Args:
         prompt: examples and a transformer.
-        points: the values of rho, one in each row.
+        points: the coefficients rho before the step, one vector in each row.
     """
     residual = prompt.y - points @ prompt.prompt.T
     return points + 2 * prompt.model.step / len(prompt.y) * residual @ prompt.prompt

@@ -337,14 +337,17 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
 
 
 class MixedPhaseLearns(Claim[TaughtUnit]):
-    """Let a network of width N learn a cubic teacher from n rows in d dimensions with noise sigma² and readouts of
-    variance s/N. Let the interaction be 1.6 u_c, in the mixed phase, where u_c is the interaction at the transition.
-    Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, this learned part
-    tends to the value at which a unit is equally likely to have the teacher's direction or not. Two conditions
-    determine this value. First, at one share y > 0, the action and its slope are both 0. Second, b and c satisfy (b,
-    sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here b and c are the unlearned parts of the teacher's linear
-    and cubic components. Q is the matrix of second moments of the units, if a number of units of order N/d has the
-    share y.
+    """Let a network of N erf units learn the cubic teacher H_1(v'x) + epsilon H_3(v'x) from n rows in d dimensions,
+    with noise of variance sigma² and readouts of variance s/N. Let b and c be the unlearned parts of the teacher's
+    linear and cubic components, so that 1 - c/epsilon is the learned part of the cubic component. Let a unit have
+    weights w, the overlap q = w'v and the share y = q²/(1 + 2|w|²). Its action at y is minus the log density of y
+    divided by d, relative to y = 0. Let the interaction be 1.6 u_c, where u_c is the interaction at the transition.
+    This is the mixed phase, in which some units have the teacher's direction. As d grows, the learned part 1 -
+    c/epsilon tends to the value at which a unit is equally likely to have the teacher's direction or not. Two
+    conditions determine this value. First, at one share y > 0, the action and its slope are both 0. Second, (b, sqrt 6
+    c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here Q is the matrix of second moments, over the units, of a unit's
+    mean products with H_1 and with H_3/sqrt 6. In Q, a number of units of order N/d have the share y, and the other
+    units have shares of order 1/d.
     """
 
     title = "In the mixed phase, where some units have jumped, a network learns a predictable part of a cubic component"
@@ -368,9 +371,9 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
 
 
 class LearnsContinuously(Claim[TaughtUnit]):
-    """Consider a network of width N in d dimensions, and raise its interaction u above the critical value u_c. The
-    learned part of the cubic component rises from 0 in proportion to u - u_c. So each single unit jumps, but the number
-    of units that have jumped, of order N/d, rises continuously.
+    """Consider a network of N units that learns a cubic teacher in d dimensions, and raise its interaction u above the
+    critical value u_c. The learned part of the cubic component rises from 0 in proportion to u - u_c. So each single
+    unit jumps to the teacher's direction, but the number of units that have jumped, of order N/d, rises continuously.
     """
 
     title = "The part of a teacher's cubic component that a network learns rises continuously at the transition"

@@ -86,15 +86,16 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
 
 
 class LowDegreesCancel(Claim[FlippedPoint]):
-    """Let g_S be the parity network of a set S of r coordinates. Let p = sum_A c_A x^A be a polynomial, where A are
-    sets of coordinates and x^A is the product of x over A. Let x o z be the product of x and z, entry by entry. For
-    every x, the mean over all signs z is
+    """Let g_S be the parity network of a set S of r coordinates, which is the sum over w in {-1, 1}^r of chi(w)
+    sigma(<w, x_S>/sqrt(r)), where chi(w) is the product of the entries of w. Let p = sum_A c_A x^A be a polynomial,
+    where A are sets of coordinates and x^A is the product of x over A. Let x o z be the product of x and z, entry by
+    entry. For every x, the mean over all signs z is
 
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
 
-    So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. The statement also holds for
-    powers of coordinates: a monomial has a mean other than 0 only if its coordinates with odd powers are exactly those
-    of S.
+    So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. A similar statement holds for
+    monomials with powers of coordinates. The mean over z of g_S times such a monomial, both at x o z, can differ from 0
+    only if the coordinates with odd powers are exactly those of S.
     """
 
     title = "A parity network of r coordinates is orthogonal to all polynomials of degree below r"

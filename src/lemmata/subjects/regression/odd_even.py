@@ -312,15 +312,18 @@ def _laws(problem: StaggeredCurve) -> tuple[Float[Array, "n n"], Float[Array, "n
 
 
 class ExpectedLeftOutError(Claim[StaggeredCurve]):
-    """Let targets at nuclei have the covariance C, which is the sum of a Gaussian kernel and noise. If the targets
-    stagger, C also contains a second term of weight w between nuclei of equal parities. Fit the targets by kernel ridge
-    regression with the variance of the noise as ridge. Let Q be the inverse of the sum of the fit's Gram matrix and
-    ridge times the identity. The expected mean squared error at a nucleus that is left out of the fit is
+    """Let targets at nuclei (Z, N) have the covariance C, which is the sum of a Gaussian kernel and noise. If the
+    targets stagger, that is, differ between even and odd numbers, C also contains an odd-even term. This term is a
+    Gaussian kernel times a weight w between nuclei of equal parities of Z and of N, and 0 between all others. Fit the
+    targets by kernel ridge regression with the variance of the noise as ridge. The kernel of the fit is the Gaussian
+    without or with the odd-even term. Let Q be the inverse of the sum of the fit's Gram matrix and ridge times the
+    identity. The expected mean squared error at a nucleus that is left out of the fit is
 
         mean over i of [Q C Q]_ii / Q_ii².
 
-    The test covers four cases: the Gaussian and the odd-even kernel, each on targets that stagger and on smooth
-    targets. By this formula, the second term lowers the error if the targets stagger and raises it if they do not.
+    The test covers four cases: both kernels of the fit, each on targets that stagger and on smooth targets. By this
+    formula, the odd-even term in the kernel of the fit lowers the error if the targets stagger, and raises it if they
+    do not.
     """
 
     title = "The expected left-out error of ridge regression with and without an odd-even term"

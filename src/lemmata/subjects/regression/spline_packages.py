@@ -222,9 +222,10 @@ class IdentityPackageGain(Claim[IdentityStack]):
 
 class CurvedDirections(Claim[ScatteredPoints]):
     """Consider the polyharmonic spline r² ln r with an affine drift through N points of R^p in general position. The
-    values at the N points form an N-dimensional space. The spline can be curved in only max(0, N - p - 1) dimensions of
-    this space, and in the other dimensions it is affine. With N <= p + 1 points, the spline is affine for all values,
-    and the covariance has no effect.
+    vectors of values at the N points form an N-dimensional space. The values of affine functions form a subspace of
+    dimension min(N, p + 1), and for these values the spline is affine. So the spline is curved in only max(0, N - p -
+    1) dimensions: its curved part depends on this number of linear combinations of the values. With N <= p + 1 points,
+    the spline is affine for all values, and the covariance has no effect.
     """
 
     title = "A spline through at most p + 1 points of R^p is affine"

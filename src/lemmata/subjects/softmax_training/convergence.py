@@ -178,12 +178,12 @@ class StepsThatSuffice(AbstractSteps):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta be the step size of Theorem 4.2. A
-    number of steps of
+    initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta = lambda / (10 m n² k² exp(16 B)) be
+    the step size of Theorem 4.2. Let `error` be the required loss. A number of steps of
 
         T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²
 
-    is enough to train to the error |F - Y|² = 0.05. The width in this test is 128.
+    is enough to train to the loss |F - Y|² <= error. The test has the error 0.05 and the width 128.
 
     lemmata trains with longer steps. To compare the two numbers of steps, it multiplies each by its own step size. Both
     products are times of the same gradient flow. Along the eigenvector of the smallest eigenvalue, the loss contracts
@@ -198,9 +198,9 @@ class StepsThatSuffice(AbstractSteps):
 class OneOutputReachesError(AbstractLoss):
     """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let lambda = lambda_min(H*) > 0, where H* is the tangent
-    kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)) with the B of Theorem 4.2, and let delta be the
-    failure probability. After T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability at least
-    1 - delta,
+    kernel at initialisation, and let delta be the failure probability. Let B = max(10 sigma sqrt(log(n / delta)), 1),
+    and let eta = lambda / (10 m n² exp(16 B)). After T = 2 log(n / error) / (m eta lambda) steps of size eta, with
+    probability at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -214,10 +214,11 @@ class OneOutputReachesError(AbstractLoss):
 
 
 class OneOutputWidth(AbstractWidth):
-    """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the smallest
-    eigenvalue of the limit of the network's tangent kernel at infinite width. Let delta be the failure probability, and
-    let B be as in Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to
-    |F - Y|² <= 0.05 in the time of the corollary's T steps.
+    """Train a softmax network F with one output on n inputs and targets Y in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let lambda > 0 be the smallest eigenvalue of the limit of
+    the network's tangent kernel at infinite width. Let delta be the failure probability, and let B = max(10 sigma
+    sqrt(log(n / delta)), 1). A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to |F - Y|² <=
+    0.05 in the time of the T steps of Corollary 4.3.
 
     Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
     default the test therefore has more points than input columns. The width is measured in the same way as for several
@@ -230,10 +231,12 @@ class OneOutputWidth(AbstractWidth):
 
 
 class OneOutputSteps(AbstractSteps):
-    """Train a softmax network with m units and one output on n inputs and targets in unit balls. Let lambda > 0 be the
-    smallest eigenvalue of the network's tangent kernel at initialisation. Let eta be the step size of Corollary 4.3,
-    and let B be as in Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B)
-    log(n / error) / lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
+    """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let lambda > 0 be the smallest eigenvalue of the network's
+    tangent kernel at initialisation, and let delta be the failure probability. Let B = max(10 sigma sqrt(log(n /
+    delta)), 1), and let eta = lambda / (10 m n² exp(16 B)) be the step size of Corollary 4.3. Let `error` be the
+    required loss. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) / lambda² steps are
+    enough to train to the loss |F - Y|² <= error. The test has the error 0.05 and the width 128.
     """
 
     title = "The steps of the convergence theorem for one output (Corollary 4.3) are enough to train a softmax network"
@@ -250,9 +253,9 @@ class LongStepContracts(Claim[Training]):
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
-    Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, with the B of Theorem 4.2. The width in this test is
-    128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest eigenvector, and by
-    smaller factors along the other eigenvectors of H*.
+    Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, where B = max(10 sigma sqrt(log(n k / delta)), 1).
+    The width in this test is 128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the
+    smallest eigenvector, and by smaller factors along the other eigenvectors of H*.
     """
 
     title = "At width m, a first step of 1 / (m lambda_max of the kernel) contracts a softmax network's loss"

@@ -117,9 +117,10 @@ class SpectralMarginBound(AbstractGauge):
 
     with probability at least 19/20, for every gamma. Here delta is 1/20, and c is the cost of letting gamma and the
     norms depend on the rows. To compute c, gamma and all norms are rounded to powers of 2^(1/4) or finer, where the
-    j-th power has the weight 1/(1 + |j|)². The constants come from the covering numbers of the source and from Dudley's
-    integral with the lower end 3C/sqrt(n). Biases count as maps of a constant input 1. For the numbers of rows in the
-    test, the bound is 1. A bound below 1 needs a hundred million rows, or many more.
+    j-th power has the weight 1/(1 + |j|)². The constants follow from two results: the bound on covering numbers of
+    Theorem 3.3 of Bartlett, Foster and Telgarsky (2017), and Dudley's entropy integral with the lower end 3C/sqrt(n).
+    Biases count as maps of a constant input 1. For the numbers of rows in the test, the bound is 1. A bound below 1
+    needs a hundred million rows, or many more.
     """
 
     title = "A margin bound on the error on new rows, from the norms of the layers"

@@ -114,7 +114,8 @@ class LeftOut:
     """The splits of one size in which a fit broke down.
 
     Args:
-        worst: the largest squared error of the model in these splits, divided by the squared error of guessing.
+        worst: the largest ratio, over these splits, of the model's mean squared error to that of guessing. The guess is
+            the same number for every row (`Split.guessed`).
         splits: the number of these splits.
         of: the number of all splits of this size.
         rows: the number of training rows in these splits.
