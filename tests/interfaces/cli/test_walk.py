@@ -212,11 +212,11 @@ def test_claims_with_a_recorded_walk_are_left_out_unless_they_are_named(judge, m
         done = RUNNER.invoke(app, ["walk", *words, "--ledger", "l.sqlite"])
         assert done.exit_code == 0, done.output
         assert sorted({task.claim.name for task in judge.tasks}) == names
-        assert "Nothing to walk" not in done.stderr
+        assert "Nothing to test" not in done.stderr
     known[NAMES[1]] = {"walk": {"fingerprint": engine.fingerprint_of(own[NAMES[1]])}}
     done = RUNNER.invoke(app, ["walk", "--all", "--ledger", "l.sqlite"])
     assert done.exit_code == 0
-    assert "Nothing to walk" in done.stderr
+    assert "Nothing to test" in done.stderr
 
 
 def test_a_walk_computes_in_double_precision(judge):
