@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from lemmata.errors import DataError
 from lemmata.subjects.trained_models import held_outputs, read_trained
-from lemmata.workflows.examinations._as_values import classes_as_values
+from lemmata.workflows.examinations._as_values import classes_as_values, shares_as_logits
 from lemmata.workflows.examinations._findings import signs
 
 RNG = np.random.default_rng(0)
@@ -30,7 +30,7 @@ def test_numbers_of_classes_that_were_read_as_values_are_named(model, kind):
     assert "read the targets 0, 1, 2 as values" in finding.text
     assert "predict_proba" in finding.text
     trained = read_trained(model, X[:60], Y[:60], held=HELD)
-    assert signs(trained, [], None)[0].name == "classes as values"
+    assert signs(trained, [], None)[0].name == "misread outputs"
 
 
 def test_the_remedies_of_the_finding_work():
@@ -86,3 +86,23 @@ def test_names_of_classes_are_refused_with_a_remedy_that_works():
     for own in (model, model.predict_proba, named):
         trained = read_trained(own, X[:60], y[:60], held=(X[60:], y[60:]))
         np.testing.assert_array_equal(np.unique(y)[held_outputs(trained).argmax(1)], predict(X[60:]))
+
+
+@pytest.mark.parametrize("unit", [100.0, 1000.0])
+@pytest.mark.parametrize("decimals", [2, 8])
+def test_shares_in_another_unit_are_named_and_the_remedy_works(unit, decimals):
+    shares = lambda x: np.round(unit * MODEL.predict_proba(x), decimals)
+    trained = read_trained(shares, X[:60], Y[:60], held=HELD)
+    (finding,) = shares_as_logits(trained)
+    assert f"divide them by {unit:.4g}" in finding.text
+    assert "misread outputs" in [sign.name for sign in signs(trained, [], None)]
+    remedied = read_trained(lambda x: shares(x) / shares(x).sum(1, keepdims=True), X[:60], Y[:60], held=HELD)
+    assert remedied.task.outputs == "probabilities"
+    assert not shares_as_logits(remedied)
+
+
+def test_logits_probabilities_votes_and_values_are_no_shares():
+    for own in (MODEL, MODEL.predict_proba, MODEL.decision_function, lambda x: np.exp(MODEL.decision_function(x))):
+        assert not shares_as_logits(read_trained(own, X[:60], Y[:60], held=HELD))
+    values = LinearRegression().fit(X[:60], np.stack([SCORE, 1 - SCORE], 1)[:60])
+    assert not shares_as_logits(read_trained(values, X[:60], np.stack([SCORE, 1 - SCORE], 1)[:60]))

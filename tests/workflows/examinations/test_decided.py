@@ -58,7 +58,10 @@ def test_a_prediction_that_failed_is_told_unless_another_sentence_tells_it(statu
     ("label", "said"), [("upper", "at most 5"), ("lower", "at least 5"), ("estimate", "4 to 6 (95 %)")]
 )
 def test_a_prediction_that_failed_is_told_with_its_ends_and_what_it_may_mean(label, said):
-    for level, reading in ((0.95, "One such interval in 20 misses the measured value by chance"), (1.0, "A hypothesis that was not checked may be")):
+    for level, reading in (
+        (0.95, "One such interval in 20 misses the measured value by chance"),
+        (1.0, "A hypothesis that was not checked may be"),
+    ):
         ends = GaugeInterval(5.0, 4.0, 6.0, level)
         own = dataclasses.replace(gauge(), predicted=ends, label=label)
         (sign,) = _findings._disagreements([own])

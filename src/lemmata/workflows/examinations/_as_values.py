@@ -1,4 +1,4 @@
-"""Find targets and outputs that look like classes, although they were read as real values."""
+"""Find outputs that were read in the wrong way: names of classes as values, and shares of classes as logits."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from lemmata.workflows.records.examinations import Finding
 
 _MOST = 20  # the most different targets that may be the numbers of classes
 _SHOWN = 5
+_ALIKE = 1e-2  # the largest relative deviation of the sums of rows, for shares that were rounded
 
 
 def classes_as_values(trained: Trained) -> list[Finding]:
@@ -36,5 +37,30 @@ def classes_as_values(trained: Trained) -> list[Finding]:
         "of these values, so they may be classes. If they are, pass the estimator, its predict_proba, or one output "
         "for each class. A model that only names classes can return zeros with a 1 at the class. If they are values, "
         'state loss="squared".'
+    )
+    return [Finding(text, ["training rows"])]
+
+
+def shares_as_logits(trained: Trained) -> list[Finding]:
+    """Return a finding if outputs look like shares of classes in percent or another unit, but were read as logits.
+
+    There is a finding if no output is negative, and the outputs of all rows have the same sum, such as 100. Logits have
+    neither property. Errors of classes do not depend on the unit, but losses and confidences do.
+
+    Args:
+        trained: the model with its rows.
+    """
+    if not trained.task.is_classification or trained.task.outputs != "logits" or trained.y.shape[1] < 2:
+        return []
+    f = training_outputs(trained)
+    f = f if trained.held is None else np.concatenate([f, held_outputs(trained)])
+    sums = f.sum(1)
+    usual = float(np.median(sums))
+    if not (f.min() >= 0 and usual > 0 and np.abs(sums / usual - 1).max() <= _ALIKE):
+        return []
+    text = (
+        "lemmata read the outputs as logits. But no output is negative, and the outputs of each row have the sum "
+        f"{usual:.4g}, so they may be probabilities in another unit, such as percent. If they are, divide them by "
+        f"{usual:.4g}: the errors stay the same, but all losses and confidences change."
     )
     return [Finding(text, ["training rows"])]

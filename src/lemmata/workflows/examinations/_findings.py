@@ -29,7 +29,7 @@ from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
 from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
-from ._as_values import classes_as_values
+from ._as_values import classes_as_values, shares_as_logits
 from ._baseline import GUESSING, beats_one_answer, held_baseline, order_kept, parts_classes, worse_than_one_answer
 from ._blind_spots import loss_attack_measured, loss_read, seen_by_outputs
 from ._confidence import confidence
@@ -79,7 +79,7 @@ def findings(
 def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
     """Return all findings with the names of the problems, the most important first. Arguments: see `findings`."""
     found = [
-        *(Sign("classes as values", finding) for finding in classes_as_values(trained)),
+        *(Sign("misread outputs", own) for own in [*classes_as_values(trained), *shares_as_logits(trained)]),
         *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),
         *_shift(trained, gauges),
