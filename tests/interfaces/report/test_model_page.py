@@ -106,6 +106,17 @@ def test_the_first_screen_says_what_was_found(tmp_path):
     assert "The examination was interrupted" in interrupted
 
 
+@pytest.mark.parametrize("value", [0.0, 0.25])
+def test_errors_that_do_not_vary_have_no_interval(value):
+    ends = GaugeInterval(value, value, value, 0.95)
+    same = example(0, held_error=ends, model=dataclasses.replace(example().model, task="regression"))
+    (first, *_) = model_sentences(same)
+    assert "without an interval, because the errors of the rows do not vary" in first
+    assert " to " not in first
+    (first, *_) = model_sentences(example(0))
+    assert "95 % interval 4 % to 8 %" in first
+
+
 def test_places_in_the_strip_are_those_of_the_numbers(tmp_path):
     text = text_of(example(1), tmp_path)
     (value,) = re.findall(r'class="dot agrees" style="left:([\d.]+)%"', text)

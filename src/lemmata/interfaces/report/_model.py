@@ -1,6 +1,7 @@
 """The page of an examined model: the theory's predictions, the measured values, and checks without a result."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from lemmata.facts import DOCUMENTS, FACTS
@@ -183,7 +184,7 @@ def _held(record: ExaminationRecord) -> list[str]:
         verdict = "The model is significantly better." if own.beaten else "The model is significantly worse."
     if own.explained is not None:
         ends = own.explained
-        verdict += f" R² is {ends.value:.3g}, {ends.at} interval {ends.lower:.3g} to {ends.upper:.3g}."
+        verdict += f" R² is {ends.value:.3g}{_between(ends, ends.at, lambda end: f'{end:.3g}')}."
         verdict += _outputs(record)
     errs = "have" if task == "language" else "has"
     words = own.words[0].upper() + own.words[1:]
@@ -206,7 +207,7 @@ def _outputs(record: ExaminationRecord) -> str:
         return ""
     *single, last = record.outputs
     ends = last.rmse
-    found = f" RMSE is {number(ends.value)}, 95 % interval {number(ends.lower)} to {number(ends.upper)}."
+    found = f" RMSE is {number(ends.value)}{_between(ends, '95 %', number)}."
     told = sorted((own for own in single if own.explained), key=lambda own: own.explained.value)  # pyright: ignore
     if len(told) > 1:
         words = [f"{own.explained.value:.3g} ({own.name})" for own in (told[0], told[-1])]  # pyright: ignore
@@ -253,8 +254,13 @@ def _awaited(own: Gauge) -> str:
 
 def _error(words: str, ends: GaugeInterval, unit: str, task: str) -> str:
     show = percent if task == "classification" else number
-    interval = f"{ends.at} interval".lstrip()
-    return f"{words}{unit}: {show(ends.value)}, {interval} {show(ends.lower)} to {show(ends.upper)}."
+    constant = ", without an interval, because the errors of the rows do not vary"
+    return f"{words}{unit}: {show(ends.value)}{_between(ends, ends.at, show) or constant}."
+
+
+def _between(ends: Any, at: str, show: Callable[[float], str]) -> str:
+    """An interval in words; empty if its ends are equal, because a sample that does not vary has no interval."""
+    return f", {f'{at} interval'.lstrip()} {show(ends.lower)} to {show(ends.upper)}" if ends.lower < ends.upper else ""
 
 
 def _meta(record: ExaminationRecord) -> str:
