@@ -72,6 +72,7 @@ def test_a_module_that_names_classes_is_told_so():
         def forward(self, x):
             return self.line(x).argmax(1)
 
+    torch.manual_seed(0)  # with other weights, a module may name one class only
     (finding,) = found(Named(), Y)
     assert "may be classes" in finding.text
 
