@@ -105,7 +105,7 @@ def test_axe_finds_nothing_on_the_table_of_all_claims(whole, width, dark):
 def test_formulas_are_set_in_titles(whole):
     table = (whole / "claims.html").read_text(encoding="utf-8")
     assert "approaches its limit as m<sup>−1/2</sup></a>" in table
-    assert "The error of random features is at most of the order of C<sub>F</sub>" in table
+    assert "at most of the order of the Barron parameter C<sub>F</sub> of the class" in table
     assert "<math" not in table
     page = (whole / "claims" / "0220.html").read_text(encoding="utf-8")
     assert '<h1>The softmax tangent kernel approaches its limit as <math alttext="m^(-1/2)">' in page
