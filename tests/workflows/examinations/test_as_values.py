@@ -102,6 +102,28 @@ def test_shares_in_another_unit_are_named_and_the_remedy_works(unit, decimals):
     assert not shares_as_logits(remedied)
 
 
+@pytest.mark.parametrize(
+    "form", [lambda p: np.clip(p, 0.02, 0.98), lambda p: np.round(p, 2), lambda p: np.round(p, 1).clip(0.05)],
+    ids=["clipped", "rounded", "coarse"],
+)  # fmt: skip
+def test_clipped_and_rounded_probabilities_are_probabilities(form):
+    trained = read_trained(lambda x: form(MODEL.predict_proba(x)), X[:60], Y[:60], held=HELD)
+    assert trained.task.outputs == "probabilities"
+    assert not shares_as_logits(trained)
+    own = form(MODEL.predict_proba(X[60:]))
+    np.testing.assert_allclose(trained.task.means(held_outputs(trained)), own / own.sum(1, keepdims=True), atol=1e-12)
+
+
+def test_probabilities_of_single_classes_are_named_and_the_remedy_works():
+    each = lambda x: 1 / (1 + np.exp(-3 * MODEL.decision_function(x)))
+    trained = read_trained(each, X[:60], Y[:60], held=HELD)
+    assert trained.task.outputs == "logits"
+    (finding,) = shares_as_logits(trained)
+    assert "divide the outputs of each row by their sum" in finding.text
+    remedied = read_trained(lambda x: each(x) / each(x).sum(1, keepdims=True), X[:60], Y[:60], held=HELD)
+    assert remedied.task.outputs == "probabilities"
+
+
 def test_logits_probabilities_votes_and_values_are_no_shares():
     for own in (MODEL, MODEL.predict_proba, MODEL.decision_function, lambda x: np.exp(MODEL.decision_function(x))):
         assert not shares_as_logits(read_trained(own, X[:60], Y[:60], held=HELD))

@@ -19,6 +19,7 @@ COUNTS = "logarithms of means"
 AS_VALUES = "as the targets are values"
 """The reason for squared loss if no loss is stated."""
 _ROUNDING = 1e-3
+_CLIPPED = 0.2  # how far rounded or clipped probabilities of a row may be from the sum 1
 _BEYOND = 1.5  # distance from 1/2; values that are fitted to the targets 0 and 1 are nearer to 1/2
 
 
@@ -240,8 +241,9 @@ def read_task(
     """Infer the task of a model from its outputs on rows and from the targets of the rows.
 
     Whole numbers, words and Booleans are classes, and fractions are values. Whole numbers for a single output are
-    values, too. Nonnegative outputs whose rows have the sum 1 are probabilities. Other outputs for classes are logits,
-    unless the model only predicts or ranks classes (see `tells` in `AbstractModel`).
+    values, too. Outputs between 0 and 1 whose rows have about the sum 1 are probabilities: they may have been rounded
+    or clipped, so a row is divided by its sum. Other outputs for classes are logits, unless the model only predicts or
+    ranks classes (see `tells` in `AbstractModel`).
 
     Args:
         model: the model.
@@ -293,7 +295,7 @@ def read_task(
             "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one output for each class", remedy=remedy
         )
     with np.errstate(invalid="ignore"):  # the examination reports outputs that are not finite
-        sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
+        sums = f.min() >= 0 and f.max() <= 1 + _ROUNDING and np.abs(f.sum(1) - 1).max() <= _CLIPPED
     outputs = "logits" if model.tells == "probabilities" else model.tells
     outputs = "probabilities" if sums and model.tells != "classes" else outputs
     return _of_classes(model, y, outputs, labels, stated)

@@ -8,6 +8,7 @@ from lemmata.workflows.records.examinations import Finding
 _MOST = 20  # the most different targets that may be the numbers of classes
 _SHOWN = 5
 _ALIKE = 1e-2  # the largest relative deviation of the sums of rows, for shares that were rounded
+_ROWS, _SPREAD = 20, 0.5  # the fewest rows, and the least range of outputs, for probabilities of single classes
 
 
 def classes_as_values(trained: Trained) -> list[Finding]:
@@ -42,10 +43,11 @@ def classes_as_values(trained: Trained) -> list[Finding]:
 
 
 def shares_as_logits(trained: Trained) -> list[Finding]:
-    """Return a finding if outputs look like shares of classes in percent or another unit, but were read as logits.
+    """Return a finding if outputs look like probabilities in another form, but were read as logits.
 
-    There is a finding if no output is negative, and the outputs of all rows have the same sum, such as 100. Logits have
-    neither property. Errors of classes do not depend on the unit, but losses and confidences do.
+    There is a finding in two cases. First, no output is negative, and the outputs of all rows have the same sum, such
+    as 100. Second, all outputs of at least twenty rows are between 0 and 1, as if each class had its own probability.
+    Logits are rarely so. Errors of classes do not depend on the form, but losses and confidences do.
 
     Args:
         trained: the model with its rows.
@@ -56,11 +58,17 @@ def shares_as_logits(trained: Trained) -> list[Finding]:
     f = f if trained.held is None else np.concatenate([f, held_outputs(trained)])
     sums = f.sum(1)
     usual = float(np.median(sums))
-    if not (f.min() >= 0 and usual > 0 and np.abs(sums / usual - 1).max() <= _ALIKE):
+    if not (f.min() >= 0 and usual > 0):
+        return []
+    if np.abs(sums / usual - 1).max() <= _ALIKE and abs(usual - 1) > _ALIKE:
+        told = f"But no output is negative, and the outputs of each row have the sum {usual:.4g}, so they"
+        remedy = f"divide them by {usual:.4g}"
+    elif f.max() <= 1 and len(f) >= _ROWS and np.ptp(f) > _SPREAD:
+        told, remedy = "But all outputs are between 0 and 1, so they", "divide the outputs of each row by their sum"
+    else:
         return []
     text = (
-        "lemmata read the outputs as logits. But no output is negative, and the outputs of each row have the sum "
-        f"{usual:.4g}, so they may be probabilities in another unit, such as percent. If they are, divide them by "
-        f"{usual:.4g}: the errors stay the same, but all losses and confidences change."
+        f"lemmata read the outputs as logits. {told} may be probabilities in another form. If they are, {remedy}: the "
+        "errors stay the same, but all losses and confidences change."
     )
     return [Finding(text, ["training rows"])]
