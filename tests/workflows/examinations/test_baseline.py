@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
+from scipy import special, stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, precision_score, r2_score, recall_score
 
@@ -15,7 +15,9 @@ from lemmata.interfaces.report._model import model_sentences
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import ExaminationRecord, run_examination, signs
 from lemmata.workflows.examinations._alike import _unlike, drawn_apart
-from lemmata.workflows.examinations._baseline import _by_frequencies, baseline
+from lemmata.workflows.examinations._baseline import _by_frequencies, baseline, paired_interval
+from lemmata.workflows.examinations._blind_spots import uneven_errors
+from lemmata.workflows.records.examinations import GaugeInterval
 
 
 def rare(rng, rows, share=0.03):
@@ -265,3 +267,59 @@ def test_weights_are_blamed_only_if_there_are_weights(weights):
     (sign,) = [sign for sign in signs(read_trained(model, x, y), [], None) if sign.name == "not trained"]
     assert ("These weights do not look trained." in sign.finding.text) == weights
     assert ("The model may not have been fitted to these rows." in sign.finding.text) != weights
+
+
+@pytest.mark.parametrize("shares", [(0.02, 0.0), (0.02, 0.001), (0.3, 0.1), (0.05, 0.05), (0.9, 0.02)])
+@pytest.mark.parametrize("n", [20, 60])
+def test_the_paired_interval_covers_however_few_rows_differ(shares, n):
+    """Over all counts: an interval from the rows that differ alone covered 46 to 58 of 100 where few rows differ."""
+    more, fewer = shares
+    covered = 0.0
+    for right in range(n + 1):
+        for wrong in range(n + 1 - right):
+            chance = stats.multinomial.pmf([right, wrong, n - right - wrong], n, [more, fewer, 1 - more - fewer])
+            if chance > 1e-7:
+                low, high = paired_interval(right, wrong, n)
+                covered += chance * (low <= more - fewer <= high)
+    assert covered > 0.93
+
+
+@pytest.mark.parametrize(("right", "wrong", "n"), [(10, 3, 100), (2, 0, 50), (0, 30, 40), (25, 24, 49), (7, 1, 9)])
+def test_the_ends_of_the_paired_interval_are_where_the_score_test_rejects(right, wrong, n):
+    """The restricted likelihood is maximised by brute force."""
+    low, high = paired_interval(right, wrong, n)
+    assert low <= (right - wrong) / n <= high
+    decided = stats.binomtest(right, right + wrong).pvalue < 0.05
+    assert (low > 0 or high < 0) == decided
+    for end in (low, high):
+        if end in (0.0, -1.0, 1.0):
+            continue
+        q = np.linspace(max(0.0, -end), (1 - end) / 2, 200_001)[1:-1]
+        same = special.xlogy(n - right - wrong, 1 - 2 * q - end)
+        fit = special.xlogy(right, q + end) + special.xlogy(wrong, q) + same
+        variance = n * (2 * q[fit.argmax()] + end * (1 - end))
+        assert abs((right - wrong - n * end) / variance**0.5) == pytest.approx(1.96, abs=5e-3)
+
+
+def heavy(seed, rows=150):
+    """A model that knows the mean of a target with a heavy tail."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 2))
+    y = np.exp(0.5 * x[:, 0] + 1.5 * rng.normal(size=rows))
+    return read_trained(lambda x: np.exp(0.5 * x[:, 0] + 1.125), x, y, held=(x, y))
+
+
+def test_an_error_that_rests_on_few_rows_is_told():
+    told = [uneven_errors(heavy(seed)) for seed in range(10)]
+    assert sum(text is not None for text in told) >= 8
+    first = next(seed for seed, text in enumerate(told) if text is not None)
+    assert "One held-out row has" in str(told[first])
+    assert "uneven errors" in [sign.name for sign in signs(heavy(first), [], GaugeInterval(1.0, 0.5, 1.5))]
+
+
+@pytest.mark.parametrize("rows", [12, 40, 150, 1000])
+def test_errors_of_normal_noise_rest_on_no_row(rows):
+    rng = np.random.default_rng(rows)
+    for _ in range(20):
+        x, noise = rng.normal(size=(rows, 2)), rng.normal(size=rows)
+        assert uneven_errors(read_trained(lambda x: x[:, 0], x, x[:, 0] + noise, held=(x, x[:, 0] + noise))) is None

@@ -1,8 +1,10 @@
 """Compute the baseline, which is one constant answer for all rows, and test whether the model beats it."""
 
+import math
+
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import optimize, stats
 
 from lemmata.answers import share_interval
 from lemmata.subjects.trained_models import Trained, held_outputs, held_rows, training_outputs
@@ -25,10 +27,8 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
     """Compare the model with one answer for all rows. The difference of the two errors is computed row by row.
 
     The constant answer is computed from the training rows: their most frequent class, the mean of their targets, or the
-    frequencies of their tokens. For these frequencies, each token is counted once more than it occurs. For classes, the
-    interval is exact, as in McNemar's test. It is computed from the rows that only the model or only the constant
-    answer gets right: from their number, and from the share of them that the model gets right. For values and
-    documents, the interval is Student's.
+    frequencies of their tokens. For these frequencies, each token is counted once more than it occurs. For classes, see
+    `paired_interval`. For values and documents, the interval is Student's.
 
     Args:
         trained: the model with its training rows.
@@ -48,10 +48,8 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
         words, other = "the mean of the training targets", ((y - middle) ** 2).sum(1)
     gain, error = other - own, float(other.mean())
     if task.is_classification:
-        right, wrong = float((gain > 0).sum()), float((gain < 0).sum())
-        low, high = share_interval(right, wrong, LEVEL) if right + wrong else (0.0, 1.0)
-        apart = max(right + wrong, 1.0) / n
-        ends = GaugeInterval(float(gain.mean()), (2 * low - 1) * apart, (2 * high - 1) * apart, LEVEL)
+        low, high = paired_interval(int((gain > 0).sum()), int((gain < 0).sum()), n)
+        ends = GaugeInterval(float(gain.mean()), low, high, LEVEL)
         return Baseline(words, error, ends, None, *_classes(trained, f, y))
     ends = mean_interval(gain)
     explained = None
@@ -125,6 +123,33 @@ def order_kept(trained: Trained) -> float | None:
         return None
     value, chance = np.asarray(stats.spearmanr(f[:, 0], y[:, 0]), float).tolist()
     return value if value >= _ORDERED and chance < _SURELY else None
+
+
+def paired_interval(right: int, wrong: int, n: int) -> tuple[float, float]:
+    """Return an interval at 95 % for the error of a constant answer minus the error of the model, on the same rows.
+
+    The interval is Tango's: it contains the differences d that a score test of paired shares does not reject. It also
+    contains 0 unless McNemar's exact test rejects 0, because the score test is too sure if few rows differ.
+
+    Args:
+        right: the number of rows that only the model gets right.
+        wrong: the number of rows that only the constant answer gets right.
+        n: the number of all rows.
+    """
+    limit = float(stats.norm.ppf((1 + LEVEL) / 2))
+
+    def score(d: float) -> float:
+        linear = -right - wrong + (2 * n - right + wrong) * d
+        root = math.sqrt(max(linear**2 + 8 * n * wrong * d * (1 - d), 0.0))
+        share = (root - linear) / (4 * n)  # of rows that only the constant answer gets right, if the difference is d
+        variance = n * (2 * share + d * (1 - d))
+        return (right - wrong - n * d) / math.sqrt(max(variance, np.finfo(float).tiny))
+
+    middle, far = (right - wrong) / n, 1 - 1e-12
+    low = -1.0 if score(-far) < limit else float(optimize.brentq(lambda d: score(d) - limit, -far, middle))
+    high = 1.0 if score(far) > -limit else float(optimize.brentq(lambda d: score(d) + limit, middle, far))
+    exact = share_interval(float(right), float(wrong), LEVEL) if right + wrong else (0.0, 1.0)
+    return (low if exact[0] > 0.5 else min(low, 0.0)), (high if exact[1] < 0.5 else max(high, 0.0))
 
 
 def mean_interval(values: Float[np.ndarray, " m"]) -> GaugeInterval:

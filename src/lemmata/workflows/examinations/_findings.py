@@ -31,7 +31,7 @@ from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 from ._alike import drawn_apart
 from ._as_values import classes_as_values, shares_as_logits
 from ._baseline import GUESSING, beats_one_answer, held_baseline, order_kept, parts_classes, worse_than_one_answer
-from ._blind_spots import loss_attack_measured, loss_read, seen_by_outputs
+from ._blind_spots import loss_attack_measured, loss_read, seen_by_outputs, uneven_errors
 from ._confidence import confidence
 from ._exchanged import exchanged
 from ._features import beside_its_kernels
@@ -96,8 +96,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
     """If outputs order the rows as targets do, replace signs of a poor model by a sign that outputs may be scores."""
     poor = [sign for sign in found if sign.name in _POOR]
-    kept = order_kept(trained) if poor else None
-    if kept is None:
+    if (kept := order_kept(trained) if poor else None) is None:
         return found
     error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
     text = (
@@ -192,9 +191,10 @@ def _drawn_apart(trained: Trained, names: RowNames) -> list[Sign]:
 
 
 def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
-    """Return a sign if one answer for all held-out rows is significantly better than the model."""
-    text = None if held is None else worse_than_one_answer(trained, held_baseline(trained), held.value)
-    return [] if text is None else [Sign("worse than one answer", Finding(text, [HELD_OUT]))]
+    """Signs that one answer for all held-out rows is significantly better, or that a few rows decide the error."""
+    worse = None if held is None else worse_than_one_answer(trained, held_baseline(trained), held.value)
+    found = {"worse than one answer": worse, "uneven errors": uneven_errors(trained)}
+    return [Sign(name, Finding(text, [HELD_OUT])) for name, text in found.items() if text is not None]
 
 
 def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> list[Sign]:
