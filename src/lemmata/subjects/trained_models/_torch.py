@@ -40,6 +40,7 @@ class TorchModel(AbstractModel):
         # one split, because its derivative is one concatenation, and slices would need P numbers for each layer
         parts = theta.split([layer.size for layer in self.layers])
         params = {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
+        params |= _padding_fixed(self.module, params)
         if self.module.training:  # pass copies of the statistics that a call would change
             params |= {name: leaf.clone() for name, leaf in self.module.named_buffers()}
         call = lambda rows: torch_call(self.module, params, (rows.clone(),))  # a module may write to its input
@@ -230,6 +231,25 @@ def _differentiable() -> Iterator[None]:
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(before)
+
+
+def _padding_fixed(module: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the embeddings that have a `padding_idx`, with the module's own vector of this index.
+
+    PyTorch gives this vector no gradient, so training never changes it. It is therefore a fixed part of the function,
+    although outputs may depend on it.
+
+    Args:
+        module: the user's module.
+        params: the parameters by name.
+    """
+    torch, found = sys.modules["torch"], {}
+    for name, part in module.named_modules():
+        weight = f"{name}.weight".lstrip(".")
+        if isinstance(part, torch.nn.Embedding) and part.padding_idx is not None and weight in params:
+            padded = torch.arange(part.num_embeddings)[:, None] == part.padding_idx
+            found[weight] = torch.where(padded, part.weight.detach().to(params[weight].dtype), params[weight])
+    return found
 
 
 def _fed(x: Any) -> Any:
