@@ -11,7 +11,17 @@ from lemmata.interfaces.report import write_page
 from lemmata.interfaces.report._model import model_page, model_sentences, silence, strip_chart
 from lemmata.intervals import Interval
 from lemmata.workflows.examinations import ExaminationRecord
-from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, GaugeInterval, Model, Rows, Score
+from lemmata.workflows.records.examinations import (
+    LEFT_OUT,
+    Check,
+    Condition,
+    Finding,
+    Gauge,
+    GaugeInterval,
+    Model,
+    Rows,
+    Score,
+)
 from lemmata.workflows.records.model_tables import (
     InputShown,
     InputTable,
@@ -115,6 +125,15 @@ def test_errors_that_do_not_vary_have_no_interval(value):
     assert " to " not in first
     (first, *_) = model_sentences(example(0))
     assert "95 % interval 4 % to 8 %" in first
+
+
+@pytest.mark.parametrize(("held", "missed"), [(0.5, False), (9.0, True)])
+def test_a_vacuous_prediction_beside_a_measured_error_is_told_so(held, missed):
+    own = dataclasses.replace(gauge(1, "vacuous"), name=LEFT_OUT, predicted=GaugeInterval(0.5, 0.0, 1.0, 0.97))
+    ends = GaugeInterval(held, held / 2, 2 * held, 0.95)
+    text = " ".join(model_sentences(with_gauges([own], held_error=ends)))
+    assert "This prediction says no more than the error without the model" in text
+    assert ("the measured error lies outside its interval" in text) == missed
 
 
 def test_places_in_the_strip_are_those_of_the_numbers(tmp_path):

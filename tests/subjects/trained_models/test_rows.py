@@ -178,3 +178,22 @@ def test_whole_numbers_are_told_apart_by_the_model():
     assert read_trained((lambda own, x: jnp.round(x) @ own, LINEAR[1]), np.ones((60, 4), int), Y).x.dtype.kind == "f"
     with jax.enable_x64(True):
         assert read_trained((lambda own, x: own[x[:, 0]], LINEAR[1]), np.ones((60, 4), int), Y).x.dtype.kind == "i"
+
+
+def test_several_labels_of_a_row_are_values_if_the_loss_says_so():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 3))
+    y = (x[:, :2] > 0).astype(float)
+    model = lambda x: 1 / (1 + np.exp(-x[:, :2]))
+    trained = read_trained(model, x, y, loss="squared")
+    assert not trained.task.is_classification
+    for targets, loss in ((y, None), (y.astype(int), "squared"), (y.astype(int), None)):
+        with pytest.raises(DataError, match=r"one class k at a time.*floating-point targets"):
+            read_trained(model, x, targets, loss=loss)
+    logits = lambda x: np.stack([-x[:, 0], x[:, 0]], 1) / 2
+    assert read_trained(logits, x, y[:, 0].astype(int)).task.is_classification
+
+
+def test_complex_rows_are_refused_with_their_own_remedy():
+    with pytest.raises(DataError, match="the real and the imaginary parts as two columns"):
+        read_trained(lambda x: abs(x[:, 0]), np.ones((9, 2), complex), np.ones(9))

@@ -139,6 +139,10 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         verdict = f" Prediction and measurement {both}." if both else ""
         if left_out.status == "agrees" and _says_little(record, left_out.predicted):
             verdict = " Prediction and measurement agree, but the interval is so wide that this says little."
+        if left_out.status == "vacuous" and record.held_error is not None:
+            missed = not left_out.predicted.lower <= record.held_error.value <= left_out.predicted.upper
+            verdict = " This prediction says no more than the error without the model"
+            verdict += ", and the measured error lies outside its interval." if missed else "."
         found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
     if record.held_error is None:
         found.append("The error on new rows was not measured, because no held-out rows were given.")

@@ -227,6 +227,8 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
         )
     if rows.dtype.kind not in "fiub":
         remedy = "encode texts as numbers, as in training"
+        if rows.dtype.kind == "c":
+            remedy = "pass the real and the imaginary parts as two columns, and join them at the start of the model"
         if not model.differentiable and rows.ndim == 2:
             remedy += ", or pass a data frame: the model then gets its rows as a frame"
         raise DataError(name, found=f"cells of type {rows.dtype}", rule="numbers", remedy=remedy)

@@ -266,11 +266,11 @@ def read_task(
     f = model.outputs(x[: model.batch])
     wide = y.ndim == 2 and y.shape[1] > 1
     one_hot = wide and _one_hot(y)
-    if wide and not one_hot:
+    values = stated is not None and stated.kind in ("squared", "huber", "poisson")
+    if wide and not one_hot and not (values and y.dtype.kind == "f"):
         _check_columns(y, f)
     whole = y.dtype.kind in "biuUSO" or (y.dtype.kind == "f" and f.shape[1] > 1 and bool(np.all(y == np.round(y))))
     whole = whole and not wide
-    values = stated is not None and stated.kind in ("squared", "huber", "poisson")
     if f.shape[1] == 1 and not values and _two_classes(y, f):
         remedy = (
             'state loss="log" or loss="squared". You can also return two logits, plus and minus '
@@ -360,7 +360,10 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
             "targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class for each row, or numbers"
         )
     if np.isin(y, (0, 1)).all():
-        remedy = "examine one class at a time, or pass the targets as floating-point values for squared loss"
+        remedy = (
+            "examine one class k at a time: the targets y[:, k] and the two logits [-f[:, k], f[:, k]] / 2; or state "
+            'loss="squared" with floating-point targets'
+        )
         raise DataError("targets", found="rows with several classes or none", rule="one class per row", remedy=remedy)
     shares = bool((y >= 0).all() and np.abs(y.sum(1) - 1).max() < _ROUNDING)
     if shares and not (np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0):

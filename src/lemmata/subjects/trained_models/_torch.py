@@ -312,6 +312,8 @@ def torch_model(module: Any) -> TorchModel:
     kinds = {str(leaf.dtype).removeprefix("torch.") for leaf in own.values()}
     if not kinds <= {"float16", "bfloat16", "float32", "float64"}:
         found, remedy = ", ".join(sorted(kinds)), "pass copy.deepcopy(module).double()"
+        if any(leaf.is_complex() for leaf in own.values()):
+            remedy = "store the real and the imaginary part of each complex parameter as two real parameters"
         raise PrecisionError("parameters", found=found, rule="float16, bfloat16, float32 or float64", remedy=remedy)
     if kinds not in ({"float32"}, {"float64"}):
         return torch_model(copy.deepcopy(module).double())

@@ -29,7 +29,10 @@ _FEWEST = 20
 # a step relative to the parameters, and a relative rounding error of the outputs that float64 does not exceed
 _TINY, _FINE = 3e-8, 1e-9
 _COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
-_EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
+_EVAL_MODE = (
+    "use module.eval(), eqx.nn.inference_mode(module) or train=False; a call of F.dropout in forward needs "
+    "training=self.training"
+)
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
