@@ -45,6 +45,14 @@ def few_rows(problem: Trained) -> list[Hypothesis]:
     ]  # fmt: skip
 
 
+def _one_value(problem: Trained) -> Hypothesis:
+    """The condition that a regression has a single output, because the kernel is a mean over outputs."""
+    values = 1.0 if problem.task.is_classification else float(problem.y.shape[1])
+    return Hypothesis(
+        "number of values for each row", values, "<=", 1.0, "the kernel uses the gradients of all outputs for each one"
+    )
+
+
 def _passes(problem: Trained, machine: Callable[[Trained], KernelMachine]) -> float:
     others = 0 if problem.held is None else len(problem.held[0])
     known = is_known(machine, problem)
@@ -162,8 +170,9 @@ class ErrorOfTheEndKernel(AbstractGauge):
     which removes the row from the kernel too. Take the share of rows that are wrong when they are left out. This share
     implies a beta-binomial distribution for the number of wrong new rows, computed as if the share came from half as
     many independent rows. In at least nine of ten models, the central 97 % of this distribution contain the number of
-    wrong new rows, even if many classes are drawn at random. For real-valued targets the mean squared distance is
-    predicted, with normal limits.
+    wrong new rows, even if many classes are drawn at random. For one real-valued target the mean squared distance is
+    predicted, with normal limits. For several real-valued targets the statement is false: the kernel is a mean over
+    outputs, so every output is predicted with the gradients of all outputs.
     """
 
     title = "Error of ridge regression with the trained tangent kernel, predicted by leaving rows out of the model"
@@ -186,7 +195,7 @@ class ErrorOfTheEndKernel(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         few = few_rows(problem)
-        return [few[0], *stationary(problem)] if bool(few[0].holds) else few
+        return [few[0], _one_value(problem), *stationary(problem)] if bool(few[0].holds) else few
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(from_left_out(problem, rows_left_out(problem).outputs))
