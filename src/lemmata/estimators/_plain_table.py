@@ -58,6 +58,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
             a warning.
         codes: the names of the columns whose numbers stand for categories. A number 3 or 3.0 in such a column becomes
             the text "3".
+        marks: the mark before decimals of each column of numbers that has another mark than `decimal`.
 
     Raises:
         DataError: if a column is missing from a table.
@@ -76,8 +77,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
     __module__ = "lemmata.estimators"  # so stored files do not depend on the module that defines the class
 
     def __init__(
-        self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None, codes=()
-    ):
+        self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None, codes=(),
+        marks=None,
+    ):  # fmt: skip
         self.columns = columns
         self.numbers = numbers
         self.decimal = decimal
@@ -87,6 +89,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.units = units
         self.kept = kept
         self.codes = codes
+        self.marks = marks
 
     def fit(self, X, y=None):
         """Check the settings, and raise an error for unknown ones. The rows are not used."""
@@ -118,6 +121,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
                 remedy="add these columns; leave unknown cells empty",
             )
         found, dates, codes = [], self.dates or {}, getattr(self, "codes", ())
+        marks = getattr(self, "marks", None) or {}
         for name in self.columns:
             texts = name not in dates and name not in self.numbers and name not in codes
             column = _series(name, *cells[name], texts=texts)
@@ -125,7 +129,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
                 days = _days(column, (self.formats or {}).get(name))
                 found += [days, *_parts(days, dates[name])]
             elif name in self.numbers:
-                found.append(_numbers(_bare(column, (self.units or {}).get(name)), self.decimal, self.missing))
+                bare, mark = _bare(column, (self.units or {}).get(name)), marks.get(name, self.decimal)
+                found.append(_numbers(bare, mark, self.missing))
             else:
                 found.append(_text(_in_digits(column) if name in codes else column))
                 _warn_of_kept(found[-1], (getattr(self, "kept", None) or {}).get(name, ()))
@@ -218,8 +223,12 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
         lower = texts.str.to_lowercase()
         texts = pl.select(pl.when(lower.is_in(list(_TRUTH))).then(lower.replace(_TRUTH)).otherwise(texts)).to_series()
         numbers = texts.cast(pl.Float64, strict=False)
-        bare = texts.str.replace_all(f"{_GAPS[:-1]}{'.' if decimal == ',' else ','}]", "")
+        other = "." if decimal == "," else ","
+        bare = texts.str.replace_all(f"{_GAPS[:-1]}{other}]", "")
         bare = bare.str.replace(",", ".", literal=True) if decimal == "," else bare
+        # No thousands follow a zero, and each group of them has three digits: neither 0.890 nor 6.00 is a whole number.
+        single = rf"^[+-]?(\d*[{other}](\d{{1,2}}|\d{{4,}})|(0\d*|\d{{4,}})[{other}]\d+)$"
+        bare = pl.select(pl.when(texts.str.contains(single)).then(texts).otherwise(bare)).to_series()
         marked = texts.str.contains("[.,]|" + _GAPS) if decimal == "," else numbers.is_null()
         column = pl.select(pl.when(marked).then(bare.cast(pl.Float64, strict=False)).otherwise(numbers)).to_series()
         unread = column.is_null() & texts.str.contains(r"\d") & (lower != "#div/0!")  # a spreadsheet's missing number

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 import skops.io
 
+from lemmata.estimators import PlainTable
 from tests.workflows.studies.test_saved_model import ROWS, made, run, table
 
 pd = pytest.importorskip("pandas")
@@ -70,6 +71,34 @@ def test_numbers_with_decimal_commas_and_words(tmp_path):
     np.testing.assert_array_equal(final.model.predict(pl.read_csv(path, separator=";")), said)
     again = run(final.code)
     np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
+@pytest.mark.parametrize("target", ["conc", "price"])
+@pytest.mark.parametrize("marks", [",.", ".,"])
+def test_columns_with_two_decimal_marks_are_predicted_as_they_were_studied(tmp_path, marks, target):
+    rng = np.random.default_rng(0)
+    price = rng.uniform(1, 12, 200).round(2)
+    values = {"price": price, "conc": (0.1 * price + 0.3 + 0.01 * rng.normal(size=200)).round(3)}
+    cells = {
+        name: [f"{value:.{3 if name == 'conc' else 2}f}".replace(".", mark) for value in own]
+        for mark, (name, own) in zip(marks, values.items(), strict=True)
+    }
+    path = tmp_path / "marks.csv"
+    pd.DataFrame(cells).to_csv(path, sep=";", index=False)
+    final = made(str(path), "linear", target)
+    said = final.model.predict(pd.read_csv(path, sep=";"))
+    assert np.abs(said - values[target]).max() < 0.05 * np.ptp(values[target])
+    np.testing.assert_array_equal(final.model.predict(pd.read_csv(path, sep=";", dtype=str)), said)
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
+def test_a_new_cell_with_the_other_decimal_mark_is_no_thousand():
+    table = pl.DataFrame({"a": ["0,890", "6,00", "1,234"]})
+    with pytest.warns(UserWarning, match="2 cells of 'a' cannot be read as numbers"):
+        assert PlainTable(["a"], numbers=["a"]).fit_transform(table)["a"].to_list() == [None, None, 1234.0]
+    table = pl.DataFrame({"a": ["0.890", "6.00", "1.234"]})
+    assert PlainTable(["a"], numbers=["a"], decimal=",").fit_transform(table)["a"].to_list() == [0.89, 6.0, 1234.0]
 
 
 @pytest.mark.parametrize("unit", ["", "$", " €"])

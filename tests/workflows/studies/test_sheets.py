@@ -1,9 +1,12 @@
 """The sheet with the target is read, and a name that is not in the header is found below it."""
 
+import re
+import zipfile
+
 import numpy as np
 import pytest
 
-from lemmata.errors import UnknownNameError
+from lemmata.errors import DataError, UnknownNameError
 from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._final_table import raw_table
 from tests.workflows.studies.test_wild_tables import sheets
@@ -50,3 +53,34 @@ def test_names_below_a_merged_heading_are_told(tmp_path, suffix, above):
 def test_a_value_is_not_a_name_below_the_header():
     with pytest.raises(UnknownNameError, match="name one of these columns"):
         load_dataset("iris", "setosa")
+
+
+@pytest.mark.parametrize("target", ["x", "y"])
+@pytest.mark.parametrize("value", ["<v/>", "<v></v>", ""])
+def test_formulas_without_values_are_named(tmp_path, target, value, capfd):
+    """The target was called missing, and another target was advised."""
+    path = tmp_path / "t.xlsx"
+    sheets(path, {"S": [["x", "y", "z"], *([i, "=A2*3", i % 7] for i in range(40))]})
+    formulas(path, value)
+    with pytest.raises(DataError, match="has formulas without values") as refused:
+        load_dataset(path, target)
+    assert "'y' without a value, and the formula =A2*3" in refused.value.found
+    assert "open it in a spreadsheet program, and save it" in str(refused.value)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_formula_may_give_an_empty_text(tmp_path):
+    path = tmp_path / "t.xlsx"
+    sheets(path, {"S": [["x", "y", "z"], *([i, "=A2*3", i % 7] for i in range(40))]})
+    formulas(path, "<v></v>", ' t="str"')
+    assert load_dataset(path, "x").raw_features == ("z",)
+
+
+def formulas(path, value, kind=""):
+    """Turn the texts that begin with = into formulas with this value."""
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name).decode() for name in book.namelist()}
+    with zipfile.ZipFile(path, "w") as book:
+        for name, text in parts.items():
+            cell = r'<c t="inlineStr"><is><t>=(.*?)</t></is></c>'
+            book.writestr(name, re.sub(cell, rf"<c{kind}><f>\1</f>{value}</c>", text))

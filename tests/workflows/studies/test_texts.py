@@ -124,3 +124,39 @@ def test_the_level_holds_for_codes_without_signal():
         data = load_dataset(pl.DataFrame({"code": code, "z": rng.normal(size=200), "y": rng.normal(size=200)}), "y")
         wrong += signal(data).p_value <= 0.05
     assert wrong <= 9
+
+
+@pytest.mark.parametrize("pandas", [True, False])
+def test_versions_in_a_data_frame_stay_texts(pandas):
+    """3.10 was read as 3.1 without a word."""
+    cells = {"python": ["3.1", "3.9", "3.10", "3.11"] * 10, "y": np.random.default_rng(0).normal(size=40)}
+    frame = pytest.importorskip("pandas").DataFrame(cells) if pandas else pl.DataFrame(cells)
+    found = load_dataset(frame, "y")
+    assert found.categories == (("3.1", "3.10", "3.11", "3.9"),)
+    assert "looks like versions: '3.1' and '3.10' both occur" in found.findings[0].text
+
+
+@pytest.mark.parametrize("file", [True, False])
+@pytest.mark.parametrize("cells", [["01", "1", "2", "3"], ["2.5", "2.50", "2.75", "3"], ["07", "007", "2", "3"]])
+@pytest.mark.parametrize("target", [True, False])
+def test_different_texts_that_were_read_as_one_number_are_told(cells, target, file, tmp_path):
+    frame = pl.DataFrame({"a": cells * 10, "y": np.random.default_rng(0).normal(size=40).round(3)})
+    frame.write_csv(tmp_path / "table.csv")
+    found = load_dataset(tmp_path / "table.csv" if file else frame, "a" if target else "y", task=None)
+    told = [own for own in found.findings if "were read as one number" in own.text]
+    assert [own.columns for own in told] == [("a",)]
+    assert all(repr(text) in told[0].text for text in cells[:2])
+    assert ("write a letter" if file else "convert the column to categories") in told[0].text
+
+
+@pytest.mark.parametrize("cells", [["1", "1.0", "10", "2"], ["2.50", "1.25", "3.75", "3"]])
+def test_two_styles_of_a_number_are_not_told(cells):
+    frame = pl.DataFrame({"a": cells * 10, "y": np.random.default_rng(0).normal(size=40)})
+    assert not any("one number" in own.text for own in load_dataset(frame, "y").findings)
+
+
+def test_a_code_in_a_data_frame_is_advised_to_be_a_category():
+    frame = pl.DataFrame({"zip": ["01000", "02000", "75001"] * 14, "y": np.random.default_rng(0).normal(size=42)})
+    told = [own.text for own in load_dataset(frame, "y").findings if own.columns == ("zip",)]
+    assert len(told) == 1
+    assert "astype('category')" in told[0]

@@ -63,7 +63,7 @@ def test_the_program_of_a_saved_model_leaves_the_title_out(tmp_path, name, title
     assert pandas.read_csv(tmp_path / name, **settings).columns.tolist() == ["a", "b", "y"]
 
 
-@pytest.mark.parametrize("above", [[["Sales"]], [["Sales"], [""]], []])
+@pytest.mark.parametrize("above", [[["Sales"]], [["Sales"], [""]], [], [[], ["Sales"], []], [[], [], ["Sales"]], [[]]])
 def test_a_sheet_with_a_title(tmp_path, above):
     body = [TABLE.columns, *map(list, TABLE.iter_rows())]
     sheets(tmp_path / "t.xlsx", {"Data": [*above, *body]})

@@ -270,7 +270,8 @@ def load_dataset(
     inputs = raw_inputs(frame.select(roles.inputs), plain.firsts, roles.keep, plain.declared)
     earliest, used = first_equal(inputs.values), {*inputs.names, *inputs.constant, *inputs.free}
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
-    findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
+    written = table.frame.select(pl.col(pl.String)).columns if table.in_memory else ()
+    findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers, written)
     groups = None if roles.group is None else group_codes(frame[roles.group])
     order = None if roles.time is None else frame[roles.time].to_numpy()
     findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)

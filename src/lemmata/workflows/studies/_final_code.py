@@ -14,7 +14,7 @@ from ._columns import stripped
 from ._data import Dataset
 from ._dates import as_written, with_dates
 from ._encoder import FOLDS
-from ._final_columns import CODES, NOT_AVAILABLE, NOT_TEXTS, Kinds, date_columns, mark_of
+from ._final_columns import CODES, NOT_AVAILABLE, NOT_TEXTS, Kinds, date_columns, mark_of, marks_of
 from ._final_table import PANDAS_MISSING, Raw
 from ._numbers import GAPPED, NEGATIVE, signed, without_unit
 
@@ -111,6 +111,7 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
     given = dict(own)
     if how == "pandas.read_csv" and mark == ",":
         given |= {"decimal": ","} | ({"thousands": "."} if _has_thousands(raw, dataset) else {})
+        given |= {"dtype": texts} if (texts := dict.fromkeys(_other_marks(kinds, dataset, mark), "str")) else {}
     given |= _missing(raw)
     key = given.pop("key", None)
     words = "".join(f", {name}={value!r}" for name, value in given.items())
@@ -172,23 +173,10 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
     words = [name for name, reason in kinds.why.items() if reason == "numbers among texts"]
     words += [name for name in [dataset.target] if dataset.classes is None and name in raw.cells.columns
               and raw.cells[name].dtype == pl.String]  # fmt: skip
-    if words:
-        cells = {name: stripped(raw.cells[name].cast(pl.String)) for name in words}
-        units = {name: own for name in words if (own := without_unit(signed(cells[name]))[1])}
-        if units:
-            lines += [f"for name, unit in {units!r}.items():",
-                      '    table[name] = table[name].str.replace(unit, "", regex=False).str.strip()']  # fmt: skip
-        other = "," if mark == "." else "."
-        gaps = any(own.str.contains(GAPPED).any() for own in cells.values())
-        negative = any(own.str.contains(NEGATIVE).any() for own in cells.values())
-        minus = f'.str.replace(r"{NEGATIVE}", r"-\\1", regex=True)' if negative else ""
-        digits = f"table[name].astype(str){minus}.str.replace("
-        digits += f'r"[{other}\\s\'’]", "", regex=True)' if gaps else f'{other!r}, "")'
-        digits += '.str.replace(",", ".")' if mark == "," else ""
-        read = f'pandas.to_numeric({digits}, errors="coerce")'
-        if mark == ",":
-            read = f"table[name] if table[name].dtype.kind in 'if' else {read}"
-        lines += [f"for name in {words!r}:", f"    table[name] = {read}"]
+    marks = _other_marks(kinds, dataset, mark)
+    for own in (mark, "," if mark == "." else "."):
+        names = [name for name in words if name not in marks] if own == mark else list(marks)
+        lines += _numbers(names, raw, dataset, own) if names else []
     blanks = [name for name, reason in kinds.why.items() if reason == "texts with blanks around them"]
     if blanks:
         lines += [f"for name in {blanks!r}:", "    table[name] = table[name].str.strip()"]
@@ -205,6 +193,37 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
     for name, parts in plain.get("dates", {}).items():
         lines += _date(name, parts, plain["formats"].get(name), raw.cells[name])
     return lines
+
+
+def _other_marks(kinds: Kinds, dataset: Dataset, mark: str) -> dict[str, str]:
+    """Return the decimal mark of each column of numbers, the target among them, with another mark than the table."""
+    names = [*kinds.numbers, *kinds.spikes, *([dataset.target] if dataset.classes is None else [])]
+    return marks_of(dataset, [name for name in names if name not in (kinds.plain or {}).get("dates", {})], mark)
+
+
+def _numbers(names: list[str], raw: Raw, dataset: Dataset, mark: str) -> list[str]:
+    """Return the lines that convert texts with this decimal mark to numbers."""
+    lines: list[str] = []
+    read = dataset.given.table.frame
+    cells = {
+        name: stripped((raw.cells if raw.cells[name].dtype == pl.String else read)[name].cast(pl.String))
+        for name in names
+    }
+    units = {name: own for name in names if (own := without_unit(signed(cells[name]))[1])}
+    if units:
+        lines += [f"for name, unit in {units!r}.items():",
+                  '    table[name] = table[name].str.replace(unit, "", regex=False).str.strip()']  # fmt: skip
+    other = "," if mark == "." else "."
+    gaps = any(own.str.contains(GAPPED).any() for own in cells.values())
+    negative = any(own.str.contains(NEGATIVE).any() for own in cells.values())
+    minus = f'.str.replace(r"{NEGATIVE}", r"-\\1", regex=True)' if negative else ""
+    digits = f"table[name].astype(str){minus}.str.replace("
+    digits += f'r"[{other}\\s\'’]", "", regex=True)' if gaps else f'{other!r}, "")'
+    digits += '.str.replace(",", ".")' if mark == "," else ""
+    text = f'pandas.to_numeric({digits}, errors="coerce")'
+    if mark == ",":
+        text = f"table[name] if table[name].dtype.kind in 'if' else {text}"
+    return [*lines, f"for name in {names!r}:", f"    table[name] = {text}"]
 
 
 def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> list[str]:

@@ -18,7 +18,7 @@ from ._data import Dataset
 from ._dates import format_of, with_dates
 from ._encoder import FARTHEST, FOLDS
 from ._final_table import Raw
-from ._numbers import decimal_mark, signed, without_unit
+from ._numbers import decimal_mark, mark_shown, signed, without_unit
 from ._readings import codes
 
 _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
@@ -103,6 +103,8 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
         "columns": list(dataset.raw_features), "numbers": read_as, "decimal": mark_of(raw.cells, decimal),
         "dates": dates, "formats": formats, "missing": list(raw.missing),
     }  # fmt: skip
+    if marks := marks_of(dataset, read_as, plain["decimal"]):
+        plain["marks"] = marks
     if apart := [name for name, reason in found.why.items() if reason == CODES]:
         plain["codes"] = apart
     units = {
@@ -119,6 +121,14 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
 def mark_of(cells: pl.DataFrame, decimal: str | None) -> str:
     """Return the decimal mark that the user has named, or else the mark that the cells show; "." if they show none."""
     return decimal or decimal_mark(stripped(column) for column in cells if column.dtype == pl.String) or "."
+
+
+def marks_of(dataset: Dataset, names: Sequence[str], decimal: str) -> dict[str, str]:
+    """Return the decimal mark of each of the named columns whose texts show another mark than the table's."""
+    frame = dataset.given.table.frame
+    texts = [name for name in names if name in frame.columns and frame[name].dtype == pl.String]
+    shown = {name: mark_shown(stripped(frame[name])) for name in texts}
+    return {name: mark for name, mark in shown.items() if mark in (",", ".") and mark != decimal}
 
 
 def _is_number(name: str, dataset: Dataset, place: int) -> bool:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+from collections.abc import Collection
 
 import numpy as np
 import polars as pl
@@ -74,7 +75,12 @@ def _integer_identifier(column: pl.Series) -> str | None:
 
 
 def examine_columns(
-    frame: pl.DataFrame, dated: list[str], group: str | None, time: str | None, encoded: tuple[str, ...]
+    frame: pl.DataFrame,
+    dated: list[str],
+    group: str | None,
+    time: str | None,
+    encoded: tuple[str, ...],
+    texts: Collection[str] = (),
 ) -> list[Finding]:
     """Return findings about input columns of the whole table that may be groups, times or codes of categories.
 
@@ -84,6 +90,7 @@ def examine_columns(
         group: the column of --group, or None.
         time: the column of --time, or None.
         encoded: the columns that enter as numbers.
+        texts: the columns of the user's data frame that are texts.
     """
     findings = []
     for name, evidence in _groups(frame, dated).items() if group is None else ():
@@ -112,13 +119,15 @@ def examine_columns(
     codes = [name for name in encoded if name not in dated and name not in times and _looks_like_code(frame[name])]
     if codes:
         one = len(codes) == 1
+        remedy = "declare it as categories (in pandas with astype('category'))"
+        remedy = remedy if {*texts} & {*codes} else "write it as text (such as 'code 3')"
         used = "looks like a code, but was used as a number" if one else "look like codes, but were used as numbers"
         findings.append(
             Finding(
                 "code",
                 tuple(codes),
                 f"{_quoted(codes)} {used}. So the study treats the order and the distance of the values as "
-                "meaningful. To make each value a category, write it as text (such as 'code 3').",
+                f"meaningful. To make each value a category, {remedy}.",
             )
         )
     return findings

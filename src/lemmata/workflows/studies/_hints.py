@@ -14,8 +14,13 @@ SAMPLED = 1000
 """The number of cells of a text column that are read to find its kind. They are evenly spaced."""
 MERGED = 1e-3
 """Texts with gaps between them are taken for merged cells if the chance of such gaps is below this."""
-_WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
+OTHER_DIGITS = "write numbers with the digits 0 to 9"
+_WITH_COMMA = re.compile(r"[+-]?[0-9][0-9. ]*(,[0-9]+)+([eE][+-]?[0-9]+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
+_MINUS_BEHIND = re.compile(r"[+-]?[\d.,'’ \u00a0\u202f]*\d\s?[-\u2212]?")
+"""A number whose minus may be behind it, as some bookkeeping programs write it: 1006.75-."""
+_OTHER_DIGITS = re.compile(r"[+-]?[0-9.,]*(?![0-9])\d[\d.,٫٬]*")
+"""A number in the digits of another script."""
 _MONTHS = (
     r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[^\W\d]*|(märz|mrz|mai|okt(ober)?|dez(ember)?|févr(ier)?|avr(il)?"
     "|août|déc(embre)?|enero|abril|agosto|diciembre|gennaio|maggio|giugno|luglio|settembre|ottobre|dicembre|fevereiro"
@@ -73,13 +78,20 @@ def spread(column: pl.Series) -> pl.Series:
 
 
 def odd_numbers(column: pl.Series) -> str:
-    """Return advice on a column of numbers with a decimal comma or a unit; empty for other columns."""
+    """Return advice on a column of numbers with a decimal comma, a unit, a minus behind them or other digits.
+
+    The advice is empty for other columns.
+    """
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
+    behind = [text for text in odd if text[-1:] in ("-", "\u2212")]
+    if behind and all(_MINUS_BEHIND.fullmatch(text) for text in odd):
+        return f"write the minus before the number (such as -{behind[0][:-1].strip()} for {shortened(behind[0])!r})"
     for pattern, remedy in (
         (
             _WITH_COMMA,
             "say what a comma means: --decimal , if it marks decimals, --decimal . if it separates thousands",
         ),
+        (_OTHER_DIGITS, OTHER_DIGITS),
         (_WITH_UNIT, "write the number without its unit"),
     ):
         like = [text for text in odd if pattern.fullmatch(text)]

@@ -56,6 +56,11 @@ class Table:
     others: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the table is a data frame of the user."""
+        return self.given is not None or self.of_polars
+
     def declares(self, name: str) -> bool:
         """Whether the user declared a column as categories without an order.
 

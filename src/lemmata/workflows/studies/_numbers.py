@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, SettingError, shortened
 
 _GAP = "[ \u00a0\u202f'’]"
 GAPPED = rf"\d{_GAP}\d{{3}}"
 """Thousands that are separated by blanks or apostrophes."""
 _COMMA = (
-    rf"^[+-]?(\d{{1,3}}((\.|{_GAP})\d{{3}})+,\d+|\d*,(\d{{1,2}}|\d{{4,}})|0,\d{{3}}|\d{{4,}},\d+"
+    rf"^[+-]?(\d{{1,3}}((\.|{_GAP})\d{{3}})+,\d+|\d*,(\d{{1,2}}|\d{{4,}})|0\d*,\d{{3}}|\d{{4,}},\d+"
     r"|\d{1,3}(\.\d{3}){2,}|\d+,\d+[eE][+-]?\d+)$"
 )
 """A pattern of texts that occur only in a table with decimal commas."""
@@ -23,10 +23,14 @@ _POINT = (
     rf"|{_LAKHS}(\.\d*)?)$"
 )
 """A pattern of texts that occur only in a table with decimal points."""
+_PLAIN = r"^[+-]?(\d*\.(\d{1,2}|\d{4,})|0\d*\.\d{3}|\d{4,}\.\d+|\d*\.\d+[eE][+-]?\d+)$"
+"""A pattern of plain numbers whose point is a decimal point: no group of thousands has these digits beside it."""
 NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 """A negative number as accountants write it: (12.50)."""
 _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 """An ambiguous text, such as 1,001: a thousand and one, or one and a thousandth."""
+_UNSURE = r"^[+-]?[1-9]\d{0,2}[.,]\d{3}$"
+"""A text that may have a decimal mark or separated thousands."""
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
 _MOST_WORDS, _MOST_LETTERS, _LEAST_NUMBERS, _FEW = 3, 14, 0.9, 20
 _LOOK = 100
@@ -64,7 +68,8 @@ class Written:
     Args:
         column: the numbers; missing in cells without a number.
         words: the words that were read as missing, and their counts.
-        decimal: the decimal mark, if some numbers had to be rewritten; otherwise None.
+        decimal: the decimal mark, if some numbers had to be rewritten, or if it is not the mark of the table;
+            otherwise None.
         unit: the unit before or after every number; empty if there is none.
     """
 
@@ -113,6 +118,47 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
     return "." if thousands and all(thousands) else None
 
 
+def mark_shown(column: pl.Series) -> str:
+    """Return the decimal marks that the texts of a column show: "," or "." or ",." for both; "" for none.
+
+    A column of which most odd texts are no numbers shows no mark.
+
+    >>> [mark_shown(pl.Series(own)) for own in (["8,99", "1.250"], ["0.890", "1.250"], ["1.250"], ["8,99", "6.00"])]
+    [',', '.', '', ',.']
+    """
+    texts = without_unit(signed(column))[0].drop_nulls().unique()
+    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
+    if 2 * int(odd.str.contains(_ANY).sum()) < len(odd):
+        return ""
+    comma, point = odd.str.contains(_COMMA).any(), texts.str.contains(f"{_POINT}|{_PLAIN}").any()
+    return "," * bool(comma) + "." * bool(point)
+
+
+def check_marks(columns: Iterable[pl.Series]) -> None:
+    """Check that the texts of a table show the decimal mark of each of its columns.
+
+    Raises:
+        DataError: if some columns show a comma and others show a point, and a column of numbers shows neither.
+    """
+    shown: dict[str, pl.Series] = {}
+    unsure = []
+    for column in columns:
+        mark = mark_shown(column)
+        shown.setdefault(mark, column)
+        if not mark and column.str.contains(_UNSURE).any() and as_numbers(column, ",") is not None:
+            unsure.append(column)
+    if not unsure or not {",", "."} <= {*shown}:
+        return
+    like = lambda column, pattern: f"{column.drop_nulls().filter(column.drop_nulls().str.contains(pattern))[0]!r}"
+    cells = [(shown[","], "[,]"), (shown["."], r"[.]"), (unsure[0], r"[.,]")]
+    raise DataError(
+        f"the decimal mark of {shortened(unsure[0].name)!r} is not clear",
+        found=", ".join(f"{like(own, pattern)} in {shortened(own.name)!r}" for own, pattern in cells),
+        rule="if some columns have decimal commas and others have decimal points, each column must show its mark",
+        remedy="add --decimal , or --decimal . for the columns that do not show it, or write all numbers with one mark",
+    )
+
+
 def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     """Return a text column read as numbers; None if some cells are other texts.
 
@@ -122,7 +168,8 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
 
     Args:
         column: the texts, without blanks around them.
-        decimal: the decimal mark of the table; None if unknown.
+        decimal: the decimal mark of the table; None if unknown. If the column itself shows a single mark, this one
+            holds: 0.890 is no whole number of thousands in a table with decimal commas.
 
     >>> found = as_numbers(pl.Series(["1,5", "2,25"] + ["3"] * 20 + ["n.d."]), ",")
     >>> found.column[:2].to_list(), found.words
@@ -131,17 +178,21 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     [20345.0, 1200000.0, 950.0]
     >>> as_numbers(pl.Series(["12,34,567.50", "(1,250.00)"]), ".").column.to_list()
     [1234567.5, -1250.0]
+    >>> as_numbers(pl.Series(["0.890", "1.250"]), ",").column.to_list()
+    [0.89, 1.25]
     """
+    own = mark_shown(column)
+    table, decimal = decimal, own if own in (",", ".") else decimal
     column, unit = without_unit(signed(column))
     texts = _without_gaps(column) if decimal is None else _with_points(column, decimal)
     numbers = texts.cast(pl.Float64, strict=False)
     present = column.len() - column.null_count()
     odd = column.filter(numbers.is_null() & column.is_not_null())
     words = dict(odd.value_counts(sort=True).iter_rows())
-    plain = column.cast(pl.Float64, strict=False).null_count() == numbers.null_count()
+    plain = column.cast(pl.Float64, strict=False).equals(numbers)
     if words and not _are_marks(words, present, numbers.n_unique()):
         return None
-    return Written(numbers, words, None if plain else decimal, unit)
+    return Written(numbers, words, None if plain and (table is None or table == decimal) else decimal, unit)
 
 
 def stripped(column: pl.Series) -> pl.Series:
@@ -205,7 +256,9 @@ def _with_points(column: pl.Series, decimal: str) -> pl.Series:
     apart = rf"[{gap}{'.' if comma else ','}]"
     mark = re.escape(decimal)
     lakhs = "" if comma else rf"|{_LAKHS}"
-    shape = rf"^[+-]?(\d{{1,3}}({apart}\d{{3}})+{lakhs}|\d*)({mark}\d*)?([eE][+-]?\d+)?$"
+    apart_once = rf"[1-9]\d{{0,2}}{apart}\d{{3}}"  # no thousands follow a zero: 0.890 is less than one
+    several = rf"\d{{1,3}}({apart}\d{{3}}){{2,}}|\d{{1,3}}({apart}\d{{3}})+{mark}\d*"
+    shape = rf"^[+-]?({apart_once}|{several}{lakhs}|\d*)({mark}\d*)?([eE][+-]?\d+)?$"
     bare = column.str.replace_all(apart, "")
     bare = bare.str.replace(",", ".", literal=True) if comma else bare
     return pl.select(pl.when(column.str.contains(shape)).then(bare).otherwise(column)).to_series().alias(column.name)

@@ -17,9 +17,10 @@ from ._footnotes import without_footnotes
 from ._hints import not_numbers
 from ._memory import Table
 from ._named_columns import columns_rule, of_index, one_name, target_columns
-from ._numbers import as_numbers, check_decimal, decimal_mark, stripped
+from ._numbers import as_numbers, check_decimal, check_marks, decimal_mark, stripped
 from ._readings import dates_to_check, declared
 from ._suspects import suspects
+from ._texts import merged_texts, versions
 
 FEWEST_ROWS = 20
 _MANY_LOST = 0.05
@@ -126,11 +127,15 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
     texts, declarations = declared(table, [name for name in roles.inputs if name != roles.time])
+    counted, told = versions(table, [name for name in roles.inputs if name != roles.time and name not in texts])
+    texts |= counted
     rest = [with_dates(table.frame[name]) for name in needed if name not in texts]
     read, notes, findings = _as_numbers(rest, decimal)
     plain = {own.name: plain_column(own, "target" if own.name in roles.targets else "column") for own in read}
     frame = pl.DataFrame([texts[name] if name in texts else plain[name] for name in needed])
-    findings += declarations
+    findings += [*declarations, *told]
+    merged = [table.frame[name] for name in needed if table.frame[name].dtype == pl.String and name not in texts]
+    findings += merged_texts([own for own in merged if frame[own.name].dtype == pl.Float64], table.in_memory)
     findings += [_infinite_read(column.name, n) for column in read if (n := _infinite(column, frame[column.name]))]
     findings += [*suspects(frame), *dates_to_check(table, needed)]
     for name in roles.asked:
@@ -186,9 +191,14 @@ def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Ser
     check_decimal(decimal)
     texts = {column.name: stripped(column) for column in read if column.dtype == pl.String}
     mark = decimal or decimal_mark(texts.values())
+    if decimal is None:
+        check_marks(texts.values())
     found = {name: own for name, column in texts.items() if (own := as_numbers(column, mark)) is not None}
-    rewritten = [repr(shortened(name)) for name, own in found.items() if own.decimal]
-    notes = [f"numbers have a decimal {_MARKS[mark]} in {listing(rewritten)}"] if mark and rewritten else []
+    notes = [
+        f"numbers have a decimal {word} in {listing(rewritten)}"
+        for mark, word in _MARKS.items()
+        if (rewritten := [repr(shortened(name)) for name, own in found.items() if own.decimal == mark])
+    ]
     notes += [
         f"{own.unit!r} in {shortened(name)!r} is a unit and was removed" for name, own in found.items() if own.unit
     ]

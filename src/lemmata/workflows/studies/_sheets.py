@@ -2,16 +2,22 @@
 
 import dataclasses
 import functools
+import logging
+import re
+import zipfile
 from collections.abc import Sequence
 
 import polars as pl
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, shortened
 
 from ._columns import listing
 from ._memory import check_names
 from ._sources import Source
 from ._titles import LEAST, LOOK, title_rows, told
+
+_UNCOMPUTED = re.compile(rb"""<c\b(?![^>]*\bt="str")[^>]*>\s*<f\b[^>]*>([^<]+)</f>\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>""")
+"""A cell with a formula and without a value, in the XML of an Excel sheet. A formula may also give an empty text."""
 
 
 def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFrame, str, tuple[str, ...]]:
@@ -29,6 +35,7 @@ def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFra
     """
     import fastexcel
 
+    logging.getLogger("fastexcel.types.dtype").setLevel(logging.ERROR)  # it would print a line for each empty column
     try:
         sheets = pl.read_excel(source.readable, sheet_id=0, engine="calamine", infer_schema_length=None)
     except (fastexcel.FastExcelError, ValueError) as error:
@@ -58,6 +65,7 @@ def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFra
         )
     frame = frame.rename({own: f"column {frame.columns.index(own) + 1} (unnamed)" for own in unnamed})
     check_names(source.path, frame.columns)
+    _check_formulas(source, frame)
     return own, frame, name, tuple(other for other in full if other != name)
 
 
@@ -67,13 +75,38 @@ def _below_title(source: Source, frame: pl.DataFrame, name: str) -> tuple[Source
         return source, frame
     sheet = functools.partial(pl.read_excel, source.readable, sheet_name=name, engine="calamine",
                               infer_schema_length=None)  # fmt: skip
-    cells = sheet(has_header=False, drop_empty_rows=False).head(LOOK)
+    cells = sheet(has_header=False, drop_empty_rows=False, read_options={"skip_rows": 0})
+    empty = cells.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_max() or 0
+    cells = cells[empty : empty + LOOK]
     title = title_rows(cells.rows())
     if not title:
         return source, frame
     above = [" ".join(str(cell) for cell in row if cell is not None) for row in cells.rows()[:title]]
     noted = dataclasses.replace(source, notes=(*source.notes, told(above)))
-    return noted, sheet(read_options={"header_row": title})
+    return noted, sheet(read_options={"header_row": empty + title})
+
+
+def _check_formulas(source: Source, frame: pl.DataFrame) -> None:
+    """Check that an Excel workbook holds the values of its formulas, if a column of the table is empty.
+
+    Raises:
+        DataError: if the column of a formula is empty.
+    """
+    empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
+    if not empty or source.suffix != ".xlsx":
+        return
+    with zipfile.ZipFile(source.readable) as book:
+        sheets = [name for name in book.namelist() if name.startswith("xl/worksheets/") and name.endswith(".xml")]
+        found = next((match for name in sheets if (match := _UNCOMPUTED.search(book.read(name)))), None)
+    if found is None:
+        return
+    raise DataError(
+        f"{source.path} has formulas without values",
+        found=f"{listing([repr(shortened(name)) for name in empty])} without a value, and the formula "
+        f"={shortened(found[1].decode(errors='replace'))}",
+        rule="a workbook must hold the value of each formula; the program that wrote it has not computed them",
+        remedy="open it in a spreadsheet program, and save it",
+    )
 
 
 def _unnamed(frame: pl.DataFrame) -> list[str]:

@@ -21,14 +21,16 @@ from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
 from ._columns import count, listing
+from ._hints import OTHER_DIGITS
 from ._json_tables import is_one_object, layout_of, rows_with_constants
 from ._malformed import mended
 from ._memory import Table, check_names, check_width, table_in_memory
-from ._numbers import as_numbers, decimal_mark, stripped
+from ._numbers import as_numbers, mark_shown, stripped
 from ._sampling import drawn, group_codes, how_drawn
 from ._sheets import sheet_of
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
 from ._text_cells import MISSING_MARKS, missing_marks, scan_text
+from ._texts import ZEROS, merged_texts
 from ._titles import comment_lines, title_lines, told
 
 HEAD = 2**20
@@ -156,7 +158,11 @@ def _text(source: Source, how: Reading) -> Table:
         plain = with_tabs(in_utf8(source, how.limit_bytes, whole=True), how.limit_bytes)
     try:
         return _csv(plain, how)
-    except pl.exceptions.PolarsError:
+    except pl.exceptions.PolarsError as error:
+        cell = re.search(r"could not parse `(.*?)` as dtype", str(error))
+        if cell and any(own.isdecimal() and not own.isascii() for own in cell[1]):
+            raise DataError(f"{source.path} has numbers in the digits of another script", found=shortened(cell[1]),
+                            rule="numbers have the digits 0 to 9", remedy=OTHER_DIGITS) from error  # fmt: skip
         if 2 * plain.size > how.limit_bytes:
             raise
         skipped, separator, header, _ = header_of(plain)
@@ -175,10 +181,13 @@ def _csv(source: Source, how: Reading) -> Table:
     asked = dataclasses.replace(how, group=group)
     planned = lambda _rows, _columns: 2 * source.size
     read, rows, more, kept = _collect(source.path.name, frame, asked, planned)
-    if "," in (how.decimal, decimal_mark(read.select(pl.col(pl.String)))):  # 1.234 may then be a whole number
+    # With decimal commas, 1.234 may be a whole number.
+    if how.decimal == "," or any("," in mark_shown(stripped(column)) for column in read.select(pl.col(pl.String))):
         real = read.select(pl.selectors.float()).columns
         read = _collect(source.path.name, scan(missing, real), asked, planned)[0] if real else read
     findings = _read_as_missing(scan([""]), read, header) if how.na is None and source.size < _COUNTED else ()
+    if source.size < _COUNTED:
+        findings = (*findings, *_one_number(scan([""], plain=True), read, header))
     if read.width == len(header):
         read.columns = header
     counter = header[0] if header[0] == "column 1 (unnamed)" else None
@@ -211,6 +220,15 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
         return ()
     text = f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a value, add --na ''."
     return (Finding("missing", tuple(named.get(name, name) for name, own in found.items() if own), text),)
+
+
+def _one_number(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str]) -> list[Finding]:
+    """Report texts of a file that were read as one number although they differ."""
+    texts = whole.select(pl.col(read.select(pl.selectors.numeric()).columns))
+    odd = texts.select(pl.all().filter(pl.all().str.contains(ZEROS)).len() > 0).collect()
+    named = dict(zip(read.columns, header, strict=True)) if read.width == len(header) else {}
+    cells = texts.select(own.name for own in odd if own[0]).collect()
+    return merged_texts([own.alias(named.get(own.name, own.name)) for own in cells], in_memory=False)
 
 
 def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
