@@ -54,7 +54,8 @@ def test_dates_are_days_with_their_parts():
     told = PlainTable(["d"], dates={"d": ["weekday", "year"]}, formats={"d": "%d/%m/%Y"})
     assert told.fit_transform(texts).equals(expected)
     assert plain.fit_transform(stamped).equals(expected)
-    assert plain.fit_transform(zoned).equals(expected)
+    with pytest.warns(UserWarning, match="Europe/Berlin, but in the table that the model was fitted to they had none"):
+        assert plain.fit_transform(zoned).equals(expected)
     assert plain.fit_transform(pd.DataFrame({"d": ["2024-01-01", "soon", "2024-01-07"]})).equals(expected)
     assert plain.fit_transform(pd.DataFrame({"d": ["", None]}))["d"].to_list() == [None, None]
 
@@ -99,3 +100,64 @@ def test_an_error_of_a_spreadsheet_is_missing_without_a_warning():
 def test_a_typeset_minus_is_a_minus():
     for table in both(pd.DataFrame({"x": ["−1.5", "2", "−.5"]})):
         assert PlainTable(["x"], numbers=["x"]).fit_transform(table)["x"].to_list() == [-1.5, 2.0, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("form", "cells", "shown"),
+    [
+        ("%d/%m/%Y", ["2024-02-01", "01.02.24", "01.02.2024"], "'31/01/2024'"),
+        ("%d/%m/%y", ["02/31/24", "01/02/2024", "01/02/24"], "'31/01/24'"),
+        ("%d/%m/%Y", ["02/31/2024", "20240201", "1-2-2024"], "days and months are exchanged"),
+        (None, ["01/02/2024", "20240201", "2024-02-01"], "'2024-01-31'"),
+        ("%b/%Y", ["2024-02-01", "Feb 24", "Feb 2024"], "'Jan 2024'"),
+        ("quarter", ["2024-02", "Feb 2024", None], "'2024Q1'"),
+        ("%H:%M", ["03:30 PM", "15h30", "5:30"], "'15:30'"),
+    ],
+)
+def test_a_date_or_time_in_another_format_is_not_missing_without_a_word(form, cells, shown):
+    plain = PlainTable(["d"], dates={"d": []}, formats={"d": form} if form else {})
+    for table in both(pd.DataFrame({"d": cells})):
+        with pytest.warns(UserWarning, match=f"2 cells of 'd' .*such as '{cells[0]}'.*{shown}"):
+            found = plain.transform(table)["d"].to_list()
+        assert found[:2] == [None, None]
+        assert (found[2] is None) == (cells[2] is None)
+
+
+@pytest.mark.parametrize("cells", [["20000115", "20000116"], [20000115, 20000116], [2000.5, 1.0]])
+def test_numbers_among_dates_are_no_days_and_no_error(cells):
+    for table in both(pd.DataFrame({"d": cells})):
+        with pytest.warns(UserWarning, match="2 cells of 'd' cannot be read as dates"):
+            assert PlainTable(["d"], dates={"d": []}).transform(table)["d"].to_list() == [None, None]
+
+
+def test_dates_among_texts_and_words_for_missing_dates_are_read():
+    plain = PlainTable(["d"], dates={"d": []}, missing=["0000-00-00"])
+    for cells in (["soon", pd.Timestamp("2024-01-01")], [pd.Timestamp("2024-01-01"), "0000-00-00"], [None, np.nan]):
+        found = plain.transform(pd.DataFrame({"d": pd.Series(cells, dtype=object)}))["d"].to_list()
+        assert found == [19723.0 if isinstance(own, pd.Timestamp) else None for own in cells]
+
+
+@pytest.mark.parametrize(
+    ("decimal", "cells", "values"),
+    [
+        (",", ["9,123.45", "9123.45", "1 234.5", "1.234,5", "1.234"], [None, 9123.45, None, 1234.5, 1234]),
+        (".", ["9.123,45", "1,5", "1.234.567", "1,234.5", "1,234"], [None, None, None, 1234.5, 1234]),
+    ],
+)
+def test_numbers_of_the_other_style_are_not_taken_for_those_of_the_table(decimal, cells, values):
+    for table in both(pd.DataFrame({"x": cells})):
+        with pytest.warns(UserWarning, match=f"3 cells of 'x' cannot be numbers.*such as '{cells[0]}'"):
+            assert PlainTable(["x"], numbers=["x"], decimal=decimal).transform(table)["x"].to_list() == values
+
+
+def test_instants_of_any_zone_are_read_on_the_clock_of_the_zone_that_was_learned():
+    times = pd.Series(pd.date_range("2024-06-01", periods=3, freq="h", tz="America/New_York"))
+    plain = PlainTable(["t"], dates={"t": ["day"]}, zones={"t": "America/New_York"})
+    expected = plain.transform(times.to_frame("t"))
+    assert expected["t"][:2].to_list() == pytest.approx([19875, 19875 + 1 / 24], abs=1e-9)
+    for same in (times.dt.tz_convert("UTC"), times.dt.tz_convert("-03:00"), times.astype(str)):
+        for table in (same.to_frame("t"), pl.DataFrame({"t": same.tolist()})):
+            assert plain.transform(table).equals(expected)
+    for bare in (times.dt.tz_localize(None), times.dt.tz_localize(None).astype(str)):
+        with pytest.warns(UserWarning, match="'t' have no time zone and are taken for times of America/New_York"):
+            assert plain.transform(bare.to_frame("t")).equals(expected)

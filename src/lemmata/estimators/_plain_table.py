@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from lemmata.errors import DataError, SettingError, shortened
 
-from ._periods import QUARTER, WEEK, first_days, is_period
+from ._day_numbers import days
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 YEAR = 365.2425
@@ -20,10 +20,10 @@ _NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 _UNNAMED = re.compile(r"column \d+ \(unnamed\)")
 _COUNTED = re.compile(r"(?:Unnamed: |__UNNAMED__)(\d+)")
 """The name that pandas or polars gives to a column without a name. The number is its position, counted from 0."""
-_SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
-"""A time of day or a duration, with its days, hours, minutes and seconds."""
-_UTC = r"\s*(UTC|GMT)$"
-"""The name of universal time after a date, which polars reads only as Z."""
+_LAKHS = r"\d{1,2}(,\d{2})+,\d{3}"
+"""A whole number as people in India write it: 12,34,567."""
+_MARKED = rf"^[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?$|^[+-]?\d[\d.,{_GAPS[1:-1]}]*[.,]\d*$"
+"""A number with points and commas in any places."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -50,7 +50,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
         dates: for each column of dates, its parts, which are some of "weekday", "year" and "day".
         formats: for each column of dates written as texts, their format, as in "%d/%m/%Y". Without a format, the year
             comes first. "%Y-%m" and other formats without a day read a month as its first day. "quarter" reads quarters
-            such as 1990Q1 and Q1 1990, and "week" reads ISO weeks such as 2021-W01, also as their first days.
+            such as 1990Q1 and Q1 1990, and "week" reads ISO weeks such as 2021-W01, also as their first days. A cell
+            with a digit that is not in this format counts as missing, with a warning.
         missing: texts that mean a missing value in columns of numbers, such as "999".
         units: the unit of each column whose cells have a unit before or after the number, for example "€".
         kept: for each column of texts, the words such as "NA" that are values in this column, although readers of
@@ -59,6 +60,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
         codes: the names of the columns whose numbers stand for categories. A number 3 or 3.0 in such a column becomes
             the text "3".
         marks: the mark before decimals of each column of numbers that has another mark than `decimal`.
+        zones: the time zone of each column of dates with a zone. The dates and times of day are those of this zone.
+            Instants with another zone are converted to it. Times without a zone are taken for times of this zone, with
+            a warning.
 
     Raises:
         DataError: if a column is missing from a table.
@@ -78,7 +82,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
 
     def __init__(
         self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None, codes=(),
-        marks=None,
+        marks=None, zones=None,
     ):  # fmt: skip
         self.columns = columns
         self.numbers = numbers
@@ -90,6 +94,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.kept = kept
         self.codes = codes
         self.marks = marks
+        self.zones = zones
 
     def fit(self, X, y=None):
         """Check the settings, and raise an error for unknown ones. The rows are not used."""
@@ -126,8 +131,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
             texts = name not in dates and name not in self.numbers and name not in codes
             column = _series(name, *cells[name], texts=texts)
             if name in dates:
-                days = _days(column, (self.formats or {}).get(name))
-                found += [days, *_parts(days, dates[name])]
+                zone = (getattr(self, "zones", None) or {}).get(name)
+                own = days(column, (self.formats or {}).get(name), zone, self.missing)
+                found += [own, *_parts(own, dates[name])]
             elif name in self.numbers:
                 bare, mark = _bare(column, (self.units or {}).get(name)), marks.get(name, self.decimal)
                 found.append(_numbers(bare, mark, self.missing))
@@ -176,9 +182,12 @@ def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series
     if values.dtype.kind in "Mm":
         return pl.Series(name, values.astype(f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[us]"))
     listed = [None if void else _plain(cell) for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
-    if texts:
-        return pl.Series(name, [cell if cell is None else str(cell) for cell in listed], dtype=pl.String)
-    return pl.Series(name, listed, strict=False)
+    if not texts:
+        try:
+            return pl.Series(name, listed, strict=False)
+        except pl.exceptions.PolarsError:  # dates among texts
+            pass
+    return pl.Series(name, [cell if cell is None else str(cell) for cell in listed], dtype=pl.String)
 
 
 def _plain(cell: Any) -> Any:
@@ -226,16 +235,40 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
         other = "." if decimal == "," else ","
         bare = texts.str.replace_all(f"{_GAPS[:-1]}{other}]", "")
         bare = bare.str.replace(",", ".", literal=True) if decimal == "," else bare
-        # No thousands follow a zero, and each group of them has three digits: neither 0.890 nor 6.00 is a whole number.
-        single = rf"^[+-]?(\d*[{other}](\d{{1,2}}|\d{{4,}})|(0\d*|\d{{4,}})[{other}]\d+)$"
-        bare = pl.select(pl.when(texts.str.contains(single)).then(texts).otherwise(bare)).to_series()
-        marked = texts.str.contains("[.,]|" + _GAPS) if decimal == "," else numbers.is_null()
-        column = pl.select(pl.when(marked).then(bare.cast(pl.Float64, strict=False)).otherwise(numbers)).to_series()
-        unread = column.is_null() & texts.str.contains(r"\d") & (lower != "#div/0!")  # a spreadsheet's missing number
+        own = texts.str.contains(_shape(decimal)).fill_null(False)
+        column = pl.select(pl.when(own).then(bare.cast(pl.Float64, strict=False)).otherwise(numbers)).to_series()
+        _warn_of_marks(name, texts.filter(~own & texts.str.contains(_MARKED).fill_null(False)), decimal)
+        unread = (
+            column.is_null() & texts.str.contains(r"\d") & ~texts.str.contains(_MARKED) & (lower != "#div/0!")
+        )  # a spreadsheet's missing number
         _warn_of_unread(name, texts.filter(unread.fill_null(False)))
     column = column.cast(pl.Float64, strict=False)
     none = [number for number in map(_number, missing) if number is not None]
     return column.set(~column.is_finite().fill_null(True) | column.is_in(none).fill_null(False), None).alias(name)
+
+
+def _shape(decimal: str) -> str:
+    """Return a pattern of numbers with a decimal mark, whose thousands may be separated. No thousands follow a zero."""
+    apart = f"{_GAPS[:-1]}{'.' if decimal == ',' else ','}]"
+    lakhs = "" if decimal == "," else "|" + _LAKHS
+    return rf"^[+-]?([1-9]\d{{0,2}}({apart}\d{{3}})+{lakhs}|\d*)({re.escape(decimal)}\d*)?([eE][+-]?\d+)?$"
+
+
+def _warn_of_marks(name: str, cells: pl.Series, decimal: str) -> None:
+    """Warn of numbers whose marks are not those of the table: they show that its other numbers may be misread too."""
+    if len(cells):
+        mark, other = ("comma", "point") if decimal == "," else ("point", "comma")
+        plain = int(cells.cast(pl.Float64, strict=False).is_not_null().sum())
+        taken = f"{plain} of these cells are read with a decimal point, and {len(cells) - plain} count as missing"
+        warnings.warn(
+            (
+                f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be numbers in the format of "
+                f"the table that the model was fitted to, such as {shortened(str(cells[0]))!r}. In that table a {mark} "
+                f"stands before decimals, and a {other} only between groups of three digits. {taken}. Other cells "
+                "of the column may be read as wrong numbers. Write all numbers in the format of that table"
+            ),
+            stacklevel=4,
+        )
 
 
 def _warn_of_unread(name: str, cells: pl.Series) -> None:
@@ -269,49 +302,6 @@ def _number(text: Any) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _spans(texts: pl.Series) -> pl.Series:
-    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations."""
-    parts = texts.str.extract_groups(_SPAN).struct
-    days, hours, minutes, seconds = (parts.field(str(j)).cast(pl.Float64, strict=False) for j in range(1, 5))
-    total = days.fill_null(0.0) * 86_400 + hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
-    return (total * 1e6).round().cast(pl.Int64, strict=False).cast(pl.Duration("us"))
-
-
-def _days(column: pl.Series, format: str | None) -> pl.Series:
-    """A date as the days since 1970-01-01, a time of day as a part of the day, a difference of times as days."""
-    name = column.name
-    if column.dtype == pl.String:
-        texts = column.str.strip_chars()
-        if format is None:
-            texts = texts.set(~texts.str.contains(r"^\d{4}").fill_null(False), None)
-            if texts.null_count() == len(texts):  # there is no date from which to guess a format
-                return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
-            column = texts.str.replace(_UTC, "Z").str.to_datetime(strict=False, time_unit="us")
-        elif format in (QUARTER, WEEK):
-            column = first_days(texts, format)
-        elif "%H" in format and "%d" not in format:
-            column = _spans(texts)
-        else:
-            texts = texts.str.replace_all(r"[\s./,-]+", "/")
-            if is_period(format):
-                column = first_days(texts, format)
-            elif ":" in format:
-                column = texts.str.to_datetime(format, strict=False, time_unit="us")
-            else:
-                column = texts.str.to_date(format, strict=False)
-    if column.dtype == pl.Time:
-        column = column.cast(pl.Duration("us"))
-    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
-        column = column.dt.replace_time_zone(None)
-    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
-        column = column.cast(pl.Datetime("us")).dt.timestamp("us")
-    elif isinstance(column.dtype, pl.Duration):
-        column = column.dt.total_microseconds()
-    else:
-        return column.cast(pl.Float64, strict=False).alias(name)
-    return (column.cast(pl.Float64) / 86_400e6).alias(name)
 
 
 def _parts(days: pl.Series, parts: Any) -> list[pl.Series]:

@@ -147,3 +147,18 @@ def test_a_model_card_is_as_it_was(name, monkeypatch):
     monkeypatch.setattr(_model_card, "__version__", "0")
     final, record, trusted = FINALS[name]
     pinned.check(__file__, f"card-{name}", report.model_card(final, RECORDS[record], "model.skops", trusted))
+
+
+def test_names_and_values_do_not_break_the_table_of_a_model_card():
+    names = ["a|b", "two\nlines", "tick`s", "\r\n|"]
+    columns = [dataclasses.replace(RECORDS["classified"].data.columns[0], name=own, range="x|y\n*z") for own in names]
+    record = RECORDS["classified"]
+    record = dataclasses.replace(record, data=dataclasses.replace(record.data, columns=columns, target="t\nu"))
+    final = types.SimpleNamespace(**vars(FINAL) | {"inputs": names})
+    lines = report.model_card(final, record, "model.skops", []).splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+    assert lines[0].endswith(r"for `t\nu`")
+    assert [re.split(r"(?<!\\)\|", line)[1].strip() for line in rows] == [
+        r"`a\|b`", r"`two\nlines`", "`` tick`s ``", r"`\r\n\|`",
+    ]  # fmt: skip
+    assert all(re.split(r"(?<!\\)\|", line)[3] == r" x\|y \*z " for line in rows)

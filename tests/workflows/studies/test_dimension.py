@@ -1,4 +1,4 @@
-"""How many dimensions the columns of a table fill, as a study reports it."""
+"""How a study describes the columns of a table: their cells, and how many dimensions they fill."""
 
 import numpy as np
 import polars as pl
@@ -50,3 +50,26 @@ def test_nothing_is_said_where_the_estimate_depends_on_the_number_of_rows(tmp_pa
     rng = np.random.default_rng(3)
     line = rng.uniform(size=(1600, 1)) * np.ones(6) + 1e-3 * rng.normal(size=(1600, 6))
     assert told(tmp_path, {f"c{i}": column for i, column in enumerate(line.T)}) is None
+
+
+def test_the_columns_are_described_in_the_users_own_cells(tmp_path):
+    n = 240
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({
+        "clock": [f"{k % 24:02d}:{7 * k % 60:02d}" for k in range(n)],
+        "flag": [["TRUE", "false"][k % 3 > 0] for k in range(n)],
+        "day": [f"{1 + k % 28:02d}.{1 + k // 28:02d}.2000" for k in range(n)], "town": [f"T{k % 60}" for k in range(n)],
+        "price": [f"{k / 4:.2f} €".replace(".", ",") for k in range(n)], "long": [k % 50 for k in range(n)],
+        "at": [f"2024-06-{1 + k // 24:02d} {k % 24:02d}:00:00Z" for k in range(n)], "y": rng.normal(size=n),
+    })  # fmt: skip
+    frame.write_csv(tmp_path / "t.csv", separator=";")
+    found = {own.name: (own.kind, own.range) for own in describe(load_dataset(tmp_path / "t.csv", "y")).columns}
+    assert found == {
+        "clock": ("time of day", "00:00 to 23:53"),
+        "flag": ("true or false", "False, True"),
+        "day": ("date", "01.01.2000 to 16.09.2000"),
+        "town": ("category", "T0, T1, T10, ..."),
+        "price": ("number", "0,00 € to 59,75 €"),
+        "long": ("number", "0 to 49"),
+        "at": ("date", "2024-06-01 00:00:00Z to 2024-06-10 23:00:00Z (time zone UTC)"),
+    }

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +25,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
     model = next(own for own in record.models if own.name == final.name)
     target = record.data.target
     parts = [
-        f"# {model.title[:1].upper()}{model.title[1:]} for `{target}`",
+        f"# {model.title[:1].upper()}{model.title[1:]} for {_code(target)}",
         *_predicts(final, record, model),
         "## Expected error",
         *_error(record, model),
@@ -34,7 +35,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
         *_making(final, model, target),
         "## Versions",
         f"Made by lemmata {__version__} with {_versions()}{_more_versions(trusted)}.",
-        *([f"Study: `{record.command}`"] if record.command else []),
+        *([f"Study: {_code(record.command)}"] if record.command else []),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -42,12 +43,13 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
 def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
     data = record.data
     if final.labels is None:
-        what = f"`{data.target}`, a number, in its own units"
+        what = f"{_code(data.target)}, a number, in its own units"
     else:
-        names, more = ", ".join(f"`{label}`" for label in final.labels[:20]), len(final.labels) - 20
-        what = f"the class `{data.target}`: {names}" + (f" and {more} more" if more > 0 else "")
+        names, more = ", ".join(_code(str(label)) for label in final.labels[:20]), len(final.labels) - 20
+        what = f"the class {_code(data.target)}: {names}" + (f" and {more} more" if more > 0 else "")
     kinds = {column.name: column for column in data.columns}
-    rows = [f"| `{name}` | {kinds[name].kind} | {kinds[name].range} |" for name in final.inputs if name in kinds]
+    shown = [kinds[name] for name in final.inputs if name in kinds]
+    rows = [f"| {_in_table(_code(own.name))} | {own.kind} | {_in_table(_plain(own.range))} |" for own in shown]
     named = "the model that the study recommends" if record.answers.best == final.name else "one of the study's models"
     takes = (
         "Give it an array with the columns of x in their order. Cells may be missing."
@@ -59,6 +61,27 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
         f"{final.rows:,} rows. {takes}",
         "\n".join(["| column | kind | range, or most frequent |", "| --- | --- | --- |", *rows]),
     ]
+
+
+def _code(text: str) -> str:
+    r"""Write a name as code on one line, with a backslash and n for a new line, and with enough backticks around it.
+
+    >>> print(_code(f"a{chr(10)}b"), _code("a`b"))
+    `a\nb` `` a`b ``
+    """
+    text = re.sub(r"[\r\n\t\v\f\x85\u2028\u2029]", lambda found: repr(found[0])[1:-1], text)
+    longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
+    return f"`{text}`" if not longest else f"{'`' * (longest + 1)} {text} {'`' * (longest + 1)}"
+
+
+def _plain(text: str) -> str:
+    """Write values on one line, without any sign that Markdown reads as markup."""
+    return re.sub(r"([\\`*<\[\]])", r"\\\1", " ".join(text.splitlines()))
+
+
+def _in_table(text: str) -> str:
+    """Write a text for a cell of a table. A bar in it would end the cell, even in code."""
+    return text.replace("|", r"\|")
 
 
 def _error(record: StudyRecord, model: ModelResult) -> list[str]:
@@ -76,7 +99,9 @@ def _error(record: StudyRecord, model: ModelResult) -> list[str]:
 
 def _warnings(record: StudyRecord) -> list[str]:
     lines = list(dict.fromkeys(record.notes))
-    return ["## Before you rely on it", "\n".join(f"* {line}" for line in lines)] if lines else []
+    return (
+        ["## Before you rely on it", "\n".join(f"* {' '.join(line.splitlines())}" for line in lines)] if lines else []
+    )
 
 
 def _making(final: Any, model: ModelResult, target: str) -> list[str]:
@@ -86,7 +111,7 @@ def _making(final: Any, model: ModelResult, target: str) -> list[str]:
             "## Make it again",
             f"The estimator is your own ({model.formula}), so this card holds no program. After loading, "
             f"`sklearn.base.clone(model)` is the same model before it was fitted. Fit it to the columns above and the "
-            f"target `{target}`.",
+            f"target {_code(target)}.",
         ]
     return [
         "## Make it without lemmata" if "lemmata" not in final.code else "## Make it again",
@@ -120,7 +145,7 @@ def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
     if final.why:
         each: dict[str, list[str]] = {}
         for name, reason in final.why.items():
-            each.setdefault(reason, []).append(f"`{name}`")
+            each.setdefault(reason, []).append(_code(name))
         reasons = "; ".join(f"{reason} ({', '.join(names)})" for reason, names in each.items())
         lines.append(
             f"scikit-learn cannot read some columns, so the model uses `lemmata.estimators.PlainTable`: {reasons}."

@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import itertools
 import re
+import warnings
 
 import polars as pl
 
@@ -159,7 +160,9 @@ def _first_days(texts: pl.Series, form: str) -> pl.Series:
     from lemmata.estimators import PlainTable
 
     plain = texts.set(~texts.str.contains(rf"^(?:{'|'.join(_PERIODS)})$").fill_null(True), None).alias("period")
-    days = PlainTable(["period"], dates={"period": []}, formats={"period": form}).fit_transform(plain.to_frame())
+    with warnings.catch_warnings():  # of texts in another format, which only make this format no reading
+        warnings.simplefilter("ignore")
+        days = PlainTable(["period"], dates={"period": []}, formats={"period": form}).fit_transform(plain.to_frame())
     dates = days["period"].cast(pl.Int32).cast(pl.Date).alias(texts.name)
     years = dates.dt.year()
     dates = dates.set(~years.is_between(*_YEARS).fill_null(True), None)

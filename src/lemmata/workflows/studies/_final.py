@@ -106,6 +106,7 @@ def final_model(
         kinds = kinds_of(raw, dataset, options.decimal)
     with one_blas_thread(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
+        warnings.filterwarnings("ignore", message="(?s).*table that the model was fitted to")
         own = None if options.model is None else own_model(options.model, dataset)[0]
         fit = _Fit(raw, kinds, dataset, name, options, own if own is not None and own.formula == formula else None)
         model = fit.fitted()

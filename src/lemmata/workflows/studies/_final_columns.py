@@ -18,7 +18,7 @@ from ._data import Dataset
 from ._dates import format_of, with_dates
 from ._encoder import FARTHEST, FOLDS
 from ._final_table import Raw
-from ._numbers import decimal_mark, mark_shown, signed, without_unit
+from ._numbers import are_truths, decimal_mark, mark_shown, signed, without_unit
 from ._readings import codes
 
 _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
@@ -68,6 +68,7 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
     found = Kinds([], [], [], [], None, {}, False, len(dataset.targets))
     dates: dict[str, list[str]] = {}
     formats: dict[str, str] = {}
+    zones: dict[str, str] = {}
     for j, name in enumerate(dataset.raw_features):
         cells, calendar = raw.cells[name], dataset.calendars[j]
         values = dataset.inputs[:, j]
@@ -78,9 +79,13 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
             dates[name] = [] if calendar is None else list(calendar.parts)
             if cells.dtype == pl.String and (form := format_of(cells)):
                 formats[name] = form
+            if isinstance(read.dtype, pl.Datetime) and read.dtype.time_zone is not None:
+                zones[name] = read.dtype.time_zone
             found.why[name] = "dates"
             found.numbers.append(name)
-        elif text and (dataset.categories[j] is not None and not _is_number(name, dataset, j)) and not _truth(cells):
+        elif (
+            text and (dataset.categories[j] is not None and not _is_number(name, dataset, j)) and not are_truths(cells)
+        ):
             (found.many if name in dataset.texts else found.texts).append(name)
             if reason := CODES if code else _reason_of_texts(raw, name):
                 found.why[name] = reason
@@ -105,6 +110,8 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
     }  # fmt: skip
     if marks := marks_of(dataset, read_as, plain["decimal"]):
         plain["marks"] = marks
+    if zones:
+        plain["zones"] = zones
     if apart := [name for name, reason in found.why.items() if reason == CODES]:
         plain["codes"] = apart
     units = {
@@ -138,13 +145,6 @@ def _is_number(name: str, dataset: Dataset, place: int) -> bool:
     return own is not None and len(own) == 1 and cells.dtype not in (pl.String, pl.Categorical, pl.Enum)
 
 
-def _truth(cells: pl.Series) -> bool:
-    """Whether all texts of a column are true or false. pandas reads such a column as booleans, but polars may not."""
-    if cells.dtype != pl.String:
-        return False
-    return set(stripped(cells).drop_nulls().str.to_lowercase().unique().to_list()) <= {"true", "false"}
-
-
 def _reason_of_texts(raw: Raw, name: str) -> str:
     """Return why scikit-learn cannot read texts as written; empty if it can."""
     cells = raw.cells[name]
@@ -173,7 +173,7 @@ def _reason_of_pandas(raw: Raw, name: str, texts: bool = False) -> str:
 
 def _reason(cells: pl.Series, marks: Sequence[str]) -> str:
     """Return why scikit-learn cannot read a column of numbers with these marks of missing cells; empty if it can."""
-    if _truth(cells):
+    if are_truths(cells):
         return "true and false as texts"
     if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
         return "numbers among texts"

@@ -201,6 +201,17 @@ def stripped(column: pl.Series) -> pl.Series:
     return column.set(column == "", None)
 
 
+def are_truths(column: pl.Series) -> bool:
+    """Whether all texts of a column are true or false. pandas reads such a column as booleans, but polars may not.
+
+    >>> are_truths(pl.Series(["TRUE", "false ", None])), are_truths(pl.Series(["true", "no"]))
+    (True, False)
+    """
+    if column.dtype != pl.String:
+        return False
+    return set(stripped(column).drop_nulls().str.to_lowercase().unique().to_list()) <= {"true", "false"}
+
+
 def signed(column: pl.Series) -> pl.Series:
     """Write negative numbers with a plain minus instead of a typeset minus or brackets."""
     return column.str.replace(r"^\u2212([\d.,])", "-$1").str.replace(NEGATIVE, "-$1")

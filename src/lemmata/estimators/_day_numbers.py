@@ -1,0 +1,133 @@
+"""Read dates, times of day and differences of times as numbers of days, and warn of cells in another format."""
+
+import re
+import warnings
+from collections.abc import Sequence
+
+import polars as pl
+
+from lemmata.errors import shortened
+
+from ._periods import QUARTER, WEEK, first_days, is_period
+
+_SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
+"""A time of day or a duration, with its days, hours, minutes and seconds."""
+_UTC = r"\s*(UTC|GMT)$"
+"""The name of universal time after a date, which polars reads only as Z."""
+_FOUR_DIGITS = r"(^|/)\d{4}(/|$)"
+"""A year of four digits. `strptime` reads the year 24 from 01/02/24 if the format has four digits."""
+_EXAMPLE = {"%d": "31", "%m": "01", "%Y": "2024", "%y": "24", "%b": "Jan", "%B": "January",
+            "%H": "15", "%M": "30", "%S": "00", "%I": "03", "%p": "PM"}  # fmt: skip
+_PERIODS = {QUARTER: "2024Q1", WEEK: "2024-W05"}
+
+
+def days(column: pl.Series, format: str | None, zone: str | None, missing: Sequence[str]) -> pl.Series:
+    """Return a date as the days since 1970-01-01, a time of day as a part of the day, a difference of times as days.
+
+    A text in another format and a number become missing, with a warning.
+
+    Args:
+        column: dates and times, or their texts.
+        format: the format of texts, as in `PlainTable`; None if the year comes first.
+        zone: the time zone of the clock times; None if they have none.
+        missing: texts that mean a missing value.
+
+    >>> days(pl.Series(["31/01/2024", None]), "%d/%m/%Y", None, ()).to_list()
+    [19753.0, None]
+    """
+    name, kind = column.name, column.dtype
+    if kind in (pl.String, pl.Categorical, pl.Enum):
+        texts = column.cast(pl.String).str.strip_chars()
+        texts = texts.set(texts.is_in(list(missing)).fill_null(False), None)
+        column = _read(texts, format)
+        unread = column.is_null() & texts.str.contains(r"\d").fill_null(False)
+        _warn_of_unread(name, texts.filter(unread), format)
+    elif not kind.is_temporal():
+        numbers = column.drop_nulls()
+        _warn_of_unread(name, numbers.drop_nans() if kind.is_float() else numbers, format)
+        column = pl.Series(name, [None] * len(column), dtype=pl.Date)
+    if column.dtype == pl.Time:
+        column = column.cast(pl.Duration("us"))
+    if isinstance(column.dtype, pl.Duration):
+        column = column.dt.total_microseconds()
+    else:
+        column = _on_the_clock(column.alias(name), zone).cast(pl.Datetime("us")).dt.timestamp("us")
+    return (column.cast(pl.Float64) / 86_400e6).alias(name)
+
+
+def _read(texts: pl.Series, format: str | None) -> pl.Series:
+    """Return the dates, times or durations of texts; missing if a text has another format."""
+    if format is None:
+        texts = texts.set(~texts.str.contains(r"^\d{4}").fill_null(False), None)
+        try:
+            return texts.str.replace(_UTC, "Z").str.to_datetime(strict=False, time_unit="us")
+        except pl.exceptions.PolarsError:  # there is no date from which to guess a format
+            return pl.Series(texts.name, [None] * len(texts), dtype=pl.Date)
+    if format in (QUARTER, WEEK):
+        return first_days(texts, format)
+    if "%H" in format and "%d" not in format:
+        return _spans(texts)
+    texts = texts.str.replace_all(r"[\s./,-]+", "/")
+    if "%Y" in format:
+        texts = texts.set(~texts.str.contains(_FOUR_DIGITS).fill_null(True), None)
+    if is_period(format):
+        return first_days(texts, format)
+    if ":" in format:
+        return texts.str.to_datetime(format, strict=False, time_unit="us")
+    return texts.str.to_date(format, strict=False)
+
+
+def _spans(texts: pl.Series) -> pl.Series:
+    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations."""
+    parts = texts.str.extract_groups(_SPAN).struct
+    days, hours, minutes, seconds = (parts.field(str(j)).cast(pl.Float64, strict=False) for j in range(1, 5))
+    total = days.fill_null(0.0) * 86_400 + hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
+    return (total * 1e6).round().cast(pl.Int64, strict=False).cast(pl.Duration("us"))
+
+
+def _on_the_clock(column: pl.Series, zone: str | None) -> pl.Series:
+    """Return dates as the clock of a time zone shows them, without the zone."""
+    own = column.dtype.time_zone if isinstance(column.dtype, pl.Datetime) else None
+    if own is not None and zone not in (None, own):
+        column = column.dt.convert_time_zone(str(zone))
+    if (own is None) != (zone is None) and column.null_count() < len(column):
+        text = (
+            f"the times of {column.name!r} have no time zone and are taken for times of {zone}, the zone of the table "
+            f"that the model was fitted to. If they are of another zone, convert the column to {zone}"
+            if own is None
+            else f"the times of {column.name!r} have the time zone {own}, but in the table that the model was fitted "
+            "to they had none. The clock times are used as they are, without the zone. If that table had the times of "
+            "another zone, convert the column to this zone"
+        )
+        warnings.warn(text, stacklevel=5)
+    return column if own is None else column.dt.replace_time_zone(None)
+
+
+def _warn_of_unread(name: str, cells: pl.Series, format: str | None) -> None:
+    """Warn of cells that are not in the format of the dates or times that the model was fitted to."""
+    if len(cells):
+        exchanged = {"%d", "%m"} <= set(re.findall("%[A-Za-z]", format or ""))
+        warnings.warn(
+            f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be read as dates or times, such as "
+            f"{shortened(str(cells[0]))!r}, and count as missing. The table that the model was fitted to writes "
+            f"{_example(format)}. Write all cells of this column so"
+            + (". If days and months are exchanged, other cells are read as wrong dates" if exchanged else ""),
+            stacklevel=4,
+        )
+
+
+def _example(format: str | None) -> str:
+    """Return in words how a format writes a date or a time.
+
+    >>> _example("%d/%m/%Y/%I:%M/%p"), _example("%b/%Y")
+    ("dates like '31/01/2024 03:30 PM' (%d/%m/%Y/%I:%M/%p)", "months like 'Jan 2024' (%b/%Y)")
+    """
+    if format is None:
+        return "dates with the year first, like '2024-01-31', or has dates and times that are not texts"
+    if format in _PERIODS:
+        return f"{format}s like {_PERIODS[format]!r}"
+    text = re.sub("/(?=%[HIp])", " ", format)
+    text = text.replace("/", " ") if re.search("%[bB]", format) else text
+    text = re.sub("%[A-Za-z]", lambda found: _EXAMPLE[found[0]], text)
+    what = "times" if "%d" not in format and "%H" in format else "months" if is_period(format) else "dates"
+    return f"{what} like {text!r} ({format})"
