@@ -27,7 +27,7 @@ def candidate(name, loss, unit="rmse", se=0.01, learns=True, total=320):
 
 def question(text=None, task="regression", total=320, spread=4.0, cost=None):
     unit, loss = (metric("rmse", task), None) if text is None else asked(text, task, spread)
-    return Question(unit, loss, total, spread, 1.0, cost)
+    return Question(unit, loss, total, spread, 1.0, cost, ahead=16)
 
 
 FAST, SLOW = lambda n: 2.0 * n**-0.5, lambda n: 1.2 * n**-0.2

@@ -9,7 +9,7 @@ import pytest
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.studies import load_dataset, run_study
-from lemmata.workflows.studies._drift import drift
+from lemmata.workflows.studies._drift import drift, few_times
 from lemmata.workflows.studies._losses import Losses
 from lemmata.workflows.studies._measure import Measured, baselines, measure
 from lemmata.workflows.studies._metrics import metric
@@ -165,3 +165,12 @@ def test_how_far_errors_look_ahead_is_said():
     table = {name: column for name, column in days().items() if name != "day"}
     record = run_study(load_dataset(pl.DataFrame(table), target="y"), QUICK)
     assert not any("rows at once" in sentence for sentence in record.answers.sentences)
+
+
+@pytest.mark.parametrize(("waves", "tested"), [(5, 2), (2, 1), (100, 0)])
+def test_few_tested_times_are_told(waves, tested):
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"x": rng.normal(size=200), "t": np.arange(200) * waves // 200, "y": rng.normal(size=200)})
+    told = " ".join(few_times(load_dataset(table, "y", time="t")))
+    assert (f"have {waves} different times, and only" in told) == bool(tested)
+    assert (f"only {tested if tested > 1 else 'one'} of them" in told) == bool(tested)

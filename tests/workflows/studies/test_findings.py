@@ -280,3 +280,29 @@ def test_groups_are_numbered_whatever_their_names(group):
     data = load_dataset(frame(site=group), "y", group="site")
     codes = np.unique(group, return_inverse=True)[1]
     assert data.groups.tolist() == codes.tolist()
+
+
+def leak(column, y=Y):
+    data = load_dataset(frame(y=y, leak=column), "y")
+    return next((finding.text for finding in data.findings if finding.kind == "leakage"), "")
+
+
+def test_noise_is_not_told_as_rounding():
+    near = leak(Y + 0.01 * RNG.normal(size=N))
+    assert "'leak' alone explains more than 99.9 % of the variance of 'y' by a straight line. Check whether" in near
+    assert "multiple" not in near
+    assert "has nearly the same order as 'y'" in leak(np.exp(3 * (Y + 0.003 * RNG.normal(size=N))))
+    for y, column in ((np.round(Y, 1), 3 * Y), (np.round(Y, 2), np.round(3 * Y, 1)), (Y, (7 * Y).astype(np.float32))):
+        assert "multiple of 'y', up to a constant and rounding" in leak(column, y)
+
+
+def test_a_row_of_sums_makes_no_column_a_leak_and_is_named():
+    """The relation rested on one row: without it, the column explains 17 % of the variance."""
+    rng = np.random.default_rng(2)
+    a, z = rng.uniform(1, 9, 200), rng.uniform(1, 9, 200)
+    table = pl.DataFrame({"a": a, "z": z, "y": 0.5 * a + z + rng.normal(size=200)})
+    findings = load_dataset(pl.concat([table, table.sum()]), "y").findings
+    assert "leakage" not in {finding.kind for finding in findings}
+    (text,) = [finding.text for finding in findings if finding.kind == "total"]
+    assert "looks like a total row: its cells are the sums of the rows above in 'a', 'z', 'y'" in text
+    assert "total" not in found(table)[0]

@@ -109,3 +109,11 @@ def test_rows_are_given_back_in_the_library_they_came_in():
     other = table_in_memory(pandas.DataFrame({"a": [1.0, 2.0, 3.0]}))
     assert not other.of_polars
     assert isinstance(other.as_given(["a"], np.array([1])), pandas.DataFrame)
+
+
+@pytest.mark.parametrize(
+    "data", [np.zeros(30, [("a", float), ("y", float)]), np.rec.array([(1.0, 2.0)] * 30), {"y": [1]}, [{"y": 1}]]
+)
+def test_data_with_named_columns_of_another_kind_are_sent_to_a_data_frame(data):
+    with pytest.raises(DataError, match=r"remedy: give pandas.DataFrame\(data\)$"):
+        load_dataset(data, "y")

@@ -11,7 +11,7 @@ from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._answers import answers
 from lemmata.workflows.studies._signal import Signal, signal
 from lemmata.workflows.studies._signal_held import of_held_out
-from lemmata.workflows.studies._signal_power import ALL, ONE, PRODUCT, SEVERAL
+from lemmata.workflows.studies._signal_power import ALL, ONE, PRODUCT, SEVERAL, _with_ties
 from lemmata.workflows.studies._unfound import predicted
 from tests.workflows.studies.candidates import question
 
@@ -118,3 +118,53 @@ def test_what_was_tested_is_said():
     )
     said = answers(blind, [], question()).sentences[0]
     assert re.match("No signal was found: .* 800 rows, .* 3,000 held-out rows.", said)
+
+
+COLUMNS = np.random.default_rng(0).normal(size=(200, 3))
+
+
+def amounts(effect, rng):
+    """Mostly zeros. The first column changes the probability of an amount."""
+    chance = 1 / (1 + np.exp(2.2 - effect * COLUMNS[:, 0]))
+    return np.where(rng.random(200) < chance, rng.exponential(1, 200), 0.0)
+
+
+def grades(effect, rng):
+    return np.digitize(effect * COLUMNS[:, 0] + rng.logistic(size=200), [-1, 1]).astype(float)
+
+
+def one_hot(effect, rng):
+    return np.eye(3)[grades(effect, rng).astype(int)]
+
+
+@pytest.mark.parametrize(
+    ("make", "effect", "explained"), [(amounts, 1.7, 0.1), (grades, 0.6, 0.1), (one_hot, 0.75, 0.06)]
+)
+def test_of_a_target_with_ties_no_share_is_told_that_is_not_seen(make, effect, explained):
+    """0.1 % was told, because a signal that is added to a target breaks its ties. 0.8 % was seen in 1 table of 14."""
+    tables = [make(effect, np.random.default_rng([seed, 5])).reshape(200, -1) for seed in range(12)]
+    x = COLUMNS[:, 0] - COLUMNS[:, 0].mean()
+    shares = [((x @ (y - y.mean(axis=0))) ** 2).sum() / (x @ x) / y.var(axis=0).sum() / 200 for y in tables]
+    assert np.mean(shares) - 1 / 200 == pytest.approx(explained, abs=0.02)
+    nothing = lambda seed: load_dataset((COLUMNS, make(0.0, np.random.default_rng([seed, 31]))), task="regression")
+    told = next(found for seed in range(9) if not (found := signal(nothing(seed), seed)).found).powers[ONE]
+    assert explained / 2 < told <= 1.25 * explained
+    hits = sum(signal(load_dataset((COLUMNS, y), task="regression"), seed).found for seed, y in enumerate(tables))
+    assert hits >= 10, f"{hits} of 12"
+
+
+def test_a_table_with_ties_has_the_values_of_its_noise_and_the_share_of_its_signal():
+    rng = np.random.default_rng(3)
+    noise = np.where(rng.random((4000, 8, 1)) < 0.9, 0.0, rng.exponential(1, (4000, 8, 1)))
+    shown, ways = rng.normal(size=(4000, 8)), np.full((8, 1), noise.std())
+    made = _with_ties(shown, ways, noise, rng)(np.full((8, 1), 0.05))
+    np.testing.assert_array_equal(np.sort(made, axis=0), np.sort(noise, axis=0))
+    shares = [np.corrcoef(shown[:, t], made[:, t, 0])[0, 1] ** 2 for t in range(8)]
+    assert np.mean(shares) == pytest.approx(0.05, abs=0.008)
+
+
+def test_many_held_out_rows_with_ties_do_not_show_how_a_signal_breaks_ties():
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(1200) < 0.9, 0.0, rng.exponential(1, 1200))
+    found = signal(load_dataset((rng.normal(size=(1200, 3)), y), task="regression"))
+    assert (found.kind, found.powers[ONE] > 0.008) == ("both", True)

@@ -127,7 +127,7 @@ def test_the_season_of_daily_rows_is_the_year():
 
 def test_the_season_is_chosen_before_the_first_row_that_is_predicted():
     dataset = daily()
-    first, _ = before_stretches(len(dataset.targets))
+    first, _ = before_stretches(dataset.order)
     later = dataset.targets.copy()
     later[first:] = np.sin(2 * np.pi * np.arange(len(later) - first) / 11)[:, None]
     other = dataclasses.replace(dataset, targets=later)
@@ -215,7 +215,7 @@ def test_wilder_times_before_the_tested_rows_are_told():
     asked = question(hourly(), StudyOptions())
     (told,) = calmer(hourly(), asked)
     assert "are calmer than the rows before" in told
-    before, ahead = before_stretches(800)
+    before, ahead = before_stretches(hourly().order)
     y = hourly().targets[:, 0]
     later = [((y[at : at + ahead] - y[at - 1]) ** 2).mean() for at in range(before, 801 - ahead, ahead)]
     assert f"rmse {np.sqrt(np.mean(later)):.2f} on the tested rows" in told

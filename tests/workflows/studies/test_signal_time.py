@@ -8,7 +8,9 @@ from scipy import signal as filters
 
 from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._signal import signal
+from lemmata.workflows.studies._signal_blocks import block_edges
 from lemmata.workflows.studies._signal_time import _plan, of_shifts
+from lemmata.workflows.studies._unfound import predicted
 from tests.workflows.studies.test_signal import as_rare_as_the_level
 
 
@@ -104,3 +106,28 @@ def test_a_level_that_moves_slowly_is_seen_in_the_levels():
         with jax.enable_x64(True):
             values.append(of_shifts(x, x[:, :1] + 2.0 * rng.normal(size=(900, 1)), False, 200).p_value)
     assert np.median(values) < 0.05, "the differences alone have 0.4"
+
+
+def waves(rng, effect):
+    """Five waves of 60 rows. Each wave has its own level and, in a column, its own share."""
+    wave = np.repeat(np.arange(5), 60)
+    x = rng.normal(size=300) + rng.normal(size=5)[wave]
+    y = effect * x + 3 * rng.normal(size=5)[wave] + rng.normal(size=300)
+    return load_dataset(pl.DataFrame({"x": x, "wave": wave, "y": y}), "y", time="wave")
+
+
+def test_a_level_that_few_waves_share_is_no_signal():
+    count = 20
+    alarms = sum(signal(waves(np.random.default_rng([seed, 5]), 0.0), seed).found for seed in range(count))
+    assert as_rare_as_the_level(alarms, count), f"{alarms} of {count}"
+
+
+def test_differences_between_rows_of_one_wave_are_found():
+    found = signal(waves(np.random.default_rng(1), 1.0))
+    assert (found.found, found.kind, found.groups) == (True, "within times", 5)
+    assert "At each time, the columns predict differences between rows" in predicted(found)
+
+
+def test_blocks_begin_at_the_start_of_a_time():
+    assert block_edges(np.repeat(np.arange(5.0), 96)) == [192, 288, 384, 480]
+    assert len(block_edges(np.arange(100.0))) == 13

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.workflows.studies._splits import BLOCKS, held_out, number_of_splits, split, split_sizes
+from lemmata.workflows.studies._splits import (
+    BLOCKS,
+    before_stretches,
+    check_times,
+    held_out,
+    number_of_splits,
+    split,
+    split_sizes,
+)
 
 
 @pytest.mark.parametrize("total", [20, 51, 60, 442, 1797, 10_000, 25_000, 1_000_000])
@@ -23,7 +31,7 @@ def test_sizes_grow_to_four_fifths_of_the_rows(total):
 def test_sizes_leave_the_largest_group_out():
     groups = np.repeat([0, 1, 2], [70, 20, 10])
     assert split_sizes(100, groups=groups)[-1] == 30
-    assert split_sizes(1000, ordered=True)[-1] == 600
+    assert split_sizes(1000, order=np.arange(1000))[-1] == 600
 
 
 def test_rows_train_or_are_held_out():
@@ -111,3 +119,26 @@ def test_with_groups_and_an_order_both_hold():
     train, held = split(200, 10, 3, 0, groups, when)
     assert when[train].max() < when[held].min()
     assert not set(groups[train]) & set(groups[held])
+
+
+def test_rows_of_one_time_are_not_on_both_sides_of_a_cut():
+    order = np.random.default_rng(0).permutation(np.repeat(np.arange(5.0), 96))
+    for number in range(8):
+        train, held = split(480, 200, number, 0, order=order)
+        assert order[train].max() < order[held].min()
+        assert len(train) == 200
+
+
+@pytest.mark.parametrize(("sizes", "first"), [([100, 100, 100], 200), ([100, 100], 100), ([60, 200], 60)])
+def test_the_first_cut_is_the_start_of_the_time_nearest_to_three_fifths(sizes, first):
+    order = np.repeat(np.arange(len(sizes)), sizes)
+    assert before_stretches(order)[0] == first
+    assert split_sizes(len(order), order=order)[-1] == first
+
+
+def test_a_time_that_nearly_all_rows_share_is_refused():
+    with pytest.raises(DataError, match=r"single time.*found 2020-01-01 in all 30 rows.*rule.*remedy"):
+        check_times(np.zeros(30), "t", "2020-01-01")
+    with pytest.raises(DataError, match=r"too few rows at other times.*29 of 30.*remedy"):
+        check_times(np.r_[np.zeros(29), 1.0], "t", "2020-01-01")
+    check_times(np.r_[np.zeros(15), np.ones(15)], "t", "2020-01-01")

@@ -7,6 +7,7 @@ import pytest
 from lemmata.errors import DataError
 from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._hints import merged
+from lemmata.workflows.studies._suspects import total_row
 
 ROWS = 60
 
@@ -84,3 +85,53 @@ def test_sparse_texts_are_not_taken_for_merged_cells():
     rng = np.random.default_rng(0)
     comments = [np.sort(rng.choice(ROWS, rng.integers(2, 30), replace=False)) for _ in range(1000)]
     assert sum(bool(merged(gapped(places.tolist()))) for places in comments) <= 3  # chance is 1 in 1000
+
+
+def test_two_numbers_that_may_stand_for_none_are_both_told():
+    values = 40 + 3 * np.sin(np.arange(ROWS))
+    values[::10], values[1::10] = -999.0, 9999.0
+    assert [text.split(" in ")[0] for text in told("missing", x=values)] == ["6 rows have -999", "6 rows have 9999"]
+
+
+DAYS = np.datetime64("2020-01-01") + 7 * np.arange(ROWS)
+
+
+def dates(*marks, of="%Y-%m-%d"):
+    days = DAYS.copy()
+    for i, mark in enumerate(marks):
+        days[i::10] = np.datetime64(mark)
+    return pl.Series(days).dt.strftime(of) if of else pl.Series(days)
+
+
+@pytest.mark.parametrize("mark", ["9999-12-31", "1900-01-01", "0001-01-01", "2999-12-31", "1970-01-01"])
+def test_a_date_that_may_stand_for_none_is_told(mark):
+    (text,) = told("missing", x=dates(mark))
+    assert f"6 rows have the date {mark} in 'x'" in text
+    assert f"add --na '{mark}'" in text
+
+
+def test_a_date_that_may_stand_for_none_is_told_as_it_is_written():
+    assert "add --na '31.12.9999'" in told("missing", x=dates("9999-12-31", of="%d.%m.%Y"))[0]
+    assert "leave these cells empty" in told("missing", x=dates("9999-12-31", of=None))[0]
+    assert len(told("missing", x=dates("9999-12-31", "0001-01-01"))) == 2
+
+
+def test_a_usual_mark_that_is_much_more_frequent_than_other_dates_is_told():
+    days = np.datetime64("1910-06-15") + 600 * np.arange(ROWS)
+    days[::10] = np.datetime64("1900-01-01")
+    assert "1900-01-01" in told("missing", x=pl.Series(days))[0]
+
+
+@pytest.mark.parametrize("days", [DAYS, np.datetime64("1969-12-20") + np.arange(ROWS) // 4,
+                                  np.datetime64("2099-01-01") + 30 * np.arange(ROWS)])  # fmt: skip
+def test_dates_like_the_others_are_not_told(days):
+    assert not told("missing", x=pl.Series(days))
+
+
+def test_a_total_row_may_have_rounded_sums_and_other_columns():
+    rng = np.random.default_rng(0)
+    x = np.round(rng.uniform(1, 9, ROWS), 1)
+    table = pl.DataFrame({"x": [*x, np.round(x.sum())], "n": [*rng.integers(0, 9, ROWS), 4]})
+    assert total_row(table)[0].columns == ("x",)
+    assert not total_row(pl.DataFrame({"x": [*x, 4 * x.sum()]}))
+    assert not total_row(pl.DataFrame({"x": [0, 0, 1] * 9 + [1]}))

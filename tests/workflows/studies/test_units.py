@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,9 @@ from sklearn.svm import LinearSVC
 import lemmata
 from lemmata.errors import SettingError
 from lemmata.interfaces.report import bounds_of
+from lemmata.options import StudyOptions
 from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._asking import question
 from lemmata.workflows.studies._metrics import METRICS, metric
 from lemmata.workflows.studies._units import rarer, unit_of
 
@@ -185,6 +188,8 @@ def test_whole_numbers_reach_a_score_as_they_are():
         (lambda truth, said: float(np.sum(truth != said)), "classes", "depends on the number of rows.*mean over rows"),
         (lambda truth, said: 1.0, "classes", "does not distinguish perfect predictions from guessing"),
         (lambda truth: 1.0, "classes", "cannot be computed"),
+        (lambda truth, said: np.mean(said) - np.mean(truth), "numbers", "does not distinguish.*remedy.*only for right"),
+        (lambda truth, said: 1.0 if np.ptp(said) else np.nan, "numbers", "nan for guessing.*remedy.*0 instead of nan"),
     ],
 )
 def test_bad_input_is_refused_with_what_is_possible(asked, table, words):
@@ -252,3 +257,22 @@ def test_every_warning_of_the_page_is_among_the_findings(tmp_path):
     assert shown == sum(text not in found.answer for text in texts) > 2
     assert {"unit", "imbalance", "copies", "repeats", "constant"} <= {item.kind for item in found.findings}
     assert next(item for item in found.findings if item.kind == "constant").columns == ("same",)
+
+
+@pytest.mark.parametrize("far", [0.5, 1e3 / 7, 1e6 / 7])
+def test_round_off_is_no_dependence_on_the_number_of_rows(far):
+    """The mean error of guessing was 1.1e-16, and 5.6e-17 if every row was repeated."""
+    dataset = load_dataset(numbers().with_columns(y=pl.col("y") + far), "y")
+    with pytest.raises(SettingError, match="does not distinguish perfect predictions from guessing"):
+        unit_of(dataset, lambda truth, said: np.mean(said) - np.mean(truth), None)
+    with pytest.raises(SettingError, match="depends on the number of rows"):
+        unit_of(dataset, lambda truth, said: 1e-9 * np.sum(np.abs(said - truth)), None)
+
+
+@pytest.mark.parametrize("name", ["neg_negative_likelihood_ratio", "top_k_accuracy"])
+def test_a_question_shows_no_warnings_of_scikit_learn(name):
+    dataset = load_dataset("breast_cancer")
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        question(dataset, StudyOptions(metric=name))
+    assert not shown

@@ -215,10 +215,10 @@ class Finding:
 
     Args:
         kind: about the table: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time",
-            "code", "categories", "tail", "numbers", "index" or "missing". About the classes: "imbalance" or "rare
-            class". About the metric: "unit". About the answers: "copies" or "drift". About the models: "model" for a
-            model that was left out, "own model", "splits", "broken fits", "season", "approximation", "theory", "time
-            limit" or "interrupted".
+            "code", "categories", "tail", "numbers", "index", "total" or "missing". About the classes: "imbalance" or
+            "rare class". About the metric: "unit". About the answers: "copies" or "drift". About the models: "model"
+            for a model that was left out, "own model", "splits", "broken fits", "season", "approximation", "theory",
+            "time limit" or "interrupted".
         columns: the columns that the finding is about.
         text: one or two sentences: the finding, why it matters, and what to do.
     """

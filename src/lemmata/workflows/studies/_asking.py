@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ._data import Dataset
 from ._imbalance import RARE
 from ._measure import baselines, spread_of
 from ._question import Question
+from ._splits import before_stretches
 from ._units import say_guess, unit_of
 
 FARTHEST = 1e70
@@ -27,13 +29,16 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
         DataError: if a target has numbers that are too large or too small to be squared.
     """
     _check_scale(dataset)
-    unit, loss = unit_of(dataset, options.metric, options.error)
-    spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # warnings of other libraries, as in a study
+        unit, loss = unit_of(dataset, options.metric, options.error)
+        spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))
     more = "rows" if dataset.groups is None else "rows of new groups"
     used = len(dataset.targets) if len(dataset.targets) < dataset.available else None
     return Question(
         unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more,
         constant=say_guess(unit, dataset.classes), in_time=dataset.order is not None,
+        ahead=1 if dataset.order is None else before_stretches(dataset.order)[1],
     )  # fmt: skip
 
 

@@ -274,7 +274,15 @@ def _too_many(refused: dict[str, str]) -> DataError:
     )
 
 
-def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Targets:
+def _filled(missing: int, name: str) -> str:
+    """Return the remedy if a target has one value besides missing cells, which may be a tick or nothing."""
+    return (
+        f"{count(missing, 'row')} without {name!r} are left out as missing, whatever --na says. If an empty cell means "
+        "no, write a word such as 'no' in it (in pandas with fillna('no')). Otherwise choose another --target"
+    )
+
+
+def encode_targets(columns: list[pl.Series], name: str, task: str | None, missing: int = 0) -> Targets:
     """Encode classes as centred one-hot columns, and numbers as columns of mean 0 and variance 1.
 
     A target holds classes if it is text or boolean. A target of numbers holds classes if all numbers are integers, with
@@ -284,6 +292,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         columns: the target; more than one column is always regression.
         name: the name of the target in messages.
         task: "classification", "regression", or None for the rule.
+        missing: the number of rows that were left out because they have no target.
 
     Raises:
         DataError: if the target is constant, has a single class, has nearly as many classes as rows, or is text in
@@ -316,7 +325,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
             f"target {name!r} is constant",
             found=f"only one value or class, {column[0]!r}, in {column.len()} rows",
             rule="a target must have at least two different values",
-            remedy="choose another --target",
+            remedy=_filled(missing, name) if missing else "choose another --target",
         )
     classes = task == "classification" or (task is None and (text or _looks_like_classes(column, distinct)))
     return _classes(column, name) if classes else _numbers(columns, name)

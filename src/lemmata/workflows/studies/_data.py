@@ -33,6 +33,7 @@ from ._roles import (
     without_target,
 )
 from ._sampling import drawn, group_codes, how_drawn
+from ._splits import check_times
 from ._tables import Reading, Table, read_table
 from ._texts import free_texts, rare_texts
 
@@ -266,7 +267,8 @@ def load_dataset(
     frame, index = usable_rows(whole, roles, drop_missing, notes)
     available = frame.height if table.kept is None else round(frame.height * body.rows / body.frame.height)
     frame, index = _subsample(frame, index, max_rows, roles, seed, notes)
-    targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
+    lost = int(whole.select(pl.any_horizontal(pl.col(roles.targets).is_null()).sum()).item())
+    targets = encode_targets([frame[name] for name in roles.targets], roles.label, task, lost)
     inputs = raw_inputs(frame.select(roles.inputs), plain.firsts, roles.keep, plain.declared)
     earliest, used = first_equal(inputs.values), {*inputs.names, *inputs.constant, *inputs.free}
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
@@ -274,6 +276,8 @@ def load_dataset(
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers, written)
     groups = None if roles.group is None else group_codes(frame[roles.group])
     order = None if roles.time is None else frame[roles.time].to_numpy()
+    if order is not None and roles.time is not None:
+        check_times(order, roles.time, body.frame[roles.time].drop_nulls()[0])
     findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)
     findings += near_copies(inputs, groups, order)
     findings += [*rare_texts(inputs), *free_texts(inputs)]

@@ -13,7 +13,7 @@ from ._metrics import tell
 from ._outlook import Candidate
 from ._question import Question
 from ._row_losses import unexplained
-from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
+from ._splits import BLOCKS, before_stretches
 
 LEVEL = 0.05
 CALMER = 4.0
@@ -55,10 +55,35 @@ def ahead(dataset: Dataset) -> list[str]:
     """Return, if rows are ordered in time, a sentence on how many rows at once a model forecast in each test."""
     if dataset.order is None:
         return []
-    rows = before_stretches(len(dataset.targets))[1]
+    rows = before_stretches(dataset.order)[1]
     return [
         f"Every error here is measured on forecasts of the next {rows:,} rows at once, made from the rows before them. "
         "Forecasting only the next row is easier and was not measured."
+    ]
+
+
+def unlike(dataset: Dataset, question: Question) -> list[str]:
+    """Return warnings that the tested times are few or calmer than earlier times, so intervals may be too narrow."""
+    return [*few_times(dataset), *calmer(dataset, question)]
+
+
+def few_times(dataset: Dataset) -> list[str]:
+    """Return a warning if the tested rows have fewer different times than there are stretches.
+
+    What is special about a time changes all of its rows together. So the error on rows of a new time is known only as
+    well as the number of tested times allows, and the standard error over stretches of rows is too small.
+    """
+    if dataset.order is None:
+        return []
+    first, _ = before_stretches(dataset.order)
+    number, tested = len(np.unique(dataset.order)), len(np.unique(np.sort(dataset.order)[first:]))
+    if tested >= BLOCKS:
+        return []
+    seen = "only one of them is" if tested == 1 else f"only {tested} of them are"
+    return [
+        f"The rows have {number} different times, and {seen} tested. Rows of one time share what is special about this "
+        "time, so the error on a new time may be far from the measured one, and the intervals are too narrow. More "
+        "rows of the same times do not change this. More times do."
     ]
 
 
@@ -72,7 +97,7 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
     if dataset.order is None or dataset.groups is not None or dataset.classes is not None:
         return []
     y = dataset.targets[np.argsort(dataset.order, kind="stable")]
-    first, ahead = before_stretches(len(y))
+    first, ahead = before_stretches(dataset.order)
 
     def loss(starts: range, rows: Callable[..., np.ndarray]) -> float:
         parts = [(y[at : at + ahead], np.repeat(y[at - 1 : at], ahead, axis=0)) for at in starts]
@@ -87,7 +112,7 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
     told = [tell(question.unit, loss(starts, question.unit.rows), question.spread) for starts in (later, earlier)]
     return [
         (
-            f"All models are tested on the last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the "
+            f"All models are tested on the last {100 * (1 - first / len(y)):.0f} % of the "
             f"rows, which are calmer than the rows before. Repeating the last value over {ahead:,} "
             f"rows gives {question.unit.title} {told[0]} on the tested rows, but {told[1]} on the "
             "rows before. If such times return, the intervals may be too narrow."

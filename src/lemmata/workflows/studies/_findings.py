@@ -8,7 +8,6 @@ from collections.abc import Collection
 import numpy as np
 import polars as pl
 from scipy.special import gammaln
-from scipy.stats import rankdata
 
 from lemmata.errors import shortened
 from lemmata.workflows.records.studies import Finding
@@ -16,16 +15,10 @@ from lemmata.workflows.records.studies import Finding
 from ._columns import Inputs, Targets, count, listing
 from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
+from ._multiples import relation
 
 CHANCE = 1e-9
 """A relation counts as a coincidence unless its probability in a shuffled column is below this."""
-SAME = 0.999
-"""The share of the target's variance that a column must explain alone to count as a function of the target."""
-MONOTONE = 0.75
-"""If fewer of the target's steps have one direction than this share, the relation is not tested for being monotone.
-
-The steps are those between neighbours in the order of the column. Otherwise ranks decide.
-"""
 SENTENCE = 5
 """Texts with at least this median number of words are free text. Shorter texts that never repeat are labels."""
 COUNTS = 5
@@ -288,13 +281,7 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
         return (
             "separates the classes of {target} perfectly by thresholds" if _separates(column, target, order) else None
         )
-    if _explained(column, target) >= SAME:
-        return "is a multiple of {target}, up to a constant and rounding"
-    # If the relation is monotone, the target is nearly sorted in the column's order. Ranks measure this.
-    if max((np.diff(target[order]) >= 0).mean(), (np.diff(target[order]) <= 0).mean()) < MONOTONE:
-        return None
-    ranks = (rankdata(values) for values in (column, target))
-    return "is a monotone function of {target}" if _explained(*ranks) >= SAME else None
+    return relation(column, target)
 
 
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
@@ -311,13 +298,6 @@ def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str,
         return None
     value = f"{common:g}" if not classes else repr(classes[int(common)]).replace("{", "{{").replace("}", "}}")
     return f"shows in every row whether {{target}} is {value}"
-
-
-def _explained(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the share of the variance of b that a linear function of a explains."""
-    a, b = a / np.abs(a).max(), b / np.abs(b).max()
-    a, b = a - a.mean(), b - b.mean()
-    return float((a @ b) ** 2 / max((a @ a) * (b @ b), np.finfo(float).tiny))
 
 
 def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:

@@ -163,8 +163,8 @@ def measure(
             raise SolverError(f"{model.title} could not be fitted to split {r} with {sizes[i]} rows", found=own.error)
         told[i, r] = own
         done += sizes[i]
-    return _measured(model, dataset, sizes, told, max(split_sizes(len(dataset.targets), False, dataset.groups,
-                                                                  dataset.order is not None)))  # fmt: skip
+    most = max(split_sizes(len(dataset.targets), False, dataset.groups, dataset.order))
+    return _measured(model, dataset, sizes, told, most)
 
 
 def in_season(model: Model, dataset: Dataset) -> Model:
@@ -172,7 +172,7 @@ def in_season(model: Model, dataset: Dataset) -> Model:
     if dataset.order is None:
         return model
     rows = np.argsort(dataset.order, kind="stable")
-    first, ahead = before_stretches(len(rows))
+    first, ahead = before_stretches(dataset.order)
     return seasoned(model, dataset.targets[rows[:first]], dataset.order[rows[:first]], ahead)
 
 

@@ -152,12 +152,20 @@ def table_in_memory(data: Any) -> Table:
             found=f"type {type(data).__name__}",
             rule="a path, the name of a bundled set, a pandas or polars data frame, a pair (x, y) of arrays, or a"
             " scikit-learn bunch",
-            remedy="give the pair (x, y) for arrays",
+            remedy=_as_frame(data),
         )
     other = hasattr(data, "iloc")
     given, index = (data if other else None), _index(data)
     findings = _unused(index)
     return Table("the table", frame, frame.height, (), None, None, findings, given, of_polars=not other, index=index)
+
+
+def _as_frame(data: object) -> str:
+    """Return how to give data of another kind: rows or columns with names as a data frame, other arrays as a pair."""
+    named = getattr(getattr(data, "dtype", None), "names", None) is not None
+    if named or isinstance(data, Mapping | list):
+        return "give pandas.DataFrame(data)"
+    return "give the pair (x, y) for arrays, or pandas.DataFrame(data)"
 
 
 def _index(data: Any) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     total, k = len(dataset.targets), dataset.targets.shape[1]
     d = width_of(dataset)
     ordered = dataset.order is not None
-    sizes = split_sizes(total, quick, dataset.groups, ordered)
+    sizes = split_sizes(total, quick, dataset.groups, dataset.order)
     if model.kernels and left_out(dataset):
         sizes = [n for n in sizes if n <= MOST_EXACT] or sizes[:1]
     sizes = affordable(sizes, lambda n: model.price(n, d, k), QUICK_FIT_SECONDS if quick else FIT_SECONDS)

@@ -29,6 +29,7 @@ class Question:
         drifts: whether older rows no longer help, so that the number of needed rows has no meaning.
         constant: the prediction of guessing, in words; empty means the default words for the metric.
         in_time: whether rows have an order, so that later rows are forecast from earlier rows.
+        ahead: the number of rows that are forecast at once, if rows have an order.
     """
 
     unit: Metric
@@ -43,6 +44,7 @@ class Question:
     drifts: bool = False
     constant: str = ""
     in_time: bool = False
+    ahead: int = 1
 
     def told(self, interval: Interval) -> Interval:
         """Return an interval of losses in the unit of the metric, with its lower end first."""

@@ -11,6 +11,7 @@ from lemmata.workflows.records.studies import Finding
 
 from ._calendar import first_days
 from ._columns import count, listing, plain_column
+from ._date_marks import date_marks
 from ._dates import unclear, with_dates
 from ._findings import identifiers
 from ._footnotes import without_footnotes
@@ -19,7 +20,7 @@ from ._memory import Table
 from ._named_columns import columns_rule, of_index, one_name, target_columns
 from ._numbers import as_numbers, check_decimal, check_marks, decimal_mark, stripped
 from ._readings import dates_to_check, declared
-from ._suspects import suspects
+from ._suspects import suspects, total_row
 from ._texts import merged_texts, versions
 
 FEWEST_ROWS = 20
@@ -137,7 +138,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     merged = [table.frame[name] for name in needed if table.frame[name].dtype == pl.String and name not in texts]
     findings += merged_texts([own for own in merged if frame[own.name].dtype == pl.Float64], table.in_memory)
     findings += [_infinite_read(column.name, n) for column in read if (n := _infinite(column, frame[column.name]))]
-    findings += [*suspects(frame), *dates_to_check(table, needed)]
+    findings += [*suspects(frame), *total_row(frame), *dates_to_check(table, needed), *date_marks(read, table.frame)]
     for name in roles.asked:
         if name == roles.time and frame[name].dtype == pl.String:
             raise DataError(

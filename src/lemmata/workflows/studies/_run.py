@@ -37,7 +37,7 @@ from ._all_rows import spectral_rows, with_all_rows
 from ._answers import answers
 from ._asking import question, recorded
 from ._data import Dataset
-from ._drift import ahead, calmer, drift
+from ._drift import ahead, drift, few_times, unlike
 from ._encoded import Encoded
 from ._estimators import fault_of
 from ._kernel_theory import spectral, theory
@@ -278,7 +278,7 @@ class _Job:
             if best is None or found.needed is None
             else unit.understood(found.asked, self.question.spread)
         )
-        in_time = drifts + calmer(self.dataset, question) + self.about_time(best)
+        in_time = drifts + unlike(self.dataset, question) + self.about_time(best)
         first, *others = found.sentences
         found = dataclasses.replace(found, sentences=[first, *in_time, *others, *ahead(self.dataset)])
         self.findings += about_models(self.candidates, self.dataset, self.few, self.theory, self.options.quick)
@@ -318,7 +318,7 @@ class _Job:
     def drifts(self) -> list[str]:
         """With --time: return a sentence if older rows no longer help."""
         steadiest = self.steadiest()
-        return [] if steadiest is None else drift(steadiest, self.question)
+        return [] if steadiest is None or few_times(self.dataset) else drift(steadiest, self.question)
 
     def about_time(self, best: Candidate | None) -> list[str]:
         """With --time: return a sentence if a naive model predicts better than every model that uses the columns."""

@@ -39,18 +39,20 @@ class Signal:
         kind: how the targets were rearranged. "rows": among rows. "held-out rows": among rows that are predicted by
             models of other rows. "both": in both of these ways, and neither test finds a signal. "within groups": among
             the rows of each group. "whole groups": between whole groups. "groups": within groups and between groups,
-            and neither test finds a signal. "time": shifted in time, or forecast by blocks.
+            and neither test finds a signal. "time": shifted in time, or forecast by blocks. "within times": among the
+            rows of each time.
         least: the smallest p-value that this test can give. If `least` is above the level of this test, the test cannot
             find a signal.
         shuffles: the number of arrangements of the targets that were tested besides the observed one; 0 if a series was
             forecast by blocks.
-        groups: the number of groups that were tested; 0 without groups.
+        groups: the number of groups (or times, if targets were shuffled within them) that were tested; else 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
             would be found in most cases. It is infinite if no signal would be found. For series, it is only
             approximate. For shifts, it is the larger of two numbers: how far the errors in the best percent of the
             shifts are below the median error, and the share that the best column explains in its best percent of the
             shifts. For blocks, it is twice the relative difference of errors that the t-test would call significant.
-            With groups, the share is of the variance within groups, after each group's mean is subtracted.
+            With groups, the share is of the variance within groups, after each group's mean is subtracted. The same
+            holds for times if targets were shuffled within them.
         between: the same as `visible`, but for the means of the groups; nan if whole groups were not exchanged.
         powers: the same as `visible`, but for each kind of signal (`_signal_power`); empty if a signal was found.
         held: the number of held-out rows on which models were tested; 0 without this test. The models were fitted to
@@ -89,7 +91,8 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
     second test with held-out rows (`of_held_out`), and each of the two tests has half of the level.
 
     With groups, targets are shuffled within groups, or exchanged between whole groups (`of_groups`). If rows are
-    ordered in time, the targets are shifted in time, and later blocks of rows are forecast (`of_time`).
+    ordered in time, the targets are shifted in time, and later blocks of rows are forecast (`of_time`). If there are
+    few different times, targets are shuffled within times.
 
     >>> from lemmata.workflows.studies import load_dataset
     >>> signal(load_dataset("iris")).found

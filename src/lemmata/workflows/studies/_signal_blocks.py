@@ -10,6 +10,7 @@ from scipy import stats
 from ._signal_statistics import Outcome
 
 _BLOCKS = 12
+FEWEST_BLOCKS = 3
 _FIRST = 1 / 3
 """The share of the series that lies before the first block."""
 _INNER = (0.5, 0.75)
@@ -21,7 +22,7 @@ _RIDGES = np.logspace(-4, 2, 7)
 def of_blocks(
     x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], order: Float[np.ndarray, " N"], rng: np.random.Generator
 ) -> Outcome:
-    """Test by one-sided t-tests over twelve later blocks. The p-value is the largest over four naive forecasts.
+    """Test by one-sided t-tests over at most twelve later blocks. The p-value is the largest over four naive forecasts.
 
     Each block is forecast by a model of all earlier rows. The model is linear in the columns, or in Gaussian kernels
     with 120 of the rows. It predicts the target, or the target's change since an earlier row whose target is known.
@@ -31,10 +32,14 @@ def of_blocks(
     error of such a forecast is a mean over these distances. For each block, the model's squared error minus that of a
     naive forecast is divided by the sum of the two, so all blocks have the same weight.
 
+    A block begins at the start of a new time. So rows of one time are in one block, and there are fewer blocks if there
+    are few times. If fewer than three blocks remain, blocks begin at any row.
+
     The level needs one assumption: models of columns without information are worse, on average, than the best naive
     forecast.
     """
-    edges = np.linspace(int(_FIRST * len(y)), len(y), _BLOCKS + 1).round().astype(int).tolist()
+    edges = block_edges(order)
+    edges = edges if len(edges) > FEWEST_BLOCKS else _rows_of_blocks(len(y))
     before = np.searchsorted(order, order)
     features = [x - x.mean(axis=0), _gaussian(x, rng)] if x.shape[1] else []
     gains, errors = [], []
@@ -49,6 +54,20 @@ def of_blocks(
     p_value = float(stats.t.sf(t, len(gains) - 1).max())
     visible = min(1.0, 2 * float(stats.t.isf(0.005, len(gains) - 1)) * float(spread[middle.argmin()]))
     return Outcome(p_value, float(total[0] / max(total[1], 1e-300)), 1.0, len(y), "time", 0.0, 0, 0, visible)
+
+
+def block_edges(order: Float[np.ndarray, " N"]) -> list[int]:
+    """Return the first rows of the blocks and the number of rows, for rows in time order.
+
+    Each edge is the start of a new time, the nearest one to its place among edges at equal distances.
+    """
+    places = np.r_[1 + np.flatnonzero(order[1:] != order[:-1]), len(order)]
+    edges = np.array(_rows_of_blocks(len(order)))
+    return np.unique(places[np.abs(places - edges[:, None]).argmin(axis=1)]).tolist()
+
+
+def _rows_of_blocks(rows: int) -> list[int]:
+    return np.linspace(int(_FIRST * rows), rows, _BLOCKS + 1).round().astype(int).tolist()
 
 
 def _gaussian(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:

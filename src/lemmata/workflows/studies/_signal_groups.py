@@ -52,6 +52,20 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
     return dataclasses.replace(best, p_value=p_value, least=min(1.0, 2 * best.least), **seen)
 
 
+def of_times(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
+    """Run the test within groups, where a group is the rows of one time. What differs between times is not tested.
+
+    The level assumes that at each time, targets are exchangeable given the columns.
+    """
+    assert dataset.order is not None
+    rows = _drawn(np.unique(dataset.order, return_inverse=True)[1].reshape(-1), rng)
+    times = np.unique(dataset.order[rows], return_inverse=True)[1].reshape(-1)
+    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)
+    classes = dataset.task == "classification"
+    found = _within(encoded, dataset.targets[rows], times, classes, rng, shuffles, level)
+    return dataclasses.replace(found, kind="within times")
+
+
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
     """Return at most 480 random rows. If groups are large, at most a common number of rows is drawn from each group.
 

@@ -54,7 +54,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
         signals = made(np.concatenate([half.x, half.cross]), rng, False)
         both = y[np.r_[own, rest]]
         noise = np.stack([both[rng.permutation(len(both))] for _ in range(TABLES)], axis=1)
-        seen = powers(signals, noise, lambda tables: half.by_columns(tables) > most, rng)
+        seen = powers(signals, noise, lambda tables: half.by_columns(tables) > most, rng, half.classes)
         seen = bent(seen) if half.classes else seen
     return Outcome(p_value, np.nan, np.nan, len(rest), KIND, 1 / len(orders), SHUFFLES, powers=seen)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.stats import norm
 
 ONE, SEVERAL, ALL, PRODUCT = "one column", "five columns", "all columns", "product"
 """Kinds of signal: linear in one column, in five columns, in all columns, and the product of two columns."""
@@ -56,6 +57,7 @@ def powers(
     noise: Float[np.ndarray, "n t k"],
     found: Callable[[Float[np.ndarray, "n tables k"]], Bool[np.ndarray, " tables"]],
     rng: np.random.Generator,
+    classes: bool,
 ) -> Powers:
     """Return, for each kind of signal, the share of the variance from which it is found in 85 % of the tables.
 
@@ -63,11 +65,15 @@ def powers(
     has several outputs or classes, the signal has a random direction. In each output, the signal is as large as the
     variation of the target.
 
+    Numbers with many ties stay numbers with these ties (`_with_ties`), because ranks would show how a signal breaks
+    ties.
+
     Args:
         signals: the signals of each kind, with variance 1.
         noise: targets that are independent of the columns, one for each signal of a kind.
         found: a function that returns, for each of many tables of targets, whether the test finds a signal.
-        rng: the random generator of the directions.
+        rng: the random generator of the directions and of the order of ties.
+        classes: whether the target holds classes, whose statistics do not use ranks.
     """
     if not signals:
         return {}
@@ -78,15 +84,67 @@ def powers(
     ways = rng.standard_normal((noise.shape[1], len(flat))) @ flat / math.sqrt(len(flat))
     length = math.sqrt(float(flat.var(axis=0).sum()))
     ways *= length / np.maximum(np.linalg.norm(ways, axis=1, keepdims=True), np.finfo(float).tiny)
+    tied = not classes and tied_share(flat) >= SHARES[0]
+    mixed = _with_ties(shown, ways, noise, rng) if tied else _sums(shown, ways, noise)
     low, high = np.zeros(len(ways), int), np.full(len(ways), len(SHARES))
     while (low < high).any():
         middle = np.minimum((low + high) // 2, len(SHARES) - 1)
-        share = SHARES[middle][:, None]
-        seen = found(np.sqrt(share) * shown[:, :, None] * ways + np.sqrt(1 - share) * noise)
+        seen = found(mixed(SHARES[middle][:, None]))
         open_ = low < high
         high, low = np.where(open_ & seen, middle, high), np.where(open_ & ~seen, middle + 1, low)
     places = np.sort(high.reshape(len(kinds), count), axis=1)[:, math.ceil(MOST * count) - 1]
     return {kind: float([*SHARES, math.inf][place]) for kind, place in zip(kinds, places.tolist(), strict=True)}
+
+
+Mixed = Callable[[Float[np.ndarray, "t 1"]], Float[np.ndarray, "n t k"]]
+"""A function that returns tables in which the signal explains these shares of the variance."""
+
+
+def _sums(shown: Float[np.ndarray, "n t"], ways: Float[np.ndarray, "t k"], noise: Float[np.ndarray, "n t k"]) -> Mixed:
+    return lambda share: np.sqrt(share) * shown[:, :, None] * ways + np.sqrt(1 - share) * noise
+
+
+def tied_share(y: Float[np.ndarray, "n k"]) -> float:
+    """Return the share of the variance of ranks that ties hide: Σ (t³ - t) / (n³ - n), in the output with most ties.
+
+    The sum is over the values of y, and t is the number of rows with this value.
+
+    >>> tied_share(np.array([[0.0], [0.0], [1.0], [2.0]]))
+    0.1
+    """
+    sizes = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
+    return max(float((t**3 - t).sum()) for t in sizes) / max(float(len(y)) ** 3 - len(y), 1.0)
+
+
+def _with_ties(
+    shown: Float[np.ndarray, "n t"], ways: Float[np.ndarray, "t k"], noise: Float[np.ndarray, "n t k"],
+    rng: np.random.Generator,
+) -> Mixed:  # fmt: skip
+    """Return tables that have the values of the noise, with all their ties, in an order that depends on the signal.
+
+    Each output has a normal score z, which has the order of the noise and breaks its ties at random. The order of the
+    values is that of √a·signal ± √(1 - a)·z. Let c be the correlation of the sorted values with the sorted scores. The
+    signal explains about the share a·c² of the variance, so a is the share to explain, divided by c², but at most 1.
+    """
+    score = norm.ppf((np.arange(len(noise)) + 0.5) / len(noise))
+    score = (score / score.std())[:, None, None]
+    order = np.argsort(rng.random(noise.shape), axis=0)
+    order = np.take_along_axis(order, np.argsort(np.take_along_axis(noise, order, 0), axis=0, kind="stable"), 0)
+    latent = np.empty(noise.shape)
+    np.put_along_axis(latent, order, np.broadcast_to(score, noise.shape), 0)
+    values = np.sort(noise, axis=0)
+    variance = np.maximum(values.var(axis=0), np.finfo(float).tiny)
+    known = np.maximum((values * score).mean(axis=0) ** 2 / variance, np.finfo(float).tiny)
+
+    def mixed(share: Float[np.ndarray, "t 1"]) -> Float[np.ndarray, "n t k"]:
+        own = share * ways**2
+        part = np.minimum(own / (own + (1 - share) * variance) / known, 1.0)
+        places = np.argsort(np.sqrt(part) * np.sign(ways) * shown[:, :, None] + np.sqrt(1 - part) * latent, axis=0)
+        tables = np.empty(noise.shape)
+        np.put_along_axis(tables, places, values, 0)
+        return tables
+
+    return mixed
 
 
 def bent(found: Powers) -> Powers:

@@ -189,7 +189,7 @@ def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Gen
         made_of.__dict__["systems"] = view.systems
         return _ahead(np.concatenate(unexplained(made_of)), statistics) > most
 
-    seen = powers(made(view.columns, rng, view.products), noise, found, rng)
+    seen = powers(made(view.columns, rng, view.products), noise, found, rng, view.classes)
     return bent(seen) if view.classes else seen
 
 

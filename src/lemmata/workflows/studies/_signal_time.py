@@ -7,16 +7,21 @@ from jaxtyping import Float
 from scipy.stats import rankdata
 
 from ._data import Dataset
-from ._signal_blocks import of_blocks
+from ._signal_blocks import block_edges, of_blocks
+from ._signal_groups import of_times
 from ._signal_statistics import Outcome, View, kernels, outcome, scored
 
 LATEST = 1500
 """The largest number of rows. If a series has more rows, only its latest rows are used."""
 _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
+_FEW_BLOCKS = 6
 
 
 def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
     """Run the test by shifts and the test by blocks, whose levels add up to `level`.
+
+    If there are so few different times that fewer than six blocks of them remain, targets are exchanged among the rows
+    of the same time instead (`of_times`), unless rows have groups.
 
     Only the test by blocks is run if the series is short, the table contains several series, or no column varies.
 
@@ -27,6 +32,8 @@ def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: fl
     rows = np.argsort(dataset.order, kind="stable")[-LATEST:]
     x = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)
     y, order = dataset.targets[rows], np.asarray(dataset.order[rows], float)
+    if dataset.groups is None and len(block_edges(order)) <= _FEW_BLOCKS:
+        return of_times(dataset, rng, shuffles, level)
     x = x[:, x.std(axis=0) > 1e-9]
     blocks = of_blocks(x, y, order, rng)
     several = dataset.groups is not None or len(np.unique(order)) < 0.8 * len(rows)

@@ -14,6 +14,8 @@ LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
 """With --time, the last 40 % of the rows are divided into stretches, and each stretch is predicted."""
 MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
+FEWEST_EARLIER = 8
+"""With --time, the least number of rows before the first predicted row."""
 BLOCKS = 8
 """The number of stretches of later rows that are predicted with --time."""
 FOLDS_OF_GROUPS = 5
@@ -21,14 +23,15 @@ FOLDS_OF_GROUPS = 5
 
 
 def split_sizes(
-    total: int, quick: bool = False, groups: Int[np.ndarray, " N"] | None = None, ordered: bool = False
+    total: int, quick: bool = False, groups: Int[np.ndarray, " N"] | None = None, order: np.ndarray | None = None
 ) -> list[int]:
     """Return numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5 for a table of N rows.
 
     There are eight sizes, or five in a quick study.
 
-    Tables of fewer than 172 rows have five to seven sizes. If rows are ordered in time, the sizes end at 3N/5. With
-    groups, no size exceeds the number of rows outside the largest group.
+    Tables of fewer than 172 rows have five to seven sizes. If rows are ordered in time (`order` is the time of each
+    row), the sizes end at the number of rows before the first stretch, about 3N/5. With groups, no size exceeds the
+    number of rows outside the largest group.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
@@ -37,8 +40,8 @@ def split_sizes(
     >>> split_sizes(50_000, quick=True)
     [1000, 2515, 6325, 15905, 40000]
     """
-    top = int((LARGEST_SHARE_IN_TIME if ordered else LARGEST_SHARE) * total)
-    if groups is not None and not ordered:
+    top = int(LARGEST_SHARE * total) if order is None else before_stretches(order)[0]
+    if groups is not None and order is None:
         top = min(top, total - int(np.bincount(groups).max()))
     least = min(max(8, total // 50), max(top // 4, 1))
     steps = math.log(max(top, least) / least) / math.log(LEAST_FACTOR)
@@ -87,7 +90,8 @@ def split(
     Consecutive splits hold out different rows until every row has been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
     If rows are ordered in time, the n rows before a stretch of rows are used for training, and the stretch is held out.
-    The stretches are the same for every n, so every size forecasts equally far ahead.
+    All training rows have earlier times than the stretch. The stretches are the same for every n, so every size
+    forecasts equally far ahead.
 
     Args:
         total: N, the number of rows.
@@ -116,10 +120,56 @@ def folds_of(groups: Int[np.ndarray, " N"]) -> int:
     return min(FOLDS_OF_GROUPS, len(np.unique(groups)))
 
 
-def before_stretches(total: int) -> tuple[int, int]:
-    """With rows in time order: return the number of rows before the first held-out stretch, and of each stretch."""
-    first = int(LARGEST_SHARE_IN_TIME * total)
+def before_stretches(order: np.ndarray) -> tuple[int, int]:
+    """With rows in time order: return the number of rows before the first held-out stretch, and of each stretch.
+
+    The first stretch begins at the start of a new time: at the cut (`cuts`) that is nearest to 3N/5. If there is no
+    cut, it begins at 3N/5.
+    """
+    total = len(order)
+    first, possible = int(LARGEST_SHARE_IN_TIME * total), cuts(np.sort(order))
+    if len(possible):
+        first = int(possible[np.abs(possible - first).argmin()])
     return first, max((total - first) // BLOCKS, 2)
+
+
+def cuts(times: np.ndarray) -> Int[np.ndarray, " cuts"]:
+    """Return the numbers of rows before which a new time begins, with enough earlier and later rows for a study.
+
+    These are at least eight earlier rows, and two later rows for each stretch, or 2N/5 rows if this is less.
+
+    Args:
+        times: the times of the N rows, in increasing order.
+
+    >>> cuts(np.repeat([2001, 2002, 2003], 20))
+    array([20, 40])
+    """
+    total = len(times)
+    later = min(2 * BLOCKS, total - int(LARGEST_SHARE_IN_TIME * total))
+    places = 1 + np.flatnonzero(times[1:] != times[:-1])
+    return places[(places >= FEWEST_EARLIER) & (places <= total - later)]
+
+
+def check_times(order: np.ndarray, name: str, example: object) -> None:
+    """Raise an error if no time has enough rows before it and from it on. `example` is a time as the table has it."""
+    total = len(order)
+    if len(cuts(np.sort(order))):
+        return
+    known, sizes = np.unique(order, return_counts=True)
+    if len(known) == 1:
+        raise DataError(
+            f"--time {name!r} has a single time",
+            found=f"{example} in all {total} rows",
+            rule="at least two different times, because models of earlier rows are tested on later rows",
+            remedy="name a column whose times differ, or leave --time out",
+        )
+    raise DataError(
+        f"--time {name!r} has too few rows at other times",
+        found=f"{sizes.max()} of {total} rows have the same time",
+        rule=f"some time must have at least {FEWEST_EARLIER} rows before it and at least "
+        f"{min(2 * BLOCKS, total - int(LARGEST_SHARE_IN_TIME * total))} rows at this time or later",
+        remedy="name a column whose times differ more, add rows, or leave --time out",
+    )
 
 
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
@@ -128,10 +178,12 @@ def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndar
     Rows of the stretch are left out if their group has training rows, unless fewer than two rows would be held out.
     """
     rows = np.argsort(order, kind="stable")
-    first, ahead = before_stretches(total)
+    first, ahead = before_stretches(order)
     starts = np.linspace(first, total - ahead, BLOCKS).astype(int)
     start = int(starts[number % BLOCKS])
-    train, held = rows[max(start - n, 0) : start], rows[start : start + min(ahead, MOST_HELD_OUT)]
+    # Rows at the time of the stretch's first row are not used for training, because they are not earlier.
+    end = int(np.searchsorted(order[rows], order[rows[start]])) or start
+    train, held = rows[max(end - n, 0) : end], rows[start : start + min(ahead, MOST_HELD_OUT)]
     if groups is not None:
         apart = held[~np.isin(groups[held], groups[train])]
         held = apart if len(apart) >= 2 else held

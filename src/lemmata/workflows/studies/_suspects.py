@@ -41,14 +41,49 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
     return found
 
 
+def total_row(frame: pl.DataFrame) -> list[Finding]:
+    """Return a finding if the last row holds the sums of the rows above in at least half of its columns of numbers.
+
+    At least one of these sums must be larger in size than every number above it. A sum counts as equal up to rounding:
+    it may differ by √n steps for n numbers above. A step is the least distance between these numbers, but not more
+    than 1/n of their mean size.
+
+    >>> total_row(pl.DataFrame({"x": [*range(1, 30), 435]}))[0].columns
+    ('x',)
+    """
+    sums, larger, filled = [], False, 0
+    for column in frame:
+        if not column.dtype.is_numeric() or not column.len() or column[-1] is None:
+            continue
+        values = column.drop_nulls().to_numpy().astype(float)
+        above, last, filled = values[:-1], values[-1], filled + 1
+        known = np.unique(above)
+        if np.count_nonzero(above) < FEWEST or len(known) < 2:
+            continue
+        step = min(float(np.diff(known).min()), np.abs(above).mean() / len(above))
+        if abs(last - above.sum()) <= 1e-9 * np.abs(above).sum() + step * len(above) ** 0.5:
+            sums.append(column.name)
+            larger |= bool(abs(last) > np.abs(above).max())
+    if not larger or 2 * len(sums) < filled:
+        return []
+    text = (
+        "The last row looks like a total row: its cells are the sums of the rows above in "
+        f"{listing([repr(shortened(name)) for name in sums], 5)}. A total is no case, so remove this row."
+    )
+    return [Finding("total", tuple(sums), text)]
+
+
 def _numbers(column: pl.Series) -> Iterable[Finding]:
     """Find a number in many rows, such as -999, if all other numbers are closer to each other than to this number."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return
-    for end in {float(values.min()), float(values.max())} & _SENTINEL:
-        others = values[values != end]
-        rows = len(values) - len(others)
+    ends = {float(values.min()), float(values.max())} & _SENTINEL
+    inner = values[~np.isin(values, list(ends))]
+    for end in sorted(ends):
+        # If both ends are such numbers, each is compared with the numbers between them.
+        others = inner if len(np.unique(inner)) >= 3 else values[values != end]
+        rows = int((values == end).sum())
         if rows < max(FEWEST, SHARE * len(values)) or len(np.unique(others)) < 3:
             continue
         if np.abs(others - end).min() > np.ptp(others):

@@ -11,7 +11,6 @@ from ._question import Question
 from ._row_losses import wrong
 from ._signal import LEVEL, Signal
 from ._signal_power import ALL, ONE, PRODUCT, SEVERAL
-from ._splits import before_stretches
 from ._units import say_guess
 
 OPEN = 0.05
@@ -36,6 +35,7 @@ _SHUFFLED = {
     "within groups": "the targets of {} rows were shuffled within each group",
     "whole groups": "in {} rows, the targets of whole groups were exchanged",
     "groups": "the targets of {} rows were shuffled within groups and exchanged between whole groups",
+    "within times": "the targets of {} rows were shuffled among rows of the same time",
     "time": "in {} rows, models of earlier rows were tested on later rows, and the target was shifted in time",
 }
 
@@ -45,6 +45,8 @@ def predicted(found: Signal) -> str:
     test = "permutation test" if found.shuffles else "models of earlier rows tested on later rows"
     if found.kind == "held-out rows":
         test = f"{test} on {found.held:,} held-out rows"
+    if found.kind == "within times":
+        return f"At each time, the columns predict differences between rows ({test}, {_p(found)})."
     return f"The columns predict the target ({test}, {_p(found)})."
 
 
@@ -75,7 +77,7 @@ def copied(found: Signal) -> str:
     if found.copies < COPIES * found.total:
         return ""
     rows = f"{found.copies:,} of {found.total:,} rows"
-    if found.kind == "time":
+    if found.kind in ("time", "within times"):
         return (
             f"{rows} repeat an earlier row in every input, the target and the time. If these rows are "
             "copies, every number here counts them more than once."
@@ -154,7 +156,7 @@ def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
         return []
     best = min(able, key=lambda item: item.expected(question.total).value)
     has = question.say_interval(best.expected(question.total))
-    ahead = before_stretches(question.total)[1]
+    ahead = question.ahead
     over = f"over the next {ahead:,} rows" if ahead > 1 else "for the next row"
     return [f"The target's own past predicts the target: repeating the {best.title} {over} gives {has}."]
 
@@ -190,7 +192,7 @@ def _short(found: Signal) -> bool:
 def _blind(found: Signal) -> bool:
     """Whether the test may miss linear signals that explain half of the variance, within or between groups."""
     seen = [part for part in (found.visible, found.between) if not math.isnan(part)]
-    return found.kind == "within groups" or max(seen, default=0.0) > BLIND
+    return found.kind in ("within groups", "within times") or max(seen, default=0.0) > BLIND
 
 
 def _power(found: Signal, question: Question) -> str:
@@ -204,6 +206,11 @@ def _power(found: Signal, question: Question) -> str:
         return f"A series of fewer than {SERIES} rows is too short for this test to find most trends and seasons."
     if found.found or found.kind == "time" or math.isnan(found.visible):
         return ""
+    if found.kind == "within times":
+        return (
+            f"{_LINEAR} {_seen(found.visible, 'the variance within times')}. The study did not test whether the "
+            "columns explain differences between times: there are too few times for that."
+        )
     if found.kind == "within groups":
         return (
             f"{_LINEAR} {_seen(found.visible, 'the variance within groups')}. The study did not test whether the "

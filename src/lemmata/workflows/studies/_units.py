@@ -196,6 +196,18 @@ def name_of(scorer: Callable[..., Any]) -> str:
     return name.lstrip("_") if name.isidentifier() and name.strip("_") else "score"
 
 
+def _rounding(rows: Scored, y: Float[np.ndarray, "m k"], said: Float[np.ndarray, "m k"], found: float) -> float:
+    """Return how far round-off may change the score `found`.
+
+    The targets or the predictions are increased by the relative rounding error. The largest change of the score is
+    multiplied by 2m, because a sum of m numbers is rounded m times, and a score may subtract two sums.
+    """
+    eps = float(np.finfo(float).eps)
+    moved = (rows.score(y + eps * np.abs(y), said), rows.score(y, said + eps * np.abs(said)))
+    apart = [abs(score - found) for score in moved]
+    return 2 * len(y) * max((own for own in apart if math.isfinite(own)), default=0.0)
+
+
 def _own(scorer: Any, dataset: Dataset) -> Metric:
     """Return the metric of a user's scorer.
 
@@ -222,12 +234,16 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
         warnings.simplefilter("ignore")
         best, guessed = tried.score(y, y), tried.score(y, said)
         twice = tried.score(np.concatenate([y, y]), np.concatenate([said, said]))
-    if not math.isfinite(guessed) or guessed == best:
+        rounding = _rounding(tried, y, said, guessed) if task == "regression" else 0.0
+    if not math.isfinite(guessed) or abs(guessed - best) <= rounding:
+        finite = "return a finite number for a constant prediction, too, such as 0 instead of nan for a correlation"
+        best_only = "return a score that is best only for right predictions, such as a mean of absolute errors"
         raise SettingError(
             f"your score {name!r} does not distinguish perfect predictions from guessing",
             found=f"{best:g} for perfect predictions and {guessed:g} for guessing", rule="two different finite numbers",
+            remedy=best_only if math.isfinite(guessed) else finite,
         )  # fmt: skip
-    if abs(twice - guessed) > SAME * max(abs(guessed), abs(best)):
+    if abs(twice - guessed) > SAME * max(abs(guessed), abs(best)) + rounding:
         raise SettingError(
             f"your score {name!r} depends on the number of rows",
             found=f"{guessed:g} for {len(y):,} rows, and {twice:g} if every row is repeated", rule="the same value",
