@@ -146,8 +146,8 @@ def paired_interval(right: int, wrong: int, n: int) -> tuple[float, float]:
         return (right - wrong - n * d) / math.sqrt(max(variance, np.finfo(float).tiny))
 
     middle, far = (right - wrong) / n, 1 - 1e-12
-    low = -1.0 if score(-far) < limit else float(optimize.brentq(lambda d: score(d) - limit, -far, middle))
-    high = 1.0 if score(far) > -limit else float(optimize.brentq(lambda d: score(d) + limit, middle, far))
+    low = -1.0 if score(-far) < limit else optimize.root_scalar(lambda d: score(d) - limit, bracket=(-far, middle)).root
+    high = 1.0 if score(far) > -limit else optimize.root_scalar(lambda d: score(d) + limit, bracket=(middle, far)).root
     exact = share_interval(float(right), float(wrong), LEVEL) if right + wrong else (0.0, 1.0)
     return (low if exact[0] > 0.5 else min(low, 0.0)), (high if exact[1] < 0.5 else max(high, 0.0))
 
