@@ -190,7 +190,7 @@ class Absorption(Claim[ParentAndChild]):
 
     The best dictionary absorbs the parent: one latent has the direction (parent + child)/sqrt(2), the other latent has
     the direction of the parent, and its code is 0 if the child is active. The loss of this dictionary is the least
-    possible: |D z| <= |z|_1, so the loss of every input x is at least h(|x|).
+    possible, because |D z| <= |z|_1, so the loss of every input x is at least h(|x|).
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"
