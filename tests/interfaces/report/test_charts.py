@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
+import threading
 
 import altair as alt
 import pytest
 from jsonschema import ValidationError
 
 from lemmata.errors import DataError
-from lemmata.interfaces.report import learning_curve_chart
+from lemmata.interfaces.report import _vega, learning_curve_chart
 from lemmata.interfaces.report._charts import all_curves, residuals, spectra, theory, training
 from lemmata.interfaces.report._comparison import _pictures as comparison_pictures
 from lemmata.interfaces.report._page import _pictures
@@ -121,3 +122,15 @@ def test_residuals_are_truth_minus_prediction():
     rows = residuals(measured())["data"]["values"]
     assert [(row["row"], row["residual"]) for row in rows] == [(4, -40.0), (2, 2.25)]
     assert residuals(classified()) is None
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_the_converter_starts_on_a_thread_unless_the_address_space_is_limited(monkeypatch, limited):
+    drawn = []
+    monkeypatch.setattr(_vega, "_is_limited", lambda: limited)
+    monkeypatch.setattr(_vega, "svg_text", drawn.append)
+    _vega.start_converter()
+    for thread in threading.enumerate():
+        if thread.name == "vega":
+            thread.join(30)
+    assert len(drawn) == (not limited)
