@@ -1,7 +1,9 @@
 """The pictures show what the record holds, on axes whose ticks can be read."""
 
 import dataclasses
+import json
 import math
+import re
 import threading
 
 import altair as alt
@@ -134,3 +136,16 @@ def test_the_converter_starts_on_a_thread_unless_the_address_space_is_limited(mo
         if thread.name == "vega":
             thread.join(30)
     assert len(drawn) == (not limited)
+
+
+@pytest.mark.parametrize("lost", ["time", "error"])
+def test_the_picture_of_training_leaves_out_what_a_logarithm_cannot_show(lost):
+    names = [f"{who}_{part}" for who in ("network", "kernel") for part in ("train", "test")]
+    points = [{"time": time, **dict.fromkeys(names, 0.5 / time)} for time in (1.0, 2.0, 4.0)]
+    points[0] |= {"time": 0.0} if lost == "time" else dict.fromkeys(names, 0.0)
+    chart = training({"widths": [{"width": 64, "points": points}]})
+    text = json.dumps(chart)
+    assert text.count('"width": "width 64"') == 2 * len(names)
+    shown = re.findall('"time": ([0-9.]+), "error": ([0-9.]+)', text)
+    assert len(shown) == 2 * len(names)
+    assert min(float(number) for pair in shown for number in pair) > 0

@@ -1,5 +1,6 @@
 """The sheet with the target is read, and a name that is not in the header is found below it."""
 
+import logging
 import re
 import zipfile
 
@@ -67,6 +68,7 @@ def test_formulas_without_values_are_named(tmp_path, target, value, capfd):
     assert "'y' without a value, and the formula =A2*3" in refused.value.found
     assert "open it in a spreadsheet program, and save it" in str(refused.value)
     assert capfd.readouterr().err == ""
+    assert logging.getLogger("fastexcel.types.dtype").level == logging.NOTSET, "the user's own logging is as it was"
 
 
 def test_a_formula_may_give_an_empty_text(tmp_path):

@@ -1,11 +1,12 @@
 """Choose the sheet of a spreadsheet that holds the table, and find its header."""
 
+import contextlib
 import dataclasses
 import functools
 import logging
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -20,6 +21,19 @@ _UNCOMPUTED = re.compile(rb"""<c\b(?![^>]*\bt="str")[^>]*>\s*<f\b[^>]*>([^<]+)</
 """A cell with a formula and without a value, in the XML of an Excel sheet. A formula may also give an empty text."""
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Return a context in which fastexcel prints no line for each empty column."""
+    log = logging.getLogger("fastexcel.types.dtype")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+@_quiet()
 def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFrame, str, tuple[str, ...]]:
     """Return the source with notes, a sheet's cells, this sheet's name, and the names of other sheets with cells.
 
@@ -35,7 +49,6 @@ def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFra
     """
     import fastexcel
 
-    logging.getLogger("fastexcel.types.dtype").setLevel(logging.ERROR)  # it would print a line for each empty column
     try:
         sheets = pl.read_excel(source.readable, sheet_id=0, engine="calamine", infer_schema_length=None)
     except (fastexcel.FastExcelError, ValueError) as error:
