@@ -76,7 +76,7 @@ class Facts(TypedDict, total=False):
         Fact(
             "the training loss",
             (
-                '"log", "squared", "huber WIDTH", "poisson" or "other", or a mapping of '
+                '"log", "squared", "huber WIDTH", "poisson", "quantile SHARE" or "other", or a mapping of '
                 'classes to weights. To "log" you can append ", smoothed by SHARE" and ", weights '
                 'CLASS=WEIGHT ..." or ", weights balanced". Without it, lemmata infers the loss from '
                 "outputs, targets and the estimator"

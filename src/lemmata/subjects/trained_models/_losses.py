@@ -17,12 +17,13 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError
 
 GRAMMAR = (
-    '"log", "squared", "huber WIDTH", "poisson" or "other"; after "log" perhaps ", smoothed by SHARE" and ", weights '
-    'CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights'
+    '"log", "squared", "huber WIDTH", "poisson", "quantile SHARE" or "other"; after "log" perhaps ", smoothed by '
+    'SHARE" and ", weights CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights'
 )
 """The ways in which a user can state a loss."""
 _NUMBER = r"(\d+\.?\d*(?:e[-+]?\d+)?|\.\d+)"
 _HUBER = re.compile(rf"huber\s*\(?\s*{_NUMBER}\s*\)?")
+_QUANTILE = re.compile(rf"quantile\s*\(?\s*{_NUMBER}\s*\)?")
 _SMOOTHED = re.compile(rf"smoothed by {_NUMBER}")
 _PLAIN = {"softmax": "log loss", "squared": "squared loss", "documents": "log loss of each token"}
 
@@ -58,6 +59,8 @@ class Loss:
         smoothing: the share s, from 0 to below 1.
         weights: the weights w, one for each class. If empty, all weights are 1.
         said: the name of a loss of the kind "other", in the user's words.
+        quantile: q, if a loss of the kind "other" makes the outputs q quantiles of the target, as pinball loss does.
+        ordering: whether a loss of the kind "other" makes the outputs only order the rows, as Cox's likelihood does.
     """
 
     kind: str
@@ -65,6 +68,8 @@ class Loss:
     smoothing: float = 0.0
     weights: tuple[float, ...] = ()
     said: str = ""
+    quantile: float | None = None
+    ordering: bool = False
 
     @property
     def name(self) -> str:
@@ -148,6 +153,8 @@ class StatedLoss:
             (C r), where C is the number of classes. None means no weights.
         said: the user's words for a loss of the kind "other".
         origin: the origin of the statement, in words.
+        quantile: the quantile that the outputs estimate, see `Loss`.
+        ordering: whether the outputs only order the rows, see `Loss`.
     """
 
     kind: str
@@ -156,6 +163,8 @@ class StatedLoss:
     weights: tuple[tuple[Any, Any], ...] | str | None = None
     said: str = "another loss"
     origin: str = "as stated"
+    quantile: float | None = None
+    ordering: bool = False
 
     def of_task(self, labels: tuple[Any, ...], counts: Float[np.ndarray, " C"] | None = None) -> str | Loss:
         """Return the loss for these classes. Log loss without weights and smoothing becomes "softmax".
@@ -170,7 +179,7 @@ class StatedLoss:
         if self.kind == "squared":
             return "squared"
         if self.kind != "log":
-            return Loss(self.kind, self.width, said=self.said)
+            return Loss(self.kind, self.width, said=self.said, quantile=self.quantile, ordering=self.ordering)
         weights = self._weights(labels, counts)
         if all(own == 1 for own in weights):
             weights = ()
@@ -203,6 +212,8 @@ def read_loss(loss: Any) -> StatedLoss | None:
 
     >>> read_loss("huber 1.35").width, read_loss("log, smoothed by 0.1").smoothing
     (1.35, 0.1)
+    >>> read_loss("quantile 0.9").quantile
+    0.9
     >>> read_loss({"rare": 5.0}).weights
     (('rare', 5.0),)
     """
@@ -232,6 +243,9 @@ def _named(word: str, loss: str) -> StatedLoss:
         return StatedLoss("huber", float(huber[1]))
     if name in ("log", "squared", "poisson", "other"):
         return StatedLoss(name)
+    share = _QUANTILE.fullmatch(name)
+    if share and 0 < float(share[1]) < 1:
+        return StatedLoss("other", said=f"quantile loss at {share[1]}", quantile=float(share[1]))
     remedy = "write huber 1.35, for example, if the loss is linear beyond 1.35" if name == "huber" else None
     raise SettingError("loss", found=repr(loss), rule=GRAMMAR, remedy=remedy)
 

@@ -10,7 +10,6 @@ from ._losses import StatedLoss
 
 _ORIGIN = "as the estimator states"
 _OTHERS = {
-    "QuantileRegressor": "the pinball loss of QuantileRegressor",
     "GammaRegressor": "the gamma deviance of GammaRegressor",
     "TweedieRegressor": "the Tweedie deviance of TweedieRegressor",
     "LinearSVC": "the hinge loss of LinearSVC",
@@ -21,6 +20,9 @@ _OTHERS = {
 _ABSOLUTE = ("Lasso", "ElasticNet")  # names of estimators with this penalty begin so, perhaps after MultiTask
 _BOOSTED = ("GradientBoostingRegressor", "HistGradientBoostingRegressor", "GradientBoostingClassifier")
 _USUAL = ("squared_error", "log_loss", "reg:squarederror", "binary:logistic", "multi:soft")
+_ABSOLUTE_ERROR = ("absolute_error", "reg:absoluteerror")
+_QUANTILES = ("quantile", "reg:quantileerror")
+_ORDERING = ("survival:cox", "rank:")  # the beginnings of XGBoost's objectives for outputs that only order rows
 _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
@@ -47,7 +49,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     if _has_absolute_values(estimator, name):
         return say("other", said=f"a penalty of absolute values, that of {name}"), None
     if (words := _other_objective(estimator, name)) is not None:
-        return say("other", said=words), None
+        return say("other", said=words, quantile=_quantile(estimator, name), ordering=_orders(estimator)), None
     if name == "HuberRegressor":
         scale = float(estimator.scale_)
         return say("huber", width=float(estimator.epsilon) * scale), scale * float(estimator.alpha) / n
@@ -65,7 +67,9 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
 
 
 def _other_objective(estimator: Any, name: str) -> str | None:
-    """Return the loss of boosted trees in words, or None for squared loss and log loss."""
+    """Return the loss of boosted trees or of a quantile in words, or None for squared loss and log loss."""
+    if name == "QuantileRegressor":
+        return "the pinball loss of QuantileRegressor"
     objective = getattr(estimator, "objective", None)  # of XGBoost
     if objective is not None and hasattr(estimator, "get_booster"):
         usual = isinstance(objective, str) and objective.startswith(_USUAL)
@@ -75,6 +79,30 @@ def _other_objective(estimator: Any, name: str) -> str | None:
     if name in _BOOSTED and isinstance(loss, str) and loss not in _USUAL:
         return f"the {loss.replace('_', ' ')} loss of {name}"
     return None
+
+
+def _objective(estimator: Any) -> str:
+    """Return the name of an estimator's objective; empty if the estimator has none, or a function."""
+    named = getattr(estimator, "objective", None) if hasattr(estimator, "get_booster") else None
+    named = getattr(estimator, "loss", None) if named is None else named
+    return named if isinstance(named, str) else ""
+
+
+def _quantile(estimator: Any, name: str) -> float | None:
+    """Return the quantile of the target that an estimator predicts, or None if it predicts no single quantile."""
+    objective = _objective(estimator)
+    if objective in _ABSOLUTE_ERROR:
+        return 0.5
+    if name != "QuantileRegressor" and objective not in _QUANTILES:
+        return None
+    names = {"GradientBoostingRegressor": "alpha", "XGBRegressor": "quantile_alpha"}
+    level = estimator.get_params().get(names.get(name, "quantile"))
+    return float(level) if isinstance(level, int | float) and 0 < level < 1 else None
+
+
+def _orders(estimator: Any) -> bool:
+    """Return whether an estimator's outputs only order the rows."""
+    return _objective(estimator).startswith(_ORDERING)
 
 
 def _has_absolute_values(estimator: Any, name: str) -> bool:

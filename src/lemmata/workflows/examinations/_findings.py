@@ -30,12 +30,13 @@ from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
 from ._as_values import classes_as_values, shares_as_logits
-from ._baseline import GUESSING, beats_one_answer, held_baseline, order_kept, parts_classes, worse_than_one_answer
+from ._baseline import GUESSING, beats_one_answer, held_baseline, parts_classes, worse_than_one_answer
 from ._blind_spots import loss_attack_measured, loss_read, seen_by_outputs, uneven_errors
 from ._confidence import confidence
 from ._exchanged import exchanged
 from ._features import beside_its_kernels
 from ._gauges import of_claim
+from ._other_quantities import is_mean, order_without_values, other_quantity
 from ._row_names import PLACES, RowNames
 from ._wrong_labels import wrong_labels
 
@@ -94,18 +95,13 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
-    """If outputs order the rows as targets do, replace signs of a poor model by a sign that outputs may be scores."""
-    poor = [sign for sign in found if sign.name in _POOR]
-    if (kept := order_kept(trained) if poor else None) is None:
+    """If squared error does not fit the outputs, replace signs of a poor model by a sentence that says so."""
+    poor = [sign for sign in found if sign.name in (_POOR if is_mean(trained) else (*_POOR, "uneven errors"))]
+    told = other_quantity(trained) or (order_without_values(trained) if poor else None)
+    if told is None:
         return found
-    error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
-    text = (
-        f"The outputs order the rows much as the targets do (rank correlation {kept:.2g}), but they are not the "
-        f"values of the targets. On training rows the mean squared error is {error:.3g}, and always answering the "
-        f"mean target has {_trivial(trained, trained.y):.3g}. The outputs may be scores, quantiles or in another unit."
-    )
-    own = Sign("order without values", Finding(text, list(poor[0].finding.rests_on)))
-    return [own if sign is poor[0] else sign for sign in found if sign is poor[0] or sign not in poor]
+    own = Sign("another quantity", Finding(told, list(poor[0].finding.rests_on) if poor else [HELD_OUT]))
+    return [own, *(sign for sign in found if sign not in poor)]
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:

@@ -8,12 +8,14 @@ from lemmata.intervals import Interval
 from lemmata.subjects.trained_models import Trained, held_outputs, held_rows
 from lemmata.workflows.records.model_tables import OutputScore
 
+from ._other_quantities import is_mean
+
 TOGETHER = "all together"
 _LEVEL = 0.95
 
 
 def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
-    """Return the scores of each output of a regression. The list is empty for other models.
+    """Return the scores of each output of a regression. The list is empty for other models and for quantiles.
 
     If there are several outputs, the list ends with the scores of the total squared distance over all outputs.
 
@@ -26,7 +28,8 @@ def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> lis
         trained: a model with its rows.
         names: the names of the outputs. If it is None or has another length, positions are used.
     """
-    if trained.held is None or trained.task.is_classification or trained.task.is_language:
+    of_values = not trained.task.is_classification and not trained.task.is_language
+    if trained.held is None or not of_values or not is_mean(trained):
         return []
     f, y = trained.task.means(held_outputs(trained)), held_rows(trained)[1]
     if len(y) < 2 or not np.isfinite(f).all():

@@ -48,6 +48,7 @@ from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, inapplicable, memory, price, refused
 from ._held_classes import confusion, reliability
 from ._next_steps import next_steps
+from ._other_quantities import is_mean
 from ._prediction_sets import prediction_sets
 from ._preflight import preflight
 from ._row_names import PLACES, RowNames
@@ -261,7 +262,7 @@ def _record(
     seen, held, beside = error_interval(trained, training_outputs(trained), trained.y), None, None
     if trained.held is not None and np.isfinite(held_outputs(trained)).all():
         held = error_interval(trained, held_outputs(trained), held_rows(trained)[1])
-        beside = held_baseline(trained)
+        beside = held_baseline(trained) if is_mean(trained) else None
     scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
     ratios = [own.ratio for own in scored if own.ratio is not None]
     return ExaminationRecord(
