@@ -34,8 +34,8 @@ SINGLE = (lambda own, x: x @ own, jnp.asarray([[2.0], [-2.0], [1.0]]))
 
 
 def studied(model, y, **facts):
-    # a slow machine expects more than the default limit
-    return lemmata.study_model(model, X[ROWS], y[ROWS], held=(X[NEW], y[NEW]), time_limit=600, **facts)
+    facts = {"time_limit": 600.0, **facts}  # a slow machine expects more than the default limit
+    return lemmata.study_model(model, X[ROWS], y[ROWS], held=(X[NEW], y[NEW]), **facts)
 
 
 def test_the_page_says_with_which_loss_the_model_is_read(tmp_path):
