@@ -161,3 +161,14 @@ def test_instants_of_any_zone_are_read_on_the_clock_of_the_zone_that_was_learned
     for bare in (times.dt.tz_localize(None), times.dt.tz_localize(None).astype(str)):
         with pytest.warns(UserWarning, match="'t' have no time zone and are taken for times of America/New_York"):
             assert plain.transform(bare.to_frame("t")).equals(expected)
+
+
+def test_fractions_among_whole_numbers_with_points_between_thousands_are_refused():
+    plain = PlainTable(["x"], numbers=["x"], decimal=",", grouped=["x"])
+    for table in both(pd.DataFrame({"x": ["1.024", "512", None]})):
+        assert plain.transform(table)["x"].to_list() == [1024, 512, None]
+    for table in both(pd.DataFrame({"x": [1024.0, 512.0, np.nan]})):
+        assert plain.transform(table)["x"].to_list() == [1024, 512, None]
+    for table in both(pd.DataFrame({"x": [1.024, 512.0]})):
+        with pytest.raises(DataError, match=r"found the number 1\.024"):
+            plain.transform(table)

@@ -63,9 +63,11 @@ class PlainTable(TransformerMixin, BaseEstimator):
         zones: the time zone of each column of dates with a zone. The dates and times of day are those of this zone.
             Instants with another zone are converted to it. Times without a zone are taken for times of this zone, with
             a warning.
+        grouped: the names of columns of whole numbers with points between thousands, where 1.024 means 1024. Readers
+            that do not know this read the number 1.024 instead, and this class raises an error for such a number.
 
     Raises:
-        DataError: if a column is missing from a table.
+        DataError: if a column is missing from a table, or has fractions although it is among `grouped`.
         SettingError: if a part of a date is unknown.
 
     Example:
@@ -82,7 +84,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
 
     def __init__(
         self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None, codes=(),
-        marks=None, zones=None,
+        marks=None, zones=None, grouped=(),
     ):  # fmt: skip
         self.columns = columns
         self.numbers = numbers
@@ -95,6 +97,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.codes = codes
         self.marks = marks
         self.zones = zones
+        self.grouped = grouped
 
     def fit(self, X, y=None):
         """Check the settings, and raise an error for unknown ones. The rows are not used."""
@@ -135,6 +138,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
                 own = days(column, (self.formats or {}).get(name), zone, self.missing)
                 found += [own, *_parts(own, dates[name])]
             elif name in self.numbers:
+                if name in getattr(self, "grouped", ()):
+                    _check_whole(column)
                 bare, mark = _bare(column, (self.units or {}).get(name)), marks.get(name, self.decimal)
                 found.append(_numbers(bare, mark, self.missing))
             else:
@@ -218,6 +223,20 @@ def _bare(column: pl.Series, unit: str | None) -> pl.Series:
     behind = texts.str.strip_suffix(unit).str.strip_chars()
     texts = pl.select(pl.when(behind == texts).then(texts.str.replace(unit, "", literal=True)).otherwise(behind))
     return texts.to_series().str.replace_all(r"^([+-]?)\s+", "$1").alias(column.name)
+
+
+def _check_whole(column: pl.Series) -> None:
+    """Check that numbers are whole, in a column whose texts have points between thousands."""
+    if not column.dtype.is_float():
+        return
+    odd = column.filter(column.is_finite().fill_null(False) & (column != column.round()).fill_null(False))
+    if len(odd):
+        raise DataError(
+            f"column {column.name!r} was read in another way than when the model was fitted",
+            found=f"the number {odd[0]}",
+            rule="whole numbers: the model was fitted to cells like 1.024 as 1024, with a point between thousands",
+            remedy="with pandas, read the table with decimal=',' and thousands='.', or with dtype=str",
+        )
 
 
 def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:

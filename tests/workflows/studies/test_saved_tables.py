@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 import skops.io
 
+from lemmata.errors import DataError
 from lemmata.estimators import PlainTable
 from tests.workflows.studies.test_saved_model import ROWS, made, run, table
 
@@ -274,3 +275,22 @@ def test_a_saved_model_reads_numbers_as_the_study_does(tmp_path):
     with pytest.warns(UserWarning, match="1 cell of 'x' cannot be numbers in the format"):
         said = final.model.predict(pd.DataFrame({"x": texts}))
     np.testing.assert_allclose(said, 2 * x, atol=0.01)
+
+
+def test_points_between_thousands_are_read_as_the_study_reads_them(tmp_path):
+    rng = np.random.default_rng(3)
+    x, z = rng.integers(1000, 9999, 200), rng.normal(size=200).round(2)
+    y = x / 1000 + z
+    cells = {"x": [f"{own:,}".replace(",", ".") for own in x], "z": [f"{own}".replace(".", ",") for own in z], "y": y}
+    path = tmp_path / "grouped.csv"
+    pd.DataFrame(cells).to_csv(path, sep=";", index=False, decimal=",")
+    final = made(str(path), "linear")
+    said = final.model.predict(pd.read_csv(path, sep=";", dtype=str))
+    assert np.abs(said - y).max() < 0.2
+    for how in ({"decimal": ","}, {"decimal": ",", "thousands": "."}):
+        np.testing.assert_allclose(final.model.predict(pd.read_csv(path, sep=";", **how)), said)
+    for lost in (pd.read_csv(path, sep=";"), pl.read_csv(path, separator=";")):
+        with pytest.raises(DataError, match=r"'x' was read in another way.*thousands='\.'"):
+            final.model.predict(lost)
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)

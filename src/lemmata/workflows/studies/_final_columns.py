@@ -30,6 +30,7 @@ NOT_AVAILABLE, NOT_TEXTS = "missing cells that are pandas.NA", "cells that are n
 """Reasons why scikit-learn cannot read a column of a data frame."""
 CODES = "categories that are numbers"
 """Another reason: new cells of such a column may be numbers, numbers with decimals, or texts."""
+_GROUPS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +113,8 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
         plain["marks"] = marks
     if zones:
         plain["zones"] = zones
+    if plain["decimal"] == "," and (whole := [name for name in read_as if _is_grouped(raw.cells[name])]):
+        plain["grouped"] = whole
     if apart := [name for name, reason in found.why.items() if reason == CODES]:
         plain["codes"] = apart
     units = {
@@ -123,6 +126,13 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
     if kept := {name: raw.kept[name] for name in [*found.texts, *found.many] if name in raw.kept}:
         plain["kept"] = kept
     return dataclasses.replace(found, plain=plain, gaps=True)
+
+
+def _is_grouped(cells: pl.Series) -> bool:
+    """Whether all points of a column of texts stand between groups of three digits, and no cell has a comma."""
+    texts = stripped(cells).drop_nulls() if cells.dtype == pl.String else pl.Series([], dtype=pl.String)
+    pointed = texts.filter(texts.str.contains(".", literal=True))
+    return bool(len(pointed)) and bool(pointed.str.contains(_GROUPS).all()) and not texts.str.contains(",").any()
 
 
 def mark_of(cells: pl.DataFrame, decimal: str | None) -> str:

@@ -17,6 +17,7 @@ from ._data import READ_BYTES, Dataset
 from ._json_tables import is_one_object, layout_of, rows_with_constants
 from ._malformed import QUOTES, ROW_NAMES
 from ._memory import Table
+from ._numbers import mark_shown, stripped
 from ._sources import Source, encoding_of, in_utf8, source_of, with_tabs
 from ._tables import header_of
 from ._text_cells import MISSING_MARKS, missing_marks, scan_text
@@ -220,9 +221,15 @@ def _of_text(source: Source, dataset: Dataset, na: Sequence[str]) -> Raw:
     if table.kept is None:
         read = scan_text(plain, skipped, separator, marks).collect()
         read = read.select(pl.col(named[name]).alias(name) for name in frame.columns if name in named)
+        # Every reader reads numbers among words as texts. With decimal commas, the study also reads 1.234 as a text. It
+        # is 1234 unless its column shows decimal points, so the model gets the text.
         texts = [name for name, words in found.items() if not set(words) <= set(PANDAS_MISSING)]
-        # Every reader reads numbers among words as texts. With decimal commas, the study also reads 1.234 as a text.
-        frame = read.with_columns(frame[name] for name in texts if name in read.columns)
+        texts += [
+            own.name
+            for own in frame.select(pl.col(pl.String))
+            if own.name in read.columns and read[own.name].dtype.is_float() and mark_shown(stripped(own)) != "."
+        ]
+        frame = read.with_columns(frame[name] for name in {*texts} & {*read.columns})
     first = dict(zip(header, _first_line(plain.head(), skipped, separator), strict=False))
     renamed = {
         f"Unnamed: {int(match[1]) - 1}" if not first.get(name) else "": name
