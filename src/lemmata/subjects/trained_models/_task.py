@@ -3,10 +3,9 @@
 import dataclasses
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from lemmata.core import array_of, plain_labels
 from lemmata.errors import DataError, ShapeError
@@ -144,7 +143,7 @@ class Task:
     def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
         """Return the reported loss of each row: unweighted log loss, |m - y|²/2 for means m, or a document's loss."""
         if self.is_classification:
-            return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
+            return np.asarray(logsumexp(f, axis=1)) - (y * f).sum(1)
         if self.is_language:
             return f[:, 0]
         return ((self.means(f) - y) ** 2).sum(1) / 2
