@@ -1,4 +1,4 @@
-"""The share of problems that K attempts solve, from ten attempts on each, up to a hundred."""
+"""The share of problems that up to 100 attempts solve, estimated from ten attempts on each problem."""
 
 import altair as alt
 

@@ -1,4 +1,4 @@
-"""Selecting the best of n by a reward with a heavy-tailed error: the reward keeps rising, the true reward does not."""
+"""Select the best of n answers by a reward with a heavy-tailed error: as n grows, only this reward keeps rising."""
 
 import altair as alt
 import numpy as np

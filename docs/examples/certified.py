@@ -1,4 +1,4 @@
-"""Which inputs can no small change move? Certified shares of a network on digits by two methods, and by an attack."""
+"""Which inputs keep their answer under every small change? Two methods certify shares, an attack bounds them."""
 
 import altair as alt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Bias and variance over the width of one model, from one data set: the variance peaks at as many features as rows."""
+"""Bias and variance of one model against its width: the variance is largest with as many features as rows."""
 
 import altair as alt
 import numpy as np

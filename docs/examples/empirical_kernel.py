@@ -1,4 +1,4 @@
-"""The tangent kernel of a module of your own, and how far this kernel changes in training."""
+"""The tangent kernel of a module of your own, and how much this kernel changes in training."""
 
 import altair as alt
 import equinox as eqx

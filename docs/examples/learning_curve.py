@@ -1,4 +1,4 @@
-"""The learning curve of kernel ridge regression, predicted from one spectrum, beside random splits that are solved."""
+"""The learning curve of kernel ridge regression, predicted from one spectrum and measured on random splits."""
 
 import altair as alt
 import jax

@@ -1,4 +1,4 @@
-"""How much noise does privacy need? The exact curve of normal noise beside the classical formula."""
+"""How much normal noise does privacy need? The exact curve, compared with the classical formula."""
 
 import altair as alt
 import numpy as np

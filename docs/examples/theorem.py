@@ -1,4 +1,4 @@
-"""A bound on the held-out error, beside the truth, on random problems: does it hold, and how loose is it?"""
+"""A bound on the held-out error, compared with the truth on random problems: does it hold, and how loose is it?"""
 
 import altair as alt
 import jax

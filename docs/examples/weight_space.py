@@ -1,4 +1,4 @@
-"""A network and its linearisation in the parameters, trained alike: their distance after training, for four widths."""
+"""A network and its linearisation in the parameters, trained alike: how far apart they end, for four widths."""
 
 import altair as alt
 import jax
