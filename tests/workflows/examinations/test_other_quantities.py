@@ -8,6 +8,7 @@ from sklearn.linear_model import QuantileRegressor, Ridge
 from sklearn.metrics import mean_pinball_loss
 
 import lemmata
+from lemmata.errors import LemmataError
 from lemmata.subjects.trained_models._losses import StatedLoss
 
 RNG = np.random.default_rng(5)
@@ -76,3 +77,30 @@ def test_objectives_of_xgboost(objective, rest):
     found = studied(model, times)
     assert found.record.baseline is None
     assert ("order the rows" if "cox" in objective else "90 % quantile") in found.record.findings[0].text
+
+
+def test_boosters_are_read_with_their_objective():
+    xgboost = pytest.importorskip("xgboost")
+    classes = np.digitize(X[:, 0], [-0.5, 0.5])
+    truth = (X[:, 0] > 0).astype(int)
+    rows = xgboost.DMatrix(X[NEW])
+    for objective, y, more in (
+        ("binary:logistic", truth, {}), ("binary:logitraw", truth, {}),
+        ("multi:softmax", classes, {"num_class": 3}), ("multi:softprob", classes, {"num_class": 3}),
+    ):  # fmt: skip
+        booster = xgboost.train({"objective": objective, **more}, xgboost.DMatrix(X[TRAIN], label=y[TRAIN]), 5)
+        found = studied(booster, y)
+        said = booster.predict(rows)
+        said = said.argmax(1) if said.ndim == 2 else said if more else said > (0.5 if "logistic" in objective else 0)
+        assert found.record.held_error.value == pytest.approx((said.astype(int) != y[NEW]).mean())
+    booster = xgboost.train({}, xgboost.DMatrix(X[TRAIN], label=Y[TRAIN], feature_names=["a", "b", "c"]), 5)
+    found = studied(booster)
+    said = booster.predict(xgboost.DMatrix(X[NEW], feature_names=["a", "b", "c"]))
+    assert found.record.held_error.value == pytest.approx(((said - Y[NEW]) ** 2).mean())
+    levels = {"objective": "reg:quantileerror", "quantile_alpha": 0.9}
+    found = studied(xgboost.train(levels, xgboost.DMatrix(X[TRAIN], label=Y[TRAIN]), 5))
+    assert "predicts the 90 % quantile" in found.record.findings[0].text
+    several = {**levels, "quantile_alpha": [0.1, 0.9]}
+    both = xgboost.train(several, xgboost.DMatrix(X[TRAIN], label=Y[TRAIN]), 5)
+    with pytest.raises(LemmataError, match=r"such as lambda x: model.predict\(x\)\[:, \[0\]\]"):
+        studied(both)

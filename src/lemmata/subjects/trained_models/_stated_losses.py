@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._boosted import BoostedTrees
 from ._losses import StatedLoss
 
 _ORIGIN = "as the estimator states"
@@ -29,6 +30,8 @@ _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
     """Return the loss and the decay that follow from the type and settings of a fitted estimator. Each may be None.
 
+    Boosters of XGBoost state their objective, too.
+
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² for residuals r_i, weights w and a fitted scale s. Here h
     is Huber's loss of width epsilon. At the fitted s, the estimator minimises the mean of Huber losses of width epsilon
     s plus (s alpha/n) |w|²/2. PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean loss. Least
@@ -40,6 +43,8 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
         estimator: a fitted estimator; other models do not state a loss.
         n: the number of training rows of the estimator.
     """
+    if isinstance(estimator, BoostedTrees):
+        return _of_booster(estimator), None
     if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):
         return None, None
     name = type(estimator).__name__
@@ -79,6 +84,16 @@ def _other_objective(estimator: Any, name: str) -> str | None:
     if name in _BOOSTED and isinstance(loss, str) and loss not in _USUAL:
         return f"the {loss.replace('_', ' ')} loss of {name}"
     return None
+
+
+def _of_booster(trees: BoostedTrees) -> StatedLoss | None:
+    """Return the loss of a booster, or None for squared loss and log loss."""
+    if trees.objective.startswith(("binary:logi", *_USUAL)):
+        return None
+    quantile = 0.5 if trees.objective in _ABSOLUTE_ERROR else trees.quantile
+    ordering = trees.objective.startswith(_ORDERING)
+    words = f"the objective {trees.objective} of a Booster"
+    return StatedLoss("other", said=words, origin="as the Booster states", quantile=quantile, ordering=ordering)
 
 
 def _objective(estimator: Any) -> str:

@@ -307,7 +307,7 @@ def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> st
         return f'{told} loss="log"'
     if outputs > 1:
         told = f"if the {outputs} outputs belong to classes, pass the classes as whole numbers or texts"
-        return f"{told}; else pass a model with one output for each value"
+        return f"{told}; else pass a function of one output, such as lambda x: model.predict(x)[:, [0]]"
     return "pass the columns of targets that the model predicts"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lemmata.errors import SettingError
 
+from ._boosted import boosted
 from ._keras import keras_module
 
 _ARRAYS = "x and y as arrays"
@@ -19,9 +20,9 @@ def bare_model(model: Any) -> Any:
 
     Other models are returned unchanged.
 
-    A scikit-learn search contains its best estimator. A Keras model on PyTorch becomes a PyTorch module. A Flax
-    `TrainState` contains a function and its parameters. A pair (module, state) of Equinox contains a module that is
-    called with a row and a state. The state does not change.
+    A scikit-learn search contains its best estimator. A Booster of XGBoost becomes a function of an array. A Keras
+    model on PyTorch becomes a PyTorch module. A Flax `TrainState` contains a function and its parameters. A pair
+    (module, state) of Equinox contains a module that is called with a row and a state. The state does not change.
 
     Args:
         model: the model, or an object that contains it.
@@ -38,9 +39,12 @@ def bare_model(model: Any) -> Any:
     if _is(model, "torch.jit._script"):
         raise SettingError("model", found="a torch.jit script, whose parameters are fixed",
                            rule="the module itself", remedy="pass the nn.Module that was scripted")  # fmt: skip
+    if _is(model, "xgboost.core") and hasattr(model, "save_config"):
+        return boosted(model)
     if _is(model, "xgboost.core"):
-        raise SettingError("model", found="an XGBoost Booster", rule="a function of an array",
-                           remedy="pass lambda x: booster.predict(xgboost.DMatrix(x))")  # fmt: skip
+        raise SettingError("model", found=f"a {type(model).__name__} of XGBoost",
+                           rule="a Booster, an estimator or a function",
+                           remedy="pass the Booster, or lambda x: booster.predict(xgboost.DMatrix(x))")  # fmt: skip
     if _is(model, "keras.src.models.model"):
         if _is(model, "torch.nn.modules.module"):
             return keras_module(model)
