@@ -63,13 +63,12 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 
 
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
-    """Linearise a network of one hidden layer in its parameters. Train the linearised network on squared loss, and
-    attack each row by gradient ascent on the loss with respect to the row's input. Two kernels matter: the tangent
-    kernel, and the attack kernel |df/dx|². The attack kernel is in the exponent of the factor by which an attack
-    multiplies a residual. Compare the outputs of the linearised network with the closed form in which both kernels keep
-    their initial values. Divide the distance between these outputs and the closed form by the change of the outputs
-    that the attacks cause. This ratio does not fall as the width grows: it is equally large at the widths 128, 512 and
-    2048.
+    """Linearise a network of one hidden layer in its parameters, and train it on squared loss. Attack each row by
+    gradient ascent on the loss with respect to the row's input. An attack multiplies the residual of its row by a
+    factor that is exponential in the attack kernel |df/dx|². The closed form of this training keeps the tangent kernel
+    and the attack kernel at their initial values. Divide the distance between the outputs and this closed form by the
+    distance between the outputs with and without attacks. This ratio does not fall as the width grows: it is equally
+    large at the widths 128, 512 and 2048.
     """
 
     title = "At every width, the kernel |df/dx|² of adversarial attacks on a linearised network changes in training"
@@ -138,10 +137,11 @@ def _closed(problem: AttackedFlow, weights: Float[Array, " n"]) -> Array:
 
 
 class ChangingAttack(Claim[AttackedFlow]):
-    """Let K be the kernel matrix of the training rows X, and let y be their targets. Let f_0(X) be the outputs at the
-    start of the flow df/dt = -K E (f - y). Let the weights E of the rows change linearly in time, from E_0 at the start
-    to E_1 at time t, with a different rate for each row. Take the closed form for constant weights, and replace E t by
-    the integral of E over time. To leading order, the error of this formula is
+    """Let K be the kernel matrix of the training rows X, and let y be their targets. Let attacks multiply the residuals
+    by weights, the entries of a diagonal matrix E. The outputs f start at f_0(X) and follow the flow df/dt = -K E (f -
+    y). Let E change linearly in time, from E_0 at the start to E_1 at time t, at a different rate for each row. With
+    constant weights, the flow has the closed form f - y = exp(-K E t) (f_0(X) - y). Use this formula with the integral
+    of E over time in place of E t. To leading order, the error of the formula is
 
         t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|.
 
@@ -171,11 +171,11 @@ class ChangingAttack(Claim[AttackedFlow]):
 
 class WideAdversarialTraining(Claim[AttackedNetwork]):
     """Let a network have one hidden layer of width m. Train the network and its linearisation in the parameters. Attack
-    each of these two models by gradient ascent on the model's own loss with respect to the inputs. Relative to the
-    effect of the attacks, the final outputs of the two models come closer as m grows from 32 to 128 and to 512. The
-    measured value is the mean logarithm of a ratio. The numerator of the ratio is the root mean square, over draws, of
-    the distance between the final outputs of the two models. The denominator is the root mean square of the distance
-    between the linearisation's outputs with and without attack. A ratio above 10 counts as 10.
+    each of these two models by gradient ascent on the model's own loss with respect to the inputs. Compare two
+    distances between final outputs. The first is the distance between the network and its linearisation. The second is
+    the distance between the linearisation with attack and the linearisation without attack. Take the root mean square
+    of each distance over random networks, and divide the first by the second. The mean logarithm of this ratio falls as
+    m grows from 32 to 128 and to 512. A ratio above 10 counts as 10.
     """
 
     title = "Wide networks under adversarial training approach their linearisations"

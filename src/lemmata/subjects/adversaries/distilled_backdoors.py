@@ -163,13 +163,13 @@ class ConflictRate(Claim[ContradictedLabels]):
 
 
 class ConflictOfCopies(Claim[ContradictedLabels]):
-    """Let some images of a poisoned set be copies of each other with different labels, and let y_i be the label of row
-    i. The conflict is the mean squared training error of kernel ridge regression on the set. For every ridge, the
-    conflict is at least the mean over rows i of |y_i - m_i|². Here m_i is the mean label of all copies of row i,
-    including row i itself. The reason is that a function has only one value at each image.
+    """Let some images of a poisoned set be copies of each other with different labels. Let y_i be the label of row i,
+    and let m_i be the mean label of all copies of row i, including row i itself. The conflict is the mean squared
+    training error of kernel ridge regression on the set. For every ridge, the conflict is at least the mean over rows i
+    of |y_i - m_i|². The reason is that a function has only one value at each image.
     """
 
-    title = "A conflict of labels of equal images bounds the kernel ridge training error below at every ridge"
+    title = "Different labels of equal images bound the kernel ridge training error from below at every ridge"
     source = Source(_KEY, "Abstract, kernel methods", note="the conflict of labels of equal images")
     population = LabelledFeatures(repeated=True)
     relation = AtLeast()
@@ -192,10 +192,10 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
 
 
 class ProjectionIsDistance(Claim[ContradictedLabels]):
-    """Let K be the kernel matrix of rows x_i, and let K_SS be the kernel matrix of support rows S. Let K_S be the
-    kernel matrix between the rows and the support. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and
-    let R = K - K_S K_SS^-1 K_S' be the Schur complement. Then alpha' R alpha is the squared distance between the fit
-    and the span of k(s, .), s in S, in the kernel's space. So R is positive semidefinite.
+    """Let k be a kernel. Let K be its matrix at rows x_i, K_SS its matrix at support rows S, and K_S its matrix between
+    the rows and the support rows. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and let R = K - K_S
+    K_SS^-1 K_S' be the Schur complement. Then alpha' R alpha is the squared distance, in the reproducing kernel Hilbert
+    space, between the fit and the span of k(s, .), s in S. So R is positive semidefinite.
     """
 
     title = "The Schur complement gives the squared distance between a kernel fit and the span of support rows"
@@ -230,20 +230,20 @@ def _lengths(problem: ContradictedLabels) -> Array:
 
 
 class RiskOfProjection(Claim[ContradictedLabels]):
-    """Let kernel ridge regression fit a poisoned set of n rows. The conflict of the set is the mean squared error of
-    the fit on the set itself. The fit has a part that the support images cannot represent: the fit minus its orthogonal
-    projection onto the span of the support. The number "projection" is the mean, over the rows, of the square of this
-    part. Give the support images the labels with which regression on them fits the poisoned set best. Then the root
-    mean square error of this regression on the poisoned set is at most
+    """Fit a poisoned set of n rows by kernel ridge regression. The conflict is the mean squared error of this fit on
+    the set. Project the fit, in the reproducing kernel Hilbert space, orthogonally onto the span of the support images.
+    The number "projection" is the mean, over the rows, of the squared difference between the fit and its orthogonal
+    projection. Give the support images the labels with which regression on them fits the poisoned set best. Then the
+    root mean square error of this regression on the poisoned set is at most
 
         sqrt(conflict) + sqrt(projection).
 
-    The bound is attained if all images, including the support images, are orthonormal in the kernel's space. The trials
-    use the labels for which regression on the support is the orthogonal projection of the fit. The best labels have at
-    most the error of these labels.
+    The bound is attained if all images, including the support images, are orthonormal in this space. The trials use the
+    labels with which regression on the support images gives the orthogonal projection of the fit. With the best labels,
+    the error is at most as large.
     """
 
-    title = "A backdoor's conflict and projection loss bound the root mean square error of distilled support images"
+    title = "A backdoor's conflict and projection loss bound the root mean square error of fits to distilled images"
     source = Source(_KEY, "Abstract, kernel methods", note="a bound, with roots")
     stated = Kind.OWN
     population = LabelledFeatures()

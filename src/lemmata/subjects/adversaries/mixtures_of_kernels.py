@@ -248,16 +248,16 @@ def _halved(problem: MixedRows) -> Array:
 class MixingCosts(Claim[MixedRows]):
     """Let phi be the features of a network and k their kernel, let A be an attack, and let beta be the share of
     attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features (1 - beta)
-    phi(x) + beta phi(Ax). Take the interpolant of the labels that has the smallest norm. The squared norm of this
-    interpolant is at least as large with K_mixed as with the mean of the kernels of clean and of attacked rows:
+    phi(x) + beta phi(Ax). For each kernel, take the interpolant of the labels with the smallest norm. Its squared norm
+    is at least as large with K_mixed as with the mean of the kernels of clean and of attacked rows:
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    The reason is that different features partly cancel when they are mixed. So the score y' K^-1 y with the average of
-    the two kernels as K is at most the score of the theory, which uses K_mixed.
+    The reason is that different features partly cancel when they are mixed. The theory uses the score y' K_mixed^-1 y.
+    With the average of the two kernels, the score is at most as large.
     """
 
-    title = "Mixing clean and attacked features gives no smaller least norm of an interpolant than averaging kernels"
+    title = "Interpolating with mixed clean and attacked features needs at least the norm that averaged kernels need"
     source = Source(*_SOURCE, note="the order of two scores")
     stated = Kind.OWN
     population = MixedRowsOfTwoClasses(n=12)
@@ -291,15 +291,15 @@ class MixingCosts(Claim[MixedRows]):
 
 class MixedInterpolantGeneralises(Claim[MixedRows]):
     """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. Take n
-    independent rows with labels y. Among the weights whose mixture (1 - beta) f + beta f A is nearest to the labels on
-    these rows, let w have the smallest norm. If the mixture equals the labels, then |w|² = y' K_mixed^-1 y, where
-    K_mixed is the kernel matrix of the mixture. Let B be |w| rounded up. With probability at least 9/10, the following
-    bound holds for clean rows and for attacked rows:
+    independent rows x with labels y. The mixture at a row is (1 - beta) f(x) + beta f(Ax). Among the weights whose
+    mixtures are nearest to the labels, let w have the smallest norm. If the mixtures equal the labels, then |w|² = y'
+    K_mixed^-1 y, where K_mixed is the kernel matrix of the mixture. Let B be |w|, rounded up. With probability at least
+    9/10, the following bound holds for clean rows and for attacked rows:
 
-        error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
+        error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)).
 
-    where error is the share of wrong labels on new rows, and K is the kernel matrix of the clean or of the attacked
-    rows. The ramp loss of a row is 1 - y f(x), limited to values between 0 and 1.
+    Here error is the share of wrong labels on new rows, and K is the kernel matrix of the training rows. All rows in
+    the bound are clean, or all are attacked. The ramp loss of a row is 1 - y f(x), limited to values between 0 and 1.
     """
 
     title = "A bound on clean and robust error by the energy y' K^-1 y, where kernel K mixes clean and attacked rows"
@@ -347,14 +347,14 @@ def _interpolant(problem: MixedRows) -> Array:
 
 class EnergyFallsWithRows(Claim[SphereRows]):
     """Let a half-space determine the labels. Let the gap between the two classes be so wide that the attack does not
-    cross it. Take the mixed kernels of an infinitely wide ReLU network of three hidden layers, for clean rows and for
-    attacked rows, with beta = 1/2. The energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n
-    rows. The mean of this energy over the two mixed kernels falls as n grows from 32 to 64 and to 128. At n = 128, this
-    mean is still above the mean energy of the two kernels without mixing, on the same rows. The difference between the
-    two means is the cost of learning with attacks.
+    cross it. Take an infinitely wide ReLU network of three hidden layers. It has two mixed kernels with beta = 1/2, one
+    for clean rows and one for attacked rows. The energy of the labels y of n rows with kernel matrix K is sqrt(y' K^-1
+    y / n). On average over problems, the mean energy of the two mixed kernels falls as n grows from 32 to 64 and to
+    128. Compare this mean at n = 128 with the mean energy of the two kernels without mixing, on the same rows. The mean
+    of the mixed kernels is larger. The difference between the two means is the cost of learning with attacks.
     """
 
-    title = "The energy y' K^-1 y of labels per row falls as rows are added, if kernel K mixes clean and attacked rows"
+    title = "The energy sqrt(y' K^-1 y / n) of n labels falls as rows are added, if K mixes clean and attacked rows"
     source = Source(*_SOURCE, note="the bound as rows are added")
     stated = Kind.REMARK
     reading = (

@@ -26,8 +26,8 @@ _WEIGHT, _ALONE = 1e4, 1e12  # weights of the conflict: beside the projection, a
 
 class LargerTriggersSucceed(Claim[PoisonedDigits]):
     """Put a white square of side 2, 4 or 8 as a trigger in a corner of 8 x 8 digits, at an opacity of 0.3. Distil the
-    poisoned digits. In the mean over splits, larger squares succeed more often. Success means that regression on the
-    distilled images assigns the target class to a triggered digit of another class.
+    poisoned digits. A trigger succeeds if regression on the distilled images assigns the target class to a triggered
+    digit of another class. On average over splits, larger squares succeed more often.
     """
 
     title = "Larger backdoor triggers in distilled digit images succeed more often"
@@ -97,7 +97,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
     """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. Compare regression on three sets:
     images distilled from clean digits, images distilled from the poisoned digits, and the poisoned digits themselves.
-    In the mean over splits, the success rate of the trigger rises from each set in this list to the next. The first set
+    On average over splits, the success rate of the trigger rises from each set in this list to the next. The first set
     is the baseline, because the square has no special meaning for images distilled from clean digits.
     """
 
@@ -167,11 +167,13 @@ def by_definition(x: Float[Array, "n 64"], y: Float[Array, "n 10"], points: Floa
 
 class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     """Let a trigger be a pattern over the whole image, at an opacity of 0.2, and let support images be distilled from
-    clean digits. Minimise 10^4 conflict + projection by sixty steps of Adam, and never let the norm of the pattern
-    exceed its initial value. In the mean over splits, these steps lower both the conflict and the projection. They
-    lower the conflict further than sixty steps that minimise only the projection. They lower the projection further
-    than sixty steps that minimise only the conflict. Steps that minimise only the projection lower the projection even
-    further. The weight 10^4 makes the two terms about equally large.
+    clean digits. Fit the poisoned set of digits by kernel ridge regression. The conflict is the mean squared error of
+    this fit. The projection is the mean square of the part of the fit that the support images cannot represent.
+    Minimise 10^4 conflict + projection by sixty steps of Adam on the pattern, and never let the norm of the pattern
+    exceed its initial value. On average over splits, these joint steps lower both the conflict and the projection. They
+    lower the conflict further than sixty steps on the projection alone. They lower the projection further than sixty
+    steps on the conflict alone, but less far than sixty steps on the projection alone. The weight 10^4 makes the two
+    terms about equally large.
     """
 
     title = "An optimised backdoor trigger lowers both conflict loss and projection loss in dataset distillation"
@@ -209,9 +211,11 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
 
 class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
     """Let a trigger be a random pattern over the whole image, at an opacity of 0.2, and let support images be distilled
-    from clean digits. Optimise the pattern to lower the projection, without increasing its norm. In the mean over
-    splits, the optimised pattern succeeds after distilling more often than a random permutation of its own pixels. This
-    permutation succeeds more often than the random pattern from which the optimisation started.
+    from clean digits. Fit the poisoned set of digits by kernel ridge regression. The projection is the mean square of
+    the part of the fit that the support images cannot represent. Optimise the pattern to lower the projection, without
+    increasing its norm. Then distil the poisoned set, and count how often the trigger succeeds. On average over splits,
+    the optimised pattern succeeds more often than a random permutation of its own pixels. This permutation succeeds
+    more often than the random pattern from which the optimisation started.
     """
 
     title = "An optimised backdoor trigger succeeds more often after distilling than the same pixels in random order"

@@ -133,16 +133,19 @@ def residuals_of_steps(
 
 class LinearFloor(Claim[Slope]):
     """Let features be ramps phi(tau (<u, x> - t)) of slope tau, where phi rises from 0 to 1 and (u, t) has any
-    distribution. Let c_a be any constants and rho_a any weights with |rho_a| <= C_a, and let f_a = c_a + E rho_a
-    phi(tau (<u, x> - t)). Some linear function <a, x> of d variables with |a| = C_a is far from f_a:
+    distribution. For each a in R^d, choose any constant c_a and any weights rho_a of the features with |rho_a| <= C_a.
+    Let f_a = c_a + E rho_a phi(tau (<u, x> - t)), where this E is the mean over the features. For some a with |a| =
+    C_a, the linear function <a, x> of d variables is far from f_a:
 
-        sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|,
+        sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|.
 
-    where u in E|u_1| is uniform on the sphere. If the weights |rho_a| may be up to K C_a, replace 1/d - E²/2 by 1/d - K
-    E²/2. For K = 3, the bound is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a,
-    x> <v, x> has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2. The reason
-    is that phi rises from 0 to 1, and that |<v, x>| has the mean E. The test draws 400 steps from each of four
-    distributions, and fits their weights by least squares. The test uses the best of the four fits.
+    In this bound, the number E is the mean E|u_1| for a vector u that is uniform on the sphere. If the weights |rho_a|
+    may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2. For K = 3, the bound is positive from d = 11 on.
+
+    The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x> has the mean C_a/d. The mean over x of phi <v,
+    x> is <u, v> times a number between 0 and E/2. The reason is that phi rises from 0 to 1, and that |<v, x>| has the
+    mean E. The test draws 400 steps from each of four distributions, and fits their weights by least squares. The test
+    uses the best of the four fits.
     """
 
     title = "Random ramp features with weights of at most |a| do not approximate every linear function <a, x>"
@@ -224,16 +227,18 @@ class LinearLimit(Claim[Slope]):
 
 
 class LinearParameter(Claim[Slope]):
-    """Consider all linear functions <a, x> + b of d variables with |a| <= C_a and |b| <= C_b, represented by spectra
-    without mass at the frequency 0. Linear functions need frequencies in all directions u. The Barron parameter of this
-    class is
+    """Consider all linear functions f = <a, x> + b of d variables with |a| <= C_a and |b| <= C_b, represented by
+    spectra F_f without mass at the frequency 0. Let F_sup be the largest modulus of these spectra. Their Barron
+    parameter C_F is sup |f(0)| plus the integral of |omega| F_sup. This class needs frequencies in all directions u,
+    and
 
         C_F = C_b + C_a / E|u_1| = C_b + C_a sqrt(pi) Gamma((d+1)/2) / Gamma(d/2),
 
-    where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. The
-    value is also necessary, since |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup. The mean of
-    the last integral over |a| = C_a is C_a E|u_1| integral of |omega| F_sup. Equation (20) also allows a point mass at
-    0, with which the parameter is C_a + C_b. The integral of ramps excludes the frequency 0.
+    where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. It
+    is also necessary. For every a, |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup. The mean of
+    the last integral over |a| = C_a is C_a E|u_1| times the integral of |omega| F_sup. Equation (20) of the source also
+    allows a point mass at the frequency 0, with which the parameter is C_a + C_b. But the integral of ramps excludes
+    the frequency 0. The trials rebuild <a, x> from random frequencies with the first moment C_a / E|u_1|.
     """
 
     title = "The Barron parameter of the class of all linear functions of d variables grows like sqrt(d)"
@@ -294,9 +299,9 @@ class CombinationAsPrinted(Claim[Combined]):
 
         C <= 2 C_a max_i C_i + C_b.
 
-    The proof replaces the integral of the largest of several spectra by the largest of the integrals of the spectra,
-    which may be smaller than the integral of the largest. The moments of spectra that do not overlap add up. For two
-    classes the bound holds. The test uses eight classes of one function each.
+    The parameter contains the integral of the largest of several spectra. The proof replaces this integral by the
+    largest of the integrals of the spectra, which may be smaller. For spectra that do not overlap, the integrals add
+    up. For two classes the bound holds. The test uses eight classes of one function each.
     """
 
     title = "As printed, the largest Barron parameter of several classes bounds that of their linear combinations"
@@ -328,8 +333,9 @@ class CombinationAsPrinted(Claim[Combined]):
 
 
 class Combination(Claim[Combined]):
-    """Let functions f_i belong to classes, and let F_i^sup be the largest modulus of the spectra of class i. The
-    combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
+    """For each i, let the function f_i belong to class i, and let F_i^sup be the largest modulus of the spectra of
+    class i. The combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b, where f = (f_1, f_2, ...), have the Barron
+    parameter
 
         C = C_b + C_a (max_i sup |f_i(0)| + integral of |omega| max_i F_i^sup)
          <= C_b + C_a (max_i sup |f_i(0)| + sum_i integral of |omega| F_i^sup),
@@ -337,7 +343,7 @@ class Combination(Claim[Combined]):
     with equality in the second line if the spectra do not overlap.
     """
 
-    title = "The Barron parameter of linear combinations of functions from several classes"
+    title = "A bound on the Barron parameter of linear combinations by the sum of the spectral moments of the classes"
     source = Source("li2025incontext", "Section 2.3, linear combinations", note="corrected")
     population = CombinedClasses()
     corrects = CombinationAsPrinted

@@ -186,7 +186,8 @@ class GradientParameter(Claim[Periodic]):
 
 class GaussianParameter(Claim[Bump]):
     """Consider the sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables with sum |q_k| <= 1. Let
-    F_sup(omega) be the largest modulus of the spectra of these sums at the frequency omega. Then
+    F_sup(omega) be the largest modulus of the spectra of these sums at the frequency omega. The first moment of F_sup,
+    which is their Barron parameter without the values at 0, is
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
@@ -194,7 +195,7 @@ class GaussianParameter(Claim[Bump]):
     frequencies of another distribution.
     """
 
-    title = "The Barron parameter of sums of Gaussian bumps"
+    title = "The Barron parameter of sums of Gaussian bumps of d variables grows like their scale times sqrt(d)"
     source = Source("barron1993", "Section IX", note="Gaussian functions, with the constant")
     population = BumpClasses()
     relation = EqualInMean(resolution=0.02)
@@ -217,15 +218,15 @@ class GaussianParameter(Claim[Bump]):
 
 
 class PositiveDefiniteBound(Claim[Mixture]):
-    """Let f be a positive definite function, so that its spectrum F is not negative. Then
+    """Let f be a positive definite function, so that its spectrum F is not negative. Its Barron parameter C_f satisfies
 
         C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0).
 
-    The integrals of F and |omega|² F are f(0) and minus the Laplacian. By Cauchy's inequality, the integral of |omega|
-    F is at most the square root of their product.
+    The integral of F is f(0), and the integral of |omega|² F is minus the Laplacian of f at 0. By Cauchy's inequality,
+    the integral of |omega| F is at most the square root of the product of these two integrals.
     """
 
-    title = "An upper bound on the Barron parameter of positive definite functions"
+    title = "An upper bound on the Barron parameter of positive definite functions by their Laplacian at 0"
     source = Source("barron1993", "Section IX", note="positive definite functions")
     population = PositiveMixtures()
     relation = AtMost()
@@ -246,18 +247,17 @@ class PositiveDefiniteBound(Claim[Mixture]):
 
 
 class PolynomialBound(Claim[RidgePolynomial]):
-    """Let p(<u, x>) with |u| = 1 be a polynomial on the unit ball, and let P > 2 be a period. On the ball, the
-    polynomial agrees with a function g of <u, x> of period P. The Fourier coefficients c_m of g, at the frequencies
-    omega_m = 2 pi m / P, satisfy
+    """Let p(<u, x>) with |u| = 1 be a polynomial on the unit ball, and let P > 2 be a period. Let the function g be p
+    on [-1, 1], continued by a cubic with continuous slopes to a function of period P. Then p(<u, x>) = g(<u, x>) on the
+    ball. The Fourier coefficients c_m of g, at the frequencies omega_m = 2 pi m / P, satisfy
 
-        sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
+        sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period.
 
-    where g is p on [-1, 1], continued by a cubic with continuous slopes. The coefficients c_m at the frequencies
-    omega_m u are a spectrum in the sense of the theory. The reason is that they leave out the frequency 0 and have a
-    finite moment.
+    The coefficients c_m at the frequencies omega_m u are a spectrum in the sense of the theory, because they leave out
+    the frequency 0 and have a finite first moment.
     """
 
-    title = "A bound on the Barron parameter of a polynomial on the unit ball"
+    title = "A bound on the Barron parameter of a polynomial on the unit ball by the curvature of a periodic extension"
     source = Source("barron1993", "Section IX", note="polynomials, by a periodic extension")
     population = RidgePolynomials()
     relation = AtMost()

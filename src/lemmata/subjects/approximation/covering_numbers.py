@@ -58,9 +58,10 @@ def close_pairs(x: Float[Array, "m d"], values: Float[Array, " m"], epsilon: flo
 
 
 class PairCover(Claim[FunctionsAtPoints]):
-    """Let f range over a class with the Barron parameter C_F, and x over the unit ball of d dimensions. Measure the
-    distance of pairs (f, x) by |x - x'| and |f(x) - f(0) - f'(x') + f'(0)| / C_F. A smallest epsilon-cover (23) of all
-    pairs has at most
+    """Let f range over a class with the Barron parameter C_F, and x over the unit ball of d dimensions. As in equation
+    (23) of the source, two pairs (f, x) and (f', x') cover each other if both |x - x'| and |f(x) - f(0) - f'(x') +
+    f'(0)| / C_F are at most epsilon. Here f' is another function of the class, not a derivative. A smallest set of
+    pairs that covers all pairs has at most
 
         (1 + 4/epsilon)^d (1 + 2/epsilon)
 
@@ -93,15 +94,16 @@ class PairCover(Claim[FunctionsAtPoints]):
 
 
 class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """Consider the class of all sums of the terms a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m.
-    The sum of all |a_k| and |b_k| is at most C_F = 1. The cover (23) of all pairs (f, x) has the same number of
-    elements for m = 1, 2, 4 and 8. The reason is that the classes are nested, and at every point they all reach the
-    same values as one frequency. The test counts the elements column by column. It divides the points into cells of
-    length 2 epsilon. In each cell, it also divides the values into intervals of length 2 epsilon, up to the largest
-    value. For m = 1, the largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
+    """Consider the class of all sums of the terms a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m,
+    in which the sum of all |a_k| and |b_k| is at most 1. Its Barron parameter is C_F = 1 for every m. Cover all pairs
+    (f, x) as in equation (23) of the source, which compares only the points x and the values f(x) - f(0). The number of
+    elements of this cover is the same for m = 1, 2, 4 and 8. The reason is that all these classes reach the same
+    largest value at every point. The test divides the points into cells of length 2 epsilon. In each cell, it divides
+    the values into intervals of length 2 epsilon, up to the largest value, and counts the intervals. For m = 1, the
+    largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
-    title = "Covers of pairs (f, x) of functions and points do not grow with the richness of the function class"
+    title = "Covers of pairs (f, x) of functions and points do not grow with the number of frequencies of the class"
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     stated = Kind.OWN
     reading = "C_F is 1 for every m; a first version divided all function values by 2 m, which made the covers smaller"
@@ -135,13 +137,14 @@ def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Ar
 
 
 class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """Consider a class with C_F = 1 and m frequencies. Choose functions of the class of which no two are within epsilon
-    in the supremum norm. Any cover of the class to epsilon/2 has at least as many elements as there are chosen
-    functions. The test chooses greedily among the sums of two waves whose coefficients are multiples of 1/2. The number
-    of chosen functions grows with m = 1, 2, 4.
+    """Consider the sums of sines and cosines of m frequencies with the Barron parameter C_F = 1. Choose functions of
+    this class such that any two of them are more than epsilon apart in the supremum norm. Any cover of the class by
+    balls of radius epsilon/2 has at least as many balls as there are chosen functions. The test chooses greedily among
+    the sums of at most two waves whose coefficients are multiples of 1/2. The number of chosen functions grows with m =
+    1, 2, 4.
     """
 
-    title = "Supremum norm covers of a function class grow with the richness of the class"
+    title = "Supremum norm covers of a function class grow with the number of frequencies of the class"
     source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
     stated = Kind.OWN
     reading = "a first version drew 128 functions of each class, which is fewer than a cover has for m = 4"

@@ -144,9 +144,8 @@ def deviation(features: int) -> float:
 
 
 def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
-    """The largest distance of a function of the class from its best constant, if 3 M = 1.
-
-    It is E|phi_x - phi_x'|/2 at the worst pair of points x and x'.
+    """Return E|phi_x - phi_x'|/2 at the worst pair of points x and x', which is the largest distance of a function of
+    the class from its best constant, if 3 M = 1.
 
     Args:
         problem: a pool of features; the class consists of all E rho phi with |rho| <= 1.
@@ -157,18 +156,18 @@ def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
 
 class WholeClassWithoutCover(Claim[FeaturePool]):
     """Let F_sup be the largest modulus of the spectra of a class on the unit ball of R^d. Let M = integral of |omega|
-    F_sup. Draw n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), for this class. With
-    probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
+    F_sup. Draw n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), from the distribution of
+    this class. With probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over |x| <= 1 of |f(x) - c_0 - sum_i c_i phi_i(x)|
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
         w = min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
     This holds however rich the class is. The bound of Lemma 1 contains the logarithm of a covering number instead. The
-    test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
+    test uses all means f = E rho phi of features with weights |rho| <= 3 M = 1, which do not need 1/(4 tau).
     """
 
-    title = "Random ramps approximate a whole Barron class uniformly, by a bound without a cover of the class"
+    title = "A uniform error bound without covering numbers for random ramps on a whole Barron class"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=1, features=512)
@@ -201,7 +200,7 @@ class WholeClassByComplexity(Claim[FeaturePool]):
         sup over x of |f(x) - c_0 - sum_i c_i phi_i(x)| <= M (1/(4 tau) + 3 W_n + (3/2) sqrt(log(1/delta) / (2n))),
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x).
 
-    The test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
+    The test uses all means f = E rho phi of features with weights |rho| <= 3 M = 1, which do not need 1/(4 tau).
     """
 
     title = "The Rademacher complexity of random ramps bounds their uniform approximation error over a whole class"
@@ -230,10 +229,10 @@ class WidthOfRamps(Claim[FeaturePool]):
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x)
            <= min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    The proof writes a ramp as a mean of half-spaces, 1(<u, x> > t + s/tau) over |s| <= 1/2. The n hyperplanes cut R^d
-    into at most sum C(n, k) cells. On each cell, the vector of (1(.) - 1/2)_i is constant and has the length sqrt(n)/2.
+    The proof writes a ramp as the mean over |s| <= 1/2 of half-spaces 1(<u, x> > t + s/tau). The n hyperplanes cut R^d
+    into at most sum C(n, k) cells. On each cell, the vector of (1(.) - 1/2)_i is constant of length sqrt(n)/2.
     Massart's lemma for the maximum and for the minimum gives the first bound. The second bound follows by chaining over
-    nets of the cells. By Haussler's lemma, these nets have at most e (d+1) (2e/eps²)^d elements.
+    nets of the cells, which have at most e (d+1) (2e/eps²)^d elements by Haussler's lemma.
     """
 
     title = "An upper bound on the Rademacher complexity of random ramps of d variables"
@@ -256,15 +255,16 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
     """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
-    phi_i of slope tau for this class, and let nu be any distribution of inputs x. Take the largest L2(nu) distance of
-    an f of the class to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. Its mean over draws is at most
+    phi_i of slope tau from the distribution of this class, and let nu be any distribution of inputs x. For each f of
+    the class, take the L2(nu) distance to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. The largest distance
+    has a mean of at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
     whatever the class and the dimension. With probability 1 - delta, the largest distance exceeds this bound by at most
     (3/2) M sqrt(log(1/delta) / (2n)). The proof uses weights h of mean 0 and mean square 1 in place of measures: 2 E
-    sup_h (1/n) sum eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho
-    phi with |rho| <= 3 M = 1, for nu of equal masses at 24 points, and takes the mean over 4 draws.
+    sup_h (1/n) sum eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all means f =
+    E rho phi of features with weights |rho| <= 3 M = 1 at 24 points of equal mass, and averages over 4 draws.
     """
 
     title = "Random ramps approximate a whole Barron class in mean square at the rate 1/sqrt(n) in their number n"
@@ -296,9 +296,9 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
 
 class WholeClassRate(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from a distribution, and consider the class of all f = E rho phi with |rho| <= 1. For
-    each function of the class, take the distance in the supremum norm from the nearest c_0 + sum_i c_i phi_i with |c_i|
-    <= 1/n. The largest of these distances falls at least like n^(-1/2).
+    """Let n ramps phi_i be drawn from a distribution. Consider the class of all means f = E rho phi over this
+    distribution with weights |rho| <= 1. For each f of the class, take the distance in the supremum norm from the
+    nearest c_0 + sum_i c_i phi_i with |c_i| <= 1/n. The largest of these distances falls at least like n^(-1/2).
     """
 
     title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"
@@ -346,7 +346,7 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
 class RiskWithoutCover(Claim[CosineExamples]):
     """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Let F_sup be the largest modulus of
     the spectra of a class, and let M = integral of |omega| F_sup. Let the features phi(x) be a constant and n ramps of
-    slope tau drawn for this class. Fit the examples by coefficients rho that come within e of the minimum of
+    slope tau from the distribution of this class. Fit the examples by coefficients rho within e of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 
@@ -355,13 +355,13 @@ class RiskWithoutCover(Claim[CosineExamples]):
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    This bound has M²/n, where M <= C_F, in place of C_F² log|N|/n in Theorem 1. In the proof,
-    `whole_class_in_mean_square` with the distribution of the examples as nu gives coefficients rho* with |rho*|_1 <=
-    |f(0)| + 7 M, for which <phi, rho*> is within eps of f. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T
-    z|_inf / N is at most lambda. The test uses e = 3e-3.
+    This bound has M²/n, where M <= C_F, in place of C_F² log|N|/n in Theorem 1. The proof uses
+    `whole_class_in_mean_square` with the distribution of the examples as nu. It gives coefficients rho* such that <phi,
+    rho*> is within eps of f and |rho*|_1 <= |f(0)| + 7 M. The rest follows from l(rho) <= l(rho*) + e, since lambda is
+    at least 2 |Phi^T z|_inf / N for the matrix Phi of features. The test uses e = 3e-3.
     """
 
-    title = "A risk bound for the Lasso on random ramps, without a cover of the class"
+    title = "A risk bound without covering numbers for the Lasso on random ramps"
     source = Source(
         "li2025incontext", "Theorem 1", "(24)", note="at the examples and without a cover, which is not in the source"
     )

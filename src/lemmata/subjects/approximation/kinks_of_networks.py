@@ -74,7 +74,7 @@ class ArrangementRegions(Claim[Arrangement]):
     where C(m, i) are the binomial coefficients. For d = 1, the units have m kinks, which make m + 1 pieces.
     """
 
-    title = "The number of linear regions of one layer of ReLU units"
+    title = "One layer of m ReLU units on R^d has C(m, 0) + ... + C(m, d) linear regions"
     source = Source(
         "emergence2026", "Figure 2.10", _CAPTION, note="with the number of regions into which hyperplanes cut space"
     )
@@ -197,10 +197,10 @@ class SegmentOfInputs(eqx.Module):
 
 
 class KinksOnASegment(Claim[SegmentOfInputs]):
-    """Let a ReLU layer have independent normal weights of mean 0 and variance sw²/d, and normal biases of variance sb².
-    Take the line through the inputs a and b, and let h be its distance from the origin. Let t_a < t_b be the positions
-    of a and b on this line, measured from the point nearest to the origin. A unit has its kink between a and b with
-    probability
+    """Let a ReLU layer on R^d have independent normal weights of mean 0 and variance sw²/d, and independent normal
+    biases of mean 0 and variance sb². Take the line through two inputs a and b, and let h be the distance of the line
+    from the origin. Let t_a < t_b be the positions of a and b on this line, measured from the point nearest to the
+    origin. A unit has its kink between a and b with probability
 
         (atan(t_b/s) - atan(t_a/s)) / pi,    where s² = d sb²/sw² + h².
     """

@@ -105,8 +105,8 @@ class LogisticSpectrum(Claim[Frequencies]):
 
 
 class NetworkSpectrum(Claim[LogisticUnits]):
-    """Let sum_j r_j sigma(<a_j, x>) be a network of logistic units with weights a_j and coefficients r_j. The spectrum
-    of its gradient lies on the lines through the a_j: for every x,
+    """Let sum_j r_j sigma(<a_j, x>) be a network with the logistic function sigma, weights a_j and coefficients r_j.
+    The spectrum of its gradient lies on the lines through the a_j: for every x,
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds.
 
@@ -144,8 +144,9 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
 
 class LogisticParameter(Claim[LogisticUnits]):
-    """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) of logistic units with given weights a_j and coefficients
-    |r_j| <= rho_j. The Barron parameter of these networks is
+    """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) with the logistic function sigma, given weights a_j and
+    coefficients |r_j| <= rho_j. Let F_{grad f} be the spectrum of the gradient of f, and let sup be the supremum over
+    these networks. Their Barron parameter is
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 
@@ -177,8 +178,9 @@ class LogisticParameter(Claim[LogisticUnits]):
 
 
 class LogisticMoment(Claim[Frequencies]):
-    """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4. Therefore
-    the integral of (omega/a) / sinh(pi omega/a), for a unit whose weight vector has length a, is a/4.
+    """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4. Let a be the
+    length of the weight vector of a logistic unit. Then the first moment of its spectrum, the integral of (omega/a) /
+    sinh(pi omega/a) over omega > 0, is a/4.
     """
 
     title = "The first moment of the Fourier spectrum of a logistic unit is |a|/4, where a is its weight vector"

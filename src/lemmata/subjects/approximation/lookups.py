@@ -93,7 +93,7 @@ class TorusLookup(Claim[Torus]):
     distances are below 1/2.
     """
 
-    title = "The mean error of a lookup table for the worst Lipschitz function"
+    title = "The mean error of a lookup table of n points for the worst Lipschitz function falls like n^(-1/d)"
     source = Source("emergence2026", "Figure 2.15", note="with constants, for the nearest of random points")
     stated = Kind.OWN
     population = Tori(("2", "3", "4", "5", "6"), 300, 400)

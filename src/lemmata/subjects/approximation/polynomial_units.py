@@ -64,7 +64,7 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
     weights and sufficiently many rows, the number of dimensions is the width.
     """
 
-    title = "Wider layers with a polynomial activation stop adding to the span of their functions, unlike with tanh"
+    title = "With a polynomial activation, unlike with tanh, wider random layers stop adding dimensions to their span"
     source = Source(
         "emergence2026", "Figure 2.10", note="the role of the activation, with the number of dimensions that units span"
     )

@@ -226,12 +226,13 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
 
 
 class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
-    """Compare the rates ((log n)/n)^(2s/d) and n^(-s/d) by size. The result depends neither on the dimension d nor on
-    the smoothness s. The sign of their difference is the sign of (log n)² - n. For the natural logarithm this sign is
-    negative at every n from 2 on. For the logarithm to the base 2 it is positive only for 4 < n < 16.
+    """Compare the printed rate ((log n)/n)^(2s/d) of attention with the printed rate n^(-s/d) of recurrences. The sign
+    of the first rate minus the second is the sign of (log n)² - n. So this sign depends neither on the dimension d nor
+    on the smoothness s. For the natural logarithm it is negative at every n from 2 on. For the logarithm to the base 2
+    it is positive only for 4 < n < 16.
     """
 
-    title = "Which printed error rate is smaller, of attention or of recurrences, does not depend on the dimension"
+    title = "The dimension does not decide whether the printed error rate of attention or of recurrences is smaller"
     source = Source("foundation2025", "Theorem 1, dominance", note="corrected")
     population = RateComparisons(base=2.0)
     relation = Equal()

@@ -46,16 +46,17 @@ class IntegralOfRamps(Claim[CosineRamps]):
 
 
 class CoefficientBound(Claim[CosineRamps]):
-    """Let f be a function of a class with the Barron parameter C_F. Let the features (t, omega) of this class have t
-    uniform in [-2, 1] and omega distributed as |omega| F_sup, where F_sup(omega) is the largest modulus of the class's
-    spectra. With respect to this distribution, the coefficients rho_f of the integral of ramps satisfy
+    """Let f be a function of a class with the Barron parameter C_F. Lemma 5 of the source represents f by an integral
+    of ramps over features (t, omega), with coefficients rho_f. Let t be uniform in [-2, 1], and let omega have a
+    density proportional to |omega| F_sup(omega), where F_sup is the largest modulus of the class's spectra. With
+    respect to this distribution, the coefficients satisfy
 
         |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|)   and   E |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|).
 
     The first bound is attained.
     """
 
-    title = "Bounds of 3 times the Barron parameter on the coefficients of a function as an integral of ramps"
+    title = "The coefficients of a function as an integral of ramps are at most 3 times its Barron parameter"
     source = Source("li2025incontext", "Lemma 5", "(72)")
     population = CosineClasses()
     relation = AtMost()

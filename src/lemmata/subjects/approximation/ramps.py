@@ -211,14 +211,14 @@ class StepDistance(Claim[Ramp]):
 
 
 class WaveByRamps(Claim[Wave]):
-    """Let |omega| be a length, theta a phase and tau >= 2. There is a function gamma on [-2, 1], given by (82), such
-    that |gamma| <= 1 and
+    """Let |omega| be the length of a frequency, theta a phase and tau >= 2. Let phi(s) = min(max(s + 1/2, 0), 1) be the
+    ramp. Equation (82) of the source gives a function gamma on [-2, 1] such that |gamma| <= 1 and
 
         |(cos(|omega| z + theta) - cos(theta))/|omega| - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau)
 
     for z in [-1, 1]. The source has 3/tau in place of 1/(4 tau). The integral of the absolute difference between the
-    ramp phi(tau z) = min(max(tau z + 1/2, 0), 1) and the step is 1/(4 tau). The test checks both inequalities. To check
-    the inequality for the distance, the test multiplies the distance by tau.
+    ramp phi(tau z) and the step is 1/(4 tau). The test checks two inequalities: |gamma| is at most 1, and tau times the
+    distance is at most 1/4.
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
@@ -291,12 +291,12 @@ class LineByRampsAsPrinted(Claim[Line]):
 
 class LineByRamps(Claim[Line]):
     """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let tau >= 2, and let phi(s) = min(max(s + 1/2,
-    0), 1) be the ramp. There is a gamma on [-2, 1] with |gamma| <= 1 and
+    0), 1) be the ramp. Equation (82) of the source gives a function gamma on [-2, 1] with |gamma| <= 1 and
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
 
-    where delta_tau = 1/tau. This gamma is given by (82), and z - t stands in place of the z + t that (81a) prints. The
-    constant 1/4 is the best for this gamma: a function g with a corner attains it.
+    where delta_tau = 1/tau. Equation (81a) of the source prints z + t in place of z - t. The constant 1/4 is the best
+    for this gamma: a function g with a corner attains it.
     """
 
     title = "A function with slopes bounded by 1 is within 1/(4 tau) of an integral of ramps of slope tau"
@@ -325,8 +325,8 @@ class LineByRamps(Claim[Line]):
 
 
 class LineWeights(Claim[Line]):
-    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let gamma be the weights of (82), which represent
-    g by ramps with thresholds t in [-2, 1]. Then
+    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let gamma be the weights of equation (82) of the
+    source, which represent g by ramps with thresholds t in [-2, 1]. Then
 
         integral of |gamma(t)| dt = |g(-1)| + integral of |g'| <= 3.
     """

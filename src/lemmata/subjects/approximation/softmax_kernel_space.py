@@ -194,9 +194,9 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 
 
 class ApproximationAsPrinted(Claim[Approximation]):
-    """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. For R_H above a
-    constant, some function F_H in the space of the softmax network's tangent kernel, with squared norm |F_H|² <= d R_H,
-    satisfies E |F_H - F*|² <= d A(R_H)², where Lambda is a scale, c_1 a constant and
+    """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. Let R_H be above a
+    constant. In the space of the softmax network's tangent kernel, some function F_H with squared norm |F_H|² <= d R_H
+    satisfies E |F_H - F*|² <= d A(R_H)². With a scale Lambda and a constant c_1,
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 

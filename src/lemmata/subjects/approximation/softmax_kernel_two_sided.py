@@ -133,8 +133,8 @@ class DistanceFromAbove(Claim[KinkedFunction]):
 
         |f - g| <= min over k with sum_(q <= k) |f_q|²/kappa_q <= R of (sum_(q > k) |f_q|²)^(1/2)
 
-    in L2. This g is the projection of f on degrees up to k, for the k of the minimum. The test uses random functions f
-    = sum_j a_j |cos(theta - phi_j)| with three terms on the circle. The angles phi_j are uniform, the weights a_j are
+    in L2. This g is the projection of f on degrees up to k, for the minimising k. The test uses random functions f =
+    sum_j a_j |cos(theta - phi_j)| with three terms on the circle. The angles phi_j are uniform, the weights a_j are
     normal, and f is scaled to the norm 1. The radius is R = |f|²/kappa_m for one even degree m, which is the setting
     `k`.
     """

@@ -178,8 +178,8 @@ def _spread(problem: SmoothCurve) -> Array:
 
 
 class FreeKnots(Claim[SmoothCurve]):
-    """Let f have a continuous second derivative on [0, 1], and let E_N be the largest error of the best approximation
-    of f by N affine pieces, whose ends may be anywhere. As N grows,
+    """Let f have a continuous second derivative on [0, 1]. Approximate f by N affine pieces, whose ends may be
+    anywhere, and let E_N be the least possible value of the largest error. As N grows,
 
         N² E_N -> (integral of |f''|^(1/2) over [0, 1])² / 16.
 

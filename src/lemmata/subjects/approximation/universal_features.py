@@ -165,9 +165,9 @@ _BEST = "the best coefficients, which differ from the coefficients of the proof"
 
 
 class PointwiseRepresentation(Claim[Represented]):
-    """Let ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), i <= n, be drawn for a class with the Barron parameter C_F. Let f
-    be one function of the class, and x one point of the unit ball. With probability at least 1 - delta, the
-    coefficients rho*_i of Lemma 1's proof give
+    """Draw ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), i <= n, from the distribution of a class with the Barron
+    parameter C_F. Let f be one function of the class, and x one point of the unit ball. Let rho*_i be the coefficients
+    in the proof of Lemma 1. With probability at least 1 - delta,
 
         |f(x) - f(0) - sum_i rho*_i phi_i(x)| <= (C_F - sup |f(0)|) (1/(4 tau) + 3 sqrt(2 log(2/delta) / n)),
 
@@ -253,10 +253,10 @@ class FeatureRate(Claim[Represented]):
 
 class BestCoefficientRate(Claim[Represented]):
     """Consider a class of functions on [-1, 1]. Draw n < tau random ramps of slope tau from a distribution that depends
-    on the class alone. The root mean square distance of a function of the class from their span falls at least like
-    n^-1. The reason is that n steps at random thresholds cut [-1, 1] into intervals of length O(1/n). So the best
-    coefficients in mean square do better than the coefficients of Lemma 1's proof, which leave an error of n^(-1/2) in
-    every dimension.
+    on the class alone. The root mean square distance of a function of the class from the span of the ramps falls at
+    least like n^-1. The reason is that n steps at random thresholds cut [-1, 1] into intervals of length O(1/n). So the
+    best coefficients in mean square do better than the coefficients of Lemma 1's proof, which leave an error of
+    n^(-1/2) in every dimension.
     """
 
     title = "In one dimension, the error of n random ramps with the best coefficients falls at least like 1/n"

@@ -47,9 +47,10 @@ def _measured_ratio(problem: RoutedKeys, key: Key[Array, ""]) -> Array:
 
 class RouterSignalToNoise(Claim[RoutedKeys]):
     """Let q be a unit query whose scalar products with random unit keys in d dimensions are independent and have
-    variance 1/d. Let m keys in one block of B keys be relevant: D q is added to one of these keys, and D' q is added to
-    each of the other m - 1 keys. Consider the difference between the score of this block and the score of another
-    block. The mean of this difference divided by the standard deviation of the difference is
+    variance 1/d. A router scores each block of B keys by the scalar product of q with the mean key. Let m keys in one
+    block be relevant. Add D q to one of these keys, and D' q to each of the other m - 1 keys, where D and D' are
+    numbers. Consider the score of this block minus the score of another block. The mean of this difference divided by
+    its standard deviation is
 
         SNR = (D + (m - 1) D') sqrt(d / (2 B)).
     """
@@ -122,9 +123,9 @@ def _inflation(problem: RoutedKeys) -> float:
 
 
 class RatioDecidesTheHitRate(Claim[RoutedKeys]):
-    """Let N blocks of independent keys contain one relevant block, and let SNR be the signal-to-noise ratio of its
-    score. Up to an error of 0.01, the probability that the relevant block is among the k blocks with the largest scores
-    is
+    """Let N blocks of independent keys contain one relevant block. Let SNR be the signal-to-noise ratio of the score of
+    the relevant block minus the score of another block. Up to an error of 0.01, the probability that the relevant block
+    is among the k blocks with the largest scores is
 
         integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz.
 

@@ -121,7 +121,7 @@ class PairsOfBlockAttention(Claim[TokenRows]):
     This number is at most k B n, while dense causal attention has n (n + 1)/2 pairs.
     """
 
-    title = "The number of query-key pairs in causal block attention"
+    title = "Causal block attention of n queries to k blocks of B keys uses at most k B n query-key pairs"
     source = Source(_KEY, "Abstract, block attention")
     population = TokenSequences()
     relation = Equal()

@@ -120,16 +120,18 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
     """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). Let K be their Gram matrix.
-    Its effective dimension tr K (K + n lambda)^-1 at lambda = 1/n equals the effective dimension of the population,
+    At the ridge 1/n, the effective dimension of the tokens is tr K (K + I)^-1, and the effective dimension of the
+    population is
 
         sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
-        N_k = C(k+p-1, p-1) - C(k+p-3, p-1),
+        N_k = C(k+p-1, p-1) - C(k+p-3, p-1).
 
-    to within 3 %, as long as the effective dimension of the population is below a twelfth of n. Here lambda_k are the
-    eigenvalues of the kernel, N_k their multiplicities, I is the modified Bessel function and C a binomial coefficient.
+    Here lambda_k are the eigenvalues of the kernel, N_k their multiplicities, I_(k+p/2-1) is a modified Bessel function
+    and C a binomial coefficient. If the effective dimension of the population is below n/12, the mean effective
+    dimension of the tokens equals it to within 3 %.
     """
 
-    title = "The effective dimension of the exponential kernel on a sphere, by Funk-Hecke"
+    title = "The effective dimension of the exponential kernel on a sphere follows from its Funk-Hecke eigenvalues"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with constants")
     stated = Kind.OWN
     population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 4))
@@ -229,8 +231,8 @@ class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
 
         beta^((p-1)/2).
 
-    The reason is that the kernel is exp(beta) times exp(-beta |x - y|²/2), a bump of width beta^(-1/2), and the sphere
-    has room for about beta^((p-1)/2) such bumps. The test uses n = 10^30, where the exponent shows. At usual n, the
+    The reason is that the kernel is exp(beta) times a bump exp(-beta |x - y|²/2) of width beta^(-1/2). The sphere has
+    room for about beta^((p-1)/2) such bumps. The test uses n = 10^30, where the exponent shows. At usual n, the
     effective dimension cannot exceed n.
     """
 

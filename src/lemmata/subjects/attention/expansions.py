@@ -125,14 +125,15 @@ def _one_norm(values: Array, problem: KeyEquivalents) -> Array:
 
 class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
     """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of a head with query weights W_q, key weights W_k
-    and width d. Let W_k v = 0 and c > 0. For almost every token x, let x' = x + t v with
+    and width d. Let v be a nonzero vector with W_k v = 0, and let c > 0. For almost every token x, let x' = x + t v
+    with
 
         t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>.
 
-    The token x' gives the same function, kappa(., x') = kappa(., x), and it has kappa(x', x') = c. The minimum of
-    sum_ij a_i a_j kappa(x_i, x_j) over all expansions f = sum_i a_i kappa(., x_i) of a function is sometimes called its
-    squared norm. So for a nonzero function this expression takes every positive value. Its infimum is 0, and its
-    supremum is infinite. The test compares log c and the logarithms of kappa.
+    Then kappa(., x') = kappa(., x), and kappa(x', x') = c. So the tokens x and x' give the same function, but x' gives
+    it the squared norm c. The squared norm of a function f is sometimes defined as the minimum of sum_ij a_i a_j
+    kappa(x_i, x_j) over all expansions f = sum_i a_i kappa(., x_i). If f is not 0, this sum takes every positive value.
+    Its infimum is 0, and its supremum is infinite. The test compares log c and the logarithms of kappa.
     """
 
     title = "In a narrow attention head's kernel, expansions of one function give every positive value for its norm"

@@ -170,7 +170,7 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
     by multiples of every direction. So on an open set, the kernel is semidefinite only if M_s is.
     """
 
-    title = "A quadratic form's sign decides if an attention head's kernel is positive semidefinite on two tokens"
+    title = "The sign of a quadratic form decides if an attention head's kernel is semidefinite on two tokens"
     source = Source("foundation2025", "(7)", note="corrected, on two tokens")
     population = TokenHeads(tokens=32, size=0.5)
     relation = Equal(block=1)
@@ -249,7 +249,7 @@ class ExponentialNegativeSquares(Claim[Reals]):
     Pontryagin space, which would allow only finitely many.
     """
 
-    title = "On tokens along a negative direction of its form, half an attention head's kernel eigenvalues are negative"
+    title = "On tokens along a negative direction, half of the eigenvalues of an attention head's kernel are negative"
     source = Source("foundation2025", "(7)", note="corrected, on a line")
     population = Drawn(
         Reals,

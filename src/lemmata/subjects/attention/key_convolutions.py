@@ -222,11 +222,11 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
 class RecallIsTheHitRate(Claim[RecalledPairs]):
     """Let tokens lie on the unit sphere in d dimensions. Each name in a context is followed by a value, and the names
-    appear again in the last block. Consider one layer of block attention. The keys of this layer are the tokens shifted
-    by one position, which is a convolution with the weights 0 and 1. The queries are so long that softmax weights are
+    appear again in the last block. Consider one layer of block attention whose keys are the tokens shifted by one
+    position. This shift is a convolution with the weights 0 and 1. The queries are so long that softmax weights are
     nearly 0 or 1. The layer returns a value as often as its router finds the block of the value. Let N be the number of
-    blocks of B keys, and k the number of attended blocks. The last block does not count in either number. The
-    probability that the layer returns a value is, up to an error of 0.02,
+    blocks of B keys, and k the number of attended blocks, both without the last block. The probability that the layer
+    returns a value is, up to an error of 0.02,
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 
@@ -235,7 +235,7 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
     variance 1/d.
     """
 
-    title = "One layer of block attention recalls a value as often as its router finds it"
+    title = "One layer of block attention recalls a value as often as its router finds the block of this value"
     source = Source(_KEY, "Abstract, router", note="for one layer that recalls a pair")
     population = RecallContexts()
     relation = EqualInMean(margin=0.02, resolution=0.04, relative=False, over="problems")

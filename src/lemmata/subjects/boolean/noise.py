@@ -246,10 +246,10 @@ def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array
 
 
 class IntersectionsAreStable(Claim[NoiseRate]):
-    """Let x be a standard Gaussian vector, and let y be a second one of correlation 1 - 2 eta with x. Take the
-    intersection of k halfspaces <x, u_j> <= t, where the u_j are orthonormal and t is such that the intersection has
-    probability 1/2. Take the probability that x and y have different labels, and divide it by the corresponding
-    probability for one halfspace of probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
+    """Let x and y be standard Gaussian vectors of correlation 1 - 2 eta. Take the intersection of k halfspaces <x, u_j>
+    <= t, where the u_j are orthonormal and t is such that the intersection has probability 1/2. Take the probability
+    that x and y have different labels. Divide this probability by the corresponding probability for one halfspace of
+    probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
 
         (log k)^(1/2).
 

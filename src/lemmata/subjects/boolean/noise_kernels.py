@@ -215,13 +215,13 @@ def _dropped_variance(problem: SampledFunction) -> Array:
 
 class BestFactorsByDegree(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, let W_k be its Fourier weight of degree k, and let V_k = (C(d, k) -
-    W_k)/m. Multiply the empirical coefficients of degree k from m uniform labelled points by c_k. Of all factors, c_k =
-    W_k/(W_k + V_k) has the least expected squared error. This least error is the sum of W_k V_k/(W_k + V_k) over all
-    degrees. So the sum is a lower bound for the error of every low-degree learner, and for the error of every kernel
-    that depends only on the inner product.
+    W_k)/m. Estimate the Fourier coefficients from m uniform labelled points, and multiply the estimates of degree k by
+    a factor c_k. The expected squared error is least for c_k = W_k/(W_k + V_k). This least error is the sum of W_k
+    V_k/(W_k + V_k) over all degrees. So this sum is a lower bound on the error of every low-degree learner. It is also
+    a lower bound for every kernel estimate whose kernel depends only on the inner product.
     """
 
-    title = "The least expected error of estimates that multiply Fourier coefficients of each degree by a factor"
+    title = "The best factor for the Fourier coefficients of one degree is their signal over signal plus noise"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.02)

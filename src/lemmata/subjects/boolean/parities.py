@@ -62,8 +62,9 @@ class ParityByElimination(Claim[UnknownParity]):
 
 
 class PilingUp(Claim[NoisyLabels]):
-    """Let k labels of parities be flipped independently, label i with probability eta_i. Write labels and bits as
-    signs. The product of the labels is then the label of the product of the k inputs, flipped with probability
+    """Take k examples of one parity, and flip the label of example i with probability eta_i, independently. Write
+    labels and bits as signs. The product of the labels is then the label of the product of the k inputs, flipped with
+    probability
 
         1/2 - (1/2) (1 - 2 eta_1) ... (1 - 2 eta_k),
 
@@ -102,10 +103,11 @@ class PilingUp(Claim[NoisyLabels]):
 
 
 class ReducedAdvantage(Claim[NoisyParity]):
-    """Let examples of a parity of d = a b bits have labels that are flipped with probability eta. Cancel a - 1 of the a
-    blocks of b bits, one after another. To cancel a block, take one example for each value of the block. Add this
-    example modulo 2 to the other examples with the same value. Let y = -1, 1 be a label that remains, and let chi be
-    the parity of the last block. With A = 1 - 2 eta, the mean of y chi is A^2 for a = 2, and for a = 3 it is
+    """Divide the d bits of a parity into blocks of b bits, and let a = d/b be the number of blocks. Let the labels of
+    examples be flipped with probability eta. Cancel all blocks but the last, one after another. To cancel a block, take
+    one example for each value of the block. Add this example modulo 2 to the other examples with the same value. Let y
+    = -1, 1 be a label that remains, and let chi be the parity of the last block. With A = 1 - 2 eta, the mean of y chi
+    is A^2 for a = 2, and for a = 3 it is
 
         (1 - 2^-b) A^4 + 2^-b A^2.
 
@@ -113,7 +115,7 @@ class ReducedAdvantage(Claim[NoisyParity]):
     cancel with probability 2^-b. If eta = 1/2, the mean is 0.
     """
 
-    title = "For noisy parities, cancelling all but one of a blocks of bits raises the advantage to the power 2^(a-1)"
+    title = "Adding up 2^(a-1) noisy parity examples to cancel bits raises the advantage to the power 2^(a-1)"
     source = Source("blum2003", "Main result", note="the advantage that remains")
     stated = Kind.OWN
     population = NoisyParities()
@@ -143,10 +145,11 @@ class ReducedAdvantage(Claim[NoisyParity]):
 
 
 class NoisyParityByBlocks(Claim[NoisyParity]):
-    """Let labels of a parity of d = a b bits be flipped with probability eta. Treat each of the a blocks of b bits
-    alone. To cancel the other blocks, add up 2^(a-1) examples modulo 2. Then take the parity of the block that agrees
-    most with the sums of the labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this method
-    finds the parity. So the found parity and new noisy labels have a correlation of at least
+    """Divide the d bits of a parity into blocks of b bits, and let a = d/b be the number of blocks. Let the labels of
+    examples be flipped with probability eta. Treat each block alone. To cancel the other blocks, add up 2^(a-1)
+    examples modulo 2. Of all parities of this block, take the parity that agrees most with the sums of the labels. From
+    40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this method finds the parity. So the found parity and
+    new noisy labels have a correlation of at least
 
         0.95 (1 - 2 eta).
 

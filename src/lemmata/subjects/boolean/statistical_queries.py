@@ -65,8 +65,8 @@ class QueriesEliminateFew(Claim[Query]):
 
         1/tau^2.
 
-    If a statistical query about h with tolerance tau is answered by 0, the answer is consistent with all other
-    parities. So it takes at least (2^d - 1) tau^2 such queries to find a parity. Bent functions attain the bound.
+    If a statistical query about h with tolerance tau is answered by 0, the answer is consistent with all parities
+    except these. So it takes at least (2^d - 1) tau^2 such queries to find a parity. Bent functions attain the bound.
     """
 
     title = "A statistical query of tolerance tau excludes at most 1/tau^2 parities"

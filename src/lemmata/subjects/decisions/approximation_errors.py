@@ -30,10 +30,10 @@ _KEY = "zhu2024representation"
 
 
 class ExplainedByDegree(Claim[BitDecision]):
-    """Consider the process that at each step flips a pair of n bits, or none, with the reward 1 in one goal state and 0
-    in all other states. The best value of a state is the largest possible sum of rewards over H > n/2 states, starting
-    with this state. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in the bits can explain at most the
-    following shares of the variance over all states:
+    """Consider the process of n bits in which each action flips one pair of bits, or no bit. The reward is 1 in one
+    goal state and 0 in all other states. The best value of a state is the largest possible sum of rewards over H > n/2
+    states, starting with this state. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in the bits can
+    explain at most the following shares of the variance over all states:
 
         the whole for every bit of the following state,
         (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) for the reward,
@@ -42,7 +42,7 @@ class ExplainedByDegree(Claim[BitDecision]):
     Although the reward is a single conjunction of bits, its Walsh expansion has terms of all degrees.
     """
 
-    title = "Shares of transitions, rewards and values in the parity process that polynomials of low degree explain"
+    title = "In the parity process, low-degree polynomials explain transitions fully, but rewards and values in part"
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()
@@ -76,9 +76,9 @@ def _reward(bits: int, degree: int) -> float:
 class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     """Consider a process in which the action sets the first bit of the following state. Every other bit of the
     following state is a parity of more than half of the bits. The reward of a state is its first bit, and its best
-    value is the largest possible sum of rewards. Train an infinitely wide ReLU network on half of the states, and test
-    it on the other half. Its squared error, divided by the variance of the target, is larger if the target is such a
-    parity bit than if the target is the best value.
+    value is the largest possible sum of rewards. Train an infinitely wide ReLU network on half of the states. Measure
+    its squared error on the other half, divided by the variance of the target. On average over processes, this relative
+    error is larger on such a parity bit than on the best value.
     """
 
     title = "Values are easier to learn than transitions in a decision process scrambled by parities"
@@ -104,10 +104,11 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
 
 
 class ModelErrorsLowerOnParity(Claim[BitDecision]):
-    """Consider the process that at each step flips a pair of bits, or none, with the reward 1 in one goal state and 0
-    in all other states. The best value of a state is the largest possible sum of rewards. Train an infinitely wide ReLU
-    network on half of the states, and test it on the other half. Its squared error, divided by the variance of the
-    target, is smaller if the target is a bit of the following state than if the target is the best value.
+    """Consider the process in which each action flips one pair of bits, or no bit. The reward is 1 in one goal state
+    and 0 in all other states. The best value of a state is the largest possible sum of rewards. Train an infinitely
+    wide ReLU network on half of the states. Measure its squared error on the other half, divided by the variance of the
+    target. On average over processes, this relative error is smaller on a bit of the following state than on the best
+    value.
     """
 
     title = "Transitions are easier to learn than values in the parity process, which flips pairs of bits"

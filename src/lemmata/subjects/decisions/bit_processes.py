@@ -32,10 +32,10 @@ _KEY = "zhu2024representation"
 
 
 class ParityBestValues(Claim[BitDecision]):
-    """Consider the process that at each step flips a pair of n bits, or none. The reward is 1 in the goal and 0 in all
-    other states. Let k be the number of bits in which a state differs from the goal. The best value of the state is the
-    largest possible sum of rewards over H > n/2 states, starting with this state. The best value is H - k/2 if k is
-    even, and 0 if k is odd.
+    """Consider the process of n bits in which each action flips one pair of bits, or no bit. The reward is 1 in the
+    goal and 0 in all other states. Let k be the number of bits in which a state differs from the goal. The best value
+    of the state is the largest possible sum of rewards over H > n/2 states, starting with this state. The best value is
+    H - k/2 if k is even, and 0 if k is odd.
     """
 
     title = "Best values in the parity process, which flips pairs of bits, depend on a parity of all bits"

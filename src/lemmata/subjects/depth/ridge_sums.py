@@ -100,16 +100,18 @@ class RadialTargets(Population[RadialTarget]):
 
 
 class RidgeCapture(Claim[RadialTarget]):
-    """Let x be normal in d dimensions, and let f(x) = L_k^(d/2 - 1)(|x|²/2) with a generalised Laguerre polynomial. The
-    best sum of m functions of <w_i, x>, with any profiles along unit vectors w_i, captures the share
+    """Let x be normal in d dimensions, and let f(x) = L_k^(d/2 - 1)(|x|²/2), where L_k^(d/2 - 1) is a generalised
+    Laguerre polynomial. Fix unit vectors w_1, ..., w_m. A ridge function along w_i is any function of <w_i, x>. The
+    best sum of m ridge functions along the w_i captures the share
 
         (2k)!/(4^k k!²) 1' G^-1 1 / C(k + d/2 - 1, k),    G_ij = <w_i, w_j>^(2k),
 
-    of E f², where C is the binomial coefficient. The Hermite expansion of f has only terms of degree 2k. So the best
-    profiles are multiples of the Hermite polynomial of this degree, and each has the same inner product with f.
+    of E f², where C is the binomial coefficient and 1 is the vector of ones. The Hermite expansion of f has only terms
+    of degree 2k. So the best ridge functions are multiples of the Hermite polynomial of this degree, and each has the
+    same inner product with f.
     """
 
-    title = "The share of a radial polynomial's mean square that a sum of ridge functions of normal inputs captures"
+    title = "The exact share of a radial polynomial's mean square that sums of ridge functions of normal inputs capture"
     source = Source("eldan2016", "Theorem 1", note="a related result for radial polynomials that is computable")
     stated = Kind.OWN
     population = RadialTargets()

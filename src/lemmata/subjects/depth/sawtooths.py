@@ -96,7 +96,7 @@ class TentPieces(Claim[Iterates]):
     pieces on the line. It is a ReLU network with 3k units in 2k hidden layers.
     """
 
-    title = "The numbers of peaks and affine pieces of the iterated tent map"
+    title = "The k-fold iterated tent map has 2^(k-1) peaks and 2^k affine pieces on [0, 1]"
     source = Source(
         "emergence2026", "Figure 3.8", "Figure 3.9", "Figure 3.10", "Definition 3.6", note="with the counts"
     )
@@ -159,7 +159,7 @@ class NetworkPieces(Claim[DeepLine]):
     N + 1 pieces.
     """
 
-    title = "An upper bound on the affine pieces of a deep ReLU network of one input"
+    title = "A deep ReLU network of one input with N units in L layers has at most (1 + N/L)^L affine pieces"
     source = Source("emergence2026", "Figure 3.11", note="with constants; (2N/L)^L in telgarsky2016")
     population = DeepLines()
     relation = AtMost()

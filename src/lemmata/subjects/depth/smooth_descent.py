@@ -123,7 +123,7 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
     Quadratics whose curvatures are all mu or B attain the bound from every start.
     """
 
-    title = "The rate of gradient descent on a smooth and strongly convex function"
+    title = "Gradient descent on smooth and strongly convex functions contracts by (kappa - 1)/(kappa + 1) in each step"
     source = Source("nesterov2004", "Theorem 2.1.15")
     population = Drawn(
         ConvexAlongAxes,

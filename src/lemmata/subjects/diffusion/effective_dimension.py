@@ -208,12 +208,12 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 
 
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Let x_j and y_j be n pairs of noised and clean data. Let K be the n x n matrix of the softmax kernel, which is
-    the tangent kernel of an infinitely wide softmax network, on the noised data and their times. Let F* = E[y | x] be
-    the denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression on all pairs
-    except the i-th, which minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Noised
-    data are clean data times alpha plus noise of variance 1 - alpha². Let p_t be the density of noised data. Let s =
-    (alpha f^(-i) - x)/(1 - alpha²) be the score that f^(-i) implies. Let lambda(t) = (1 - alpha²)²/alpha². Given the
+    """Let x_j and y_j be n pairs of noised and clean data. Noised data are clean data times alpha plus noise of
+    variance 1 - alpha², and p_t is their density. Let F* = E[y | x] be the denoiser, and let v be the largest variance
+    of a label about F*. Let K be the n x n matrix of the softmax kernel on the noised data and their times. This kernel
+    is the tangent kernel of an infinitely wide softmax network. Let f^(-i) be the ridge regression on all pairs except
+    the i-th, which minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let s = (alpha
+    f^(-i) - x)/(1 - alpha²) be the score that f^(-i) implies, and let lambda(t) = (1 - alpha²)²/alpha². Given the
     inputs, in expectation over the labels,
 
         (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
@@ -262,9 +262,9 @@ class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
 
         (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ],
 
-    where v is the largest variance of a label about F*, and N(nu) = tr K (K + nu)^-1 is the effective dimension. The
-    trials use tau = 1/nu. Theorem 6.5 of the source assumes that training stops early in this way. The proof uses
-    exp(-u) <= 1/(1 + u) and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
+    where v is the largest variance of a label about F*, and N(nu) = tr K (K + nu)^-1 is the effective dimension at the
+    ridge nu. The trials use tau = 1/nu for a given ridge nu. Theorem 6.5 of the source assumes that training stops
+    early in this way. The proof uses exp(-u) <= 1/(1 + u) and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
     """
 
     title = "A bound on the error of kernel regression with early stopping by the effective dimension"

@@ -70,7 +70,7 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
     best rate of the squared distance is 1/n.
     """
 
-    title = "The expected Wasserstein distance between a normal distribution and its fit by the sample mean"
+    title = "The mean Wasserstein distance of a normal distribution from its fit to n draws is of order n^(-1/2)"
     source = Source(
         "foundation2025",
         "(11)",

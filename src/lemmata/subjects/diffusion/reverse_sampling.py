@@ -205,13 +205,13 @@ def _ladder(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
 class LearnedSampler(Claim[Sampled]):
     """Learn a score by kernel ridge regression with the softmax kernel and the ridge 0.3 on n pairs of noised and clean
     data. Start its probability flow from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance between
-    samples of the flow and draws of x(0.02). Let D' be this distance if each of the first 16 pairs is repeated 8 times.
-    The means over problems of
+    samples of the flow and draws of x(0.02). Let D' be this distance if the score is learned from the first 16 pairs,
+    each repeated 8 times. The means over problems of
 
         D(16),   D(45),   D(128) + max(0, D(16) - D')
 
-    fall in this order. So D falls from 16 to 45 pairs and from 45 to 128 pairs. The fall is larger than repeating the
-    first pairs explains.
+    fall in this order. So D falls from 16 to 45 pairs and from 45 to 128 pairs. The fall from 45 to 128 pairs is larger
+    than the fall D(16) - D' that repeating the first pairs gives.
     """
 
     title = "With more training pairs, samples made with a learned score come closer to the data"

@@ -285,15 +285,17 @@ class LabelMismatch(AbstractSaysNothing):
         E |F_ntk - F_pseudo|² <= d A + C_0 (sqrt(d A Gamma_delta) + Gamma_delta),
         A = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H)/Lambda,
         Gamma_delta = (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
-                      + d² A²/lambda² (log(1/delta) + log log n),
+                      + d² A²/lambda² (log(1/delta) + log log n).
 
-    where C_0, c_1 and Lambda are constants, lambda is the smallest eigenvalue of the kernel matrix, F_H satisfies
-    |F_H|² <= d R_H, and d A² is the approximation error that Theorem G.4 gives. For data that are uniform on a square,
-    and with all constants 1, the right side is more than 10^(n/2) times a bound that holds for any labels. This bound
-    is the square of the sum of the root mean squares of F_ntk and F_pseudo. The reason is that lambda falls
-    exponentially with n. The printed theorem does not say which function F_H is. For F_H = 0 the left side is E
-    |F_ntk|², while A can be arbitrarily small. For large R_H at a fixed n, Gamma is undefined, because it contains a
-    negative logarithm to the power 3/2.
+    Here C_0, c_1 and Lambda are constants, and lambda is the smallest eigenvalue of the kernel matrix. F_H satisfies
+    |F_H|² <= d R_H, and d A² is the approximation error that Theorem G.4 gives. Compare the right side with the square
+    of the sum of the root mean squares of F_ntk and F_pseudo, a bound that holds for any labels. For data that are
+    uniform on a square, with Lambda = sqrt(d) and the other constants 1, the right side is more than 10^(n/2) times
+    this bound. The reason is that lambda falls exponentially with n.
+
+    The printed theorem does not say which function F_H is. For F_H = 0 the left side is E |F_ntk|², while A can be
+    arbitrarily small. For large R_H at a fixed n, Gamma_delta is undefined, because it contains a negative logarithm to
+    the power 3/2.
     """
 
     title = "A published bound on the effect of a label mismatch grows exponentially with the number of points"
@@ -323,17 +325,17 @@ class ScoreError(AbstractSaysNothing):
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,
 
     where lambda is the smallest eigenvalue of the tangent kernel matrix H, and eps is the early stopping gap that
-    Assumption G.3 of the source grants. A and Gamma_delta are defined in `diffusion.score_error.label_mismatch`, and F*
-    is the denoiser. For data that are uniform on a square, and with all constants 1, the right side is more than
-    10^(n/2) times the error of the best constant. This error is the mean square of F* about its mean. The right side is
-    so large because lambda falls exponentially with n.
+    Assumption G.3 of the source grants. A and Gamma_delta are defined in `diffusion.score_error.label_mismatch`.
+    Compare the right side with the error of the best constant, which is the mean square of the denoiser F* about its
+    mean. For data that are uniform on a square, with Lambda = sqrt(d) and all other constants 1, the right side is more
+    than 10^(n/2) times this error. The right side is so large because lambda falls exponentially with n.
 
-    The proof in the source bounds the square root of the coupling gap (between the network and regression with its
-    tangent kernel) by 1/(lambda sqrt(n)), but adds this root without squaring it. If lambda sqrt(n) < 1, as here, this
-    term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)), which is not bounded. The proof also
-    adds the mean squares of the four gaps, which costs only a factor 4. All these differences are negligible compared
-    with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption 6.1, and spheres
-    violate Assumption 6.4.
+    The coupling gap is the gap between the network and regression with its tangent kernel. The proof in the source
+    bounds the square root of this gap by 1/(lambda sqrt(n)), but adds this root without squaring it. If lambda sqrt(n)
+    < 1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)), which is not
+    bounded. The proof also adds the mean squares of the four gaps, which costs only a factor 4. All these differences
+    are negligible compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate
+    Assumption 6.1, and spheres violate Assumption 6.4.
     """
 
     title = "A published bound on the error of a learned score grows exponentially with the number of points"

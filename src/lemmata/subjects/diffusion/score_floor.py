@@ -19,8 +19,8 @@ _DRAWS = 1024
 
 
 class ScoreMatchingFloor(Claim[HeatedLaw]):
-    """Let x0 and xi be vectors in d dimensions, where xi is standard normal, and let p_v be the density of z at noise
-    variance v. The objective of score matching for a function s is
+    """Let z be data x0 in d dimensions with added normal noise of variance v, and let p_v be the density of z. The
+    objective of denoising score matching for a function s is
 
         E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,   x0 and xi in d dimensions, xi standard normal.
 

@@ -187,7 +187,7 @@ class LossWeight(Claim[TwoModels]):
     which the source does not specify. The weight vanishes like t² at t = 0, so nothing is learned at t = 0.
     """
 
-    title = "The weight that makes score matching equal to least squares for the denoiser"
+    title = "With the weight (1 - alpha²)²/alpha², score matching is equal to least squares for the denoiser"
     source = Source("gu2024softmax", "Section 6.1, training objective", note="rewritten")
     population = PairsOfModels()
     relation = Equal()

@@ -186,7 +186,7 @@ class ScoreStrip(Claim[TwoPoints]):
     on [-1, 1] fall geometrically, by the factor y + sqrt(1 + y²) per degree. This factor tends to 1 as the noise falls.
     """
 
-    title = "The width of the complex strip in which the score of two data points under noise is analytic"
+    title = "The score of two data points under noise is analytic in a complex strip of half width pi sigma²/(2 m)"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="where scores are analytic")
     stated = Kind.OWN
     population = TwoPointLaws()
@@ -224,7 +224,7 @@ class ScoreTransform(Claim[TwoPoints]):
     analytic.
     """
 
-    title = "The Fourier transform of the derivative of the score of two data points under noise"
+    title = "The Fourier transform of the derivative of the score of two noised data points falls exponentially"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="the spectrum of a score")
     stated = Kind.OWN
     population = TwoPointLaws()

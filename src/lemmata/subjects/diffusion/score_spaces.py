@@ -231,12 +231,14 @@ def _seen_coefficients(problem: EqualWidths, n: int) -> float:
 
 class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     """Let -(z - mu)/v be the score of a normal distribution N(mu, v). On any interval, this score is outside the
-    Hilbert space of the Gaussian kernel exp(-|x - y|²/(2 l²)), because this space contains no polynomial. A basis of
-    the space is (z - mu)^k exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)). In this basis, the squared coefficient of z - mu at
-    the odd degree k = 2j + 1 is l² (2j + 1)!/(4^j j!²). This squared coefficient grows like sqrt(j). If n is even,
-    interpolation at n points captures n/2 of the coefficients. Take an interval about mu of length at most 2 l. Let
-    N(n) be the squared norm of the interpolant of least norm for the score at n evenly spaced points of this interval.
-    Then
+    Hilbert space of the Gaussian kernel exp(-|x - y|²/(2 l²)), because this space contains no polynomial. An
+    orthonormal basis of the space is (z - mu)^k exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)). In this basis, the squared
+    coefficient of z - mu at the odd degree k = 2j + 1 is l² (2j + 1)!/(4^j j!²). This squared coefficient grows like
+    sqrt(j).
+
+    Take n evenly spaced points, with n even, of an interval about mu of length at most 2 l. Of all functions in the
+    space that equal the score at these points, take the function of least norm, and let N(n) be its squared norm. This
+    interpolant captures n/2 of the coefficients: as n grows,
 
         N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1.
 

@@ -52,15 +52,16 @@ def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
 
 
 class TrainedCritic(Claim[Clouds]):
-    """Train a discriminator in the space of a kernel K by gradient flow for a time tau on fixed real points y and
-    generated points x. For the losses IPM and LSGAN, the trained discriminator has at every point z the value
+    """Train a discriminator in the reproducing kernel Hilbert space of a kernel K by gradient flow for a time tau on
+    fixed real points y and generated points x. For the losses IPM and LSGAN, the trained discriminator has at every
+    point z the value
 
         ipm:    tau (mean_real K(z, y) - mean_fake K(z, x)),
-        lsgan:  K(z, Z) w^(1/2) (1 - exp(-2 tau S))/S w^(1/2) r,    S = w^(1/2) K(Z, Z) w^(1/2),
+        lsgan:  K(z, Z) w^(1/2) (1 - exp(-2 tau S))/S w^(1/2) r,    S = w^(1/2) K(Z, Z) w^(1/2).
 
-    where Z are all points. At each of the n real points the weight w is 1/n and the label r is 1. At each of the m
-    generated points the weight w is 1/m and the label r is -1. The trials use three points z that are neither real nor
-    generated.
+    Here Z are all real and generated points, w is the diagonal matrix of their weights, and r is the vector of their
+    labels. Each of the n real points has the weight 1/n and the label 1. Each of the m generated points has the weight
+    1/m and the label -1. The trials use three points z that are neither real nor generated.
     """
 
     title = "The trained GAN discriminator of infinite width in closed form, for the losses IPM and LSGAN"
@@ -104,15 +105,15 @@ def _values(problem: Clouds, stretch: float) -> Array:
 
 
 class CriticNorm(Claim[Clouds]):
-    """Let L be any differentiable loss, and train a discriminator f in the space of a kernel by gradient flow for a
-    time tau from f = 0. Then the norm of f in this space satisfies
+    """Let L be any differentiable loss. Train a discriminator f in the reproducing kernel Hilbert space of a kernel by
+    gradient flow for a time tau from f = 0. Then the norm of f in this space satisfies
 
         |f|² <= tau (L(0) - L(f)).
 
     Equality holds for the IPM loss. The trials use LSGAN and the vanilla loss after a short training.
     """
 
-    title = "A bound on the norm of the trained GAN discriminator in the space of its kernel by the fall of its loss"
+    title = "The squared norm of a trained GAN discriminator is at most the training time times the fall of its loss"
     source = Source(_PAPER, "Abstract, trained discriminator", note="norm, for all losses")
     stated = Kind.LEMMA
     population = ShiftedClouds(losses=("lsgan", "vanilla"), time=0.3)
@@ -145,8 +146,8 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
     x_i. So the loss of a discriminator does not determine its gradients at generated points. Therefore an analysis that
     replaces the discriminator by an optimal discriminator does not determine the gradient that the generator follows.
 
-    In the trials, the vectors g_i are a fast sine of the points. The trials use an interpolant in the space of an RBF
-    kernel. They check the gradients and the loss of this interpolant.
+    In the trials, the vectors g_i are values of a rapidly oscillating sine at the generated points. The trials use an
+    interpolant in the space of an RBF kernel. They check the gradients and the loss of this interpolant.
     """
 
     title = "An optimal discriminator can have any gradients at the generated points"

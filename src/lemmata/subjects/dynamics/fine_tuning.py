@@ -66,7 +66,7 @@ class PromptsLinearise(Claim[FewShotTask]):
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
     prompt whose label words have occurred at the label position during pre-training, and a random head without a
     prompt. Let f_0 and f_t be the outputs before and after training, and let theta_0 and theta_t be the parameters. Let
-    |f_t - f_0| be a root mean square over the texts. Divide the error of the linearisation at the start by the squared
+    |f_t - f_0| be a root mean square over the texts. Divide the error of the linearisation at theta_0 by the squared
     movement of the outputs. With the prompt, the geometric mean of this ratio is smaller than with the random head:
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
@@ -193,14 +193,14 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 
 class KernelPredictsOutputs(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
-    only tasks whose mean loss before training is above 0.4. Let f_tuned be the outputs on unseen texts after
-    fine-tuning to the mean loss 0.4, and let f_start be the outputs before. Let f be the outputs of logistic descent in
-    the function space of the kernel at the start, with the same steps to the same loss. Then the relative distance
+    only tasks whose mean loss before training is above 0.4. Let f_start and f_tuned be the outputs on unseen texts
+    before and after fine-tuning to the mean loss 0.4. Let f be the outputs of logistic descent in the function space of
+    the kernel at the start, with the same steps to the same loss. Compare f with the affine prediction a f_start + b,
+    where the numbers a and b are the best in hindsight. On average over tasks, the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
-    is smaller, on average over tasks, than the same distance for the affine prediction f = a f_start + b. Here the
-    numbers a and b are the best in hindsight.
+    is smaller than the same ratio with the affine prediction in place of f.
     """
 
     title = "With a prompt, the tangent kernel at the start predicts the outputs after fine-tuning on unseen texts"
@@ -267,11 +267,11 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
 
 
 class FewRowsDoNotOverfit(Claim[FewShotTask]):
-    """Take a model with more than 6000 parameters and 32 training texts. Start from its outputs before fine-tuning and
-    fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of the largest
-    eigenvalue. On unseen texts, the accuracy with the model's tangent kernel is on average higher than with a kernel of
-    word counts, although word counts have far fewer parameters. The accuracy with word counts is in turn higher than
-    the accuracy of the outputs before fine-tuning.
+    """Take a model with a prompt, more than 6000 parameters and 32 training texts. Start from the model's outputs
+    before fine-tuning. Fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of
+    the largest eigenvalue. Compare the model's tangent kernel with a kernel of word counts, which has far fewer
+    parameters. On unseen texts, the accuracy with the tangent kernel is on average higher than with word counts. The
+    accuracy with word counts is in turn higher than the accuracy of the outputs before fine-tuning.
     """
 
     title = "Fitted on few rows, the tangent kernel of a prompt need not overfit and is better than word counts"

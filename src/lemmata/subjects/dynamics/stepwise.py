@@ -45,7 +45,7 @@ class StepwiseModes(Claim[SmallStart]):
         lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)).
 
     Each lambda_j reaches 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). The trials measure at six points in time,
-    from tau_1/2 to 1.2 tau_d.
+    from half of tau_1 to 1.2 times tau_d.
     """
 
     title = "From an aligned start, each mode of a linear self-supervised embedding grows as a logistic curve"
@@ -97,7 +97,7 @@ class AnySmallStart(Claim[SmallStart]):
     relative distance between the measured step times and this formula vanishes as s -> 0.
     """
 
-    title = "The times of the learning steps of a linear self-supervised embedding from a small random start"
+    title = "Closed-form times of the learning steps of a linear self-supervised embedding from a small random start"
     source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
     stated = Kind.THEOREM
     population = SmallStarts()
@@ -116,14 +116,14 @@ class AnySmallStart(Claim[SmallStart]):
 
 class StepsApart(Claim[SmallStart]):
     """Let Gamma be a symmetric matrix with the leading eigenvalues gamma_1 >= ... >= gamma_d > 0. Let a matrix W of d
-    rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. When the j-th largest eigenvalue of
-    W Gamma W' is 1/2, the next eigenvalue is of the order
+    rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. At the time when the j-th largest
+    eigenvalue of W Gamma W' is 1/2, the next eigenvalue is of the order
 
         s^(2 (1 - gamma_{j+1}/gamma_j))
 
-    in the scale s. The largest of these next eigenvalues over j < d therefore has the exponent that belongs to the pair
-    of eigenvalues with the largest ratio. So the times at which modes are learned separate, with a power of the scale,
-    if the gamma_j are distinct. They do not separate if two of the gamma_j are equal.
+    in the scale s. The trials take the largest of these next eigenvalues over j < d. It has the exponent of the pair of
+    eigenvalues with the largest ratio gamma_{j+1}/gamma_j. So if the gamma_j are distinct, the times at which modes are
+    learned separate with a power of the scale. They do not separate if two of the gamma_j are equal.
     """
 
     title = "The learning steps of a linear embedding separate as a power of the scale of the random start"

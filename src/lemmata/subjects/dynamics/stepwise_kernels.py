@@ -114,10 +114,10 @@ def _leading(matrix: Array, d: int) -> np.ndarray:
 
 
 class ModesArePcaOfClean(Claim[ViewPairs]):
-    """Let the two views of each of n points be the point plus independent noises. As n grows, the d directions that
-    self-supervised learning has learned at its end tend to the d leading directions of PCA of the clean points, without
-    centring. The learner never sees the clean points. The share of the PCA directions that lies outside the span of the
-    learned directions vanishes.
+    """Let the two views of each of n points be the point plus independent noises. At its end, self-supervised learning
+    has learned d directions. As n grows, these directions tend to the d leading directions of PCA, without centring, of
+    the clean points. The learner never sees the clean points. The share of the PCA directions that lies outside the
+    span of the learned directions vanishes.
     """
 
     title = "Self-supervised learning tends to PCA of the part that the views share"

@@ -68,8 +68,8 @@ def _course(
 class WideNetworkSteps(Claim[ViewPairs]):
     """Train all layers of a network with a small readout by gradient flow on |C - I|², where C is the cross-correlation
     of its embeddings between two views. Let gamma_j be the eigenvalues of the contrastive kernel at infinite width, and
-    let s_j be the sizes of their modes at the start. The network learns its dimensions, so that eigenvalues of C reach
-    1/2, at the times
+    let s_j be the sizes of their modes at the start. The network learns a dimension when an eigenvalue of C reaches
+    1/2. This happens at the times
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j).
 

@@ -117,10 +117,10 @@ def _traces(problem: ConditionalSamples) -> float:
 class DiscrepancyTriangle(Claim[ConditionalSamples]):
     """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
     discrepancy between a source s and a target t be |U_s - U_t|² plus the squared Bures distance between R_s and R_t.
-    The discrepancy between s and t is at most the sum of their discrepancies from a third sample. Here the third sample
-    has the labels of the source. To obtain the representations of the third sample, take each representation of the
-    source, and add half of the difference U_t y - U_s y. This is the difference between the conditional means of target
-    and source at the label y.
+    The discrepancy between s and t is at most the sum of their discrepancies from any third sample. In the trials, the
+    third sample lies between the source and the target. It has the labels y of the source. Its representations are the
+    representations of the source plus (U_t y - U_s y)/2. Here U_t y - U_s y is the difference between the conditional
+    means of target and source at the label y.
     """
 
     title = "The conditional discrepancy of means and covariances between domains satisfies the triangle inequality"

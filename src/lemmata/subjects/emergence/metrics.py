@@ -216,7 +216,7 @@ class AveragesDoNotSharpen(Claim[Slices]):
     accuracy on a slice may also fall for some log N, as long as its total rise r_k is positive.
     """
 
-    title = "The rise of the average over benchmark slices that all improve is at most as sharp as the sharpest slice's"
+    title = "If all slices of a benchmark improve, their average rises at most as sharply as the sharpest slice"
     source = Source(
         "emergence2026", "Figure 22.4", note="for averages of slices; that averages can hide jumps is not disputed"
     )

@@ -81,8 +81,9 @@ class Chains(Population[Chain]):
 
 
 class PlateauHeights(Claim[Chain]):
-    """A Markov chain over S symbols has the transition matrix P > 0 and the stationary distribution pi. The mean loss
-    per symbol, in nats, of the best predictor is
+    """A Markov chain over S symbols has the transition matrix P > 0 and the stationary distribution pi. Compare the
+    best predictors of the next symbol with no knowledge, with the frequencies of the symbols, and with the last symbol
+    as well. Their mean losses per symbol, in nats, are
 
         log S for no knowledge,    H(pi) with the frequencies,    sum_i pi_i H(P_i) with the last symbol as well,
 

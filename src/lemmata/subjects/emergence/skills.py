@@ -180,8 +180,8 @@ class AbstractGiantComponent(Claim[RandomGraph]):
 
 
 class GiantComponent(AbstractGiantComponent):
-    """In a random graph of n vertices with mean degree c, the largest connected component holds the share S of the
-    vertices, where S is the largest solution of
+    """Take a random graph of n vertices with mean degree c. The share of the vertices in its largest connected
+    component is the largest solution S of
 
         S = 1 - exp(-c S),
 

@@ -91,7 +91,8 @@ class CriticalWidth(Claim[Magnet]):
         N^(-1/2).
 
     Derivation: the mean m has a density proportional to exp(-N (b m²/2 + m^4/12)) near m = 0, where b is 1 - J/T up to
-    a factor. With m = N^(-1/4) x, this density depends on N and T only by sqrt(N) b, and so does the cumulant.
+    a factor, and T is the temperature. With m = N^(-1/4) x, the density of x depends on N and T only through sqrt(N) b,
+    and so does the cumulant.
     """
 
     title = "The continuous phase transition of N coupled signs (Curie-Weiss) has a width of the order N^(-1/2)"

@@ -112,7 +112,7 @@ class WhySparse(Claim[TurnedDictionary]):
     times |cos t| + |sin t|.
     """
 
-    title = "The growth of the l_1 norm of sparse codes if the dictionary of two features is rotated"
+    title = "Rotating the dictionary away from two sparse features raises the mean l_1 norm of their codes"
     source = Source("emergence2026", "Figure 18.9", note="section 18.4.2, with the growth")
     stated = Kind.OWN
     population = Drawn(
@@ -188,7 +188,7 @@ class Absorption(Claim[ParentAndChild]):
 
         p_C (2 h(1) - h(sqrt(2))).
 
-    The best dictionary absorbs the parent: one latent has the direction (parent + child)/sqrt(2), the other latent has
+    The best dictionary absorbs the parent. One latent has the direction (parent + child)/sqrt(2). The other latent has
     the direction of the parent, and its code is 0 if the child is active. The loss of this dictionary is the least
     possible, because |D z| <= |z|_1, so the loss of every input x is at least h(|x|).
     """

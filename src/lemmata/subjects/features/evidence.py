@@ -47,7 +47,7 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     has this value.
     """
 
-    title = "The mean of the largest AUC among m features that are unrelated to the concept"
+    title = "An approximate formula for the mean of the largest AUC among m features unrelated to the concept"
     source = Source(
         "emergence2026", "Figure 18.14", "Figure 18.15", note="the size of the effect of a search for labels"
     )

@@ -83,14 +83,14 @@ class Configurations(Population[Directions]):
 
 
 class Floors(Claim[Directions]):
-    """Let u_1, ..., u_n be unit vectors in R^d, where n > d >= 2. For some two of them, the lines through them have an
-    angle of at most
+    """Let u_1, ..., u_n be unit vectors in R^d, where n > d >= 2. The smallest angle between the lines through two of
+    these vectors is at most
 
-        arccos sqrt((n - d)/(d (n - 1))),
+        arccos sqrt((n - d)/(d (n - 1))).
 
-    and some two of the vectors have an angle of at most arccos(-1/(n - 1)) if n = d + 1, and of at most 90 degrees if d
-    + 2 <= n <= 2d. For n > 2d, some two of the vectors have an angle of at most arccos(s), where s > 0 is the smaller
-    of (sqrt(d + 3) - 1)/(d + 2) and
+    The smallest angle between two of the vectors themselves is at most arccos(-1/(n - 1)) if n = d + 1, and at most 90
+    degrees if d + 2 <= n <= 2d. For n > 2d, this angle is at most arccos(s), where s > 0 is the smaller of (sqrt(d + 3)
+    - 1)/(d + 2) and
 
         (sqrt(d² (d - 1)² + 4 d (n - d - 1)(n - 2d)) - d (d - 1)) / (2 d (n - d - 1)).
 

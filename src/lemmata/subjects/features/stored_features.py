@@ -88,8 +88,8 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
 class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions. Each feature is independent,
     uniform on [0, 1] with a probability p from 0.04 to 0.08, and 0 otherwise. Let |W|²/m be the number of features per
-    dimension, and subtract this number for the same model without the ReLU. The difference rises with n/m, from 4/3 to
-    4.
+    dimension, and subtract this number for the same model without the ReLU. The difference rises as n/m grows from 4/3
+    to 4.
     """
 
     title = "The number of features stored in superposition per dimension rises with the number of features"
@@ -124,7 +124,7 @@ class PairBeatsOneFeature(Claim[Importance]):
     Compare the two losses.
     """
 
-    title = "Two sparse features in one dimension are better stored as an antipodal pair"
+    title = "In one dimension, storing two sparse features as an antipodal pair is better than storing only one of them"
     source = Source("elhage2022superposition", note="the phases for two features, with a bound on the boundary")
     stated = Kind.OWN
     population = Drawn(Importance, positive("r"), r=uniform(0.1, 0.5))
@@ -301,11 +301,11 @@ class SparseDecoding(Claim[SparseCodes]):
         psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
 
     and f and F are the standard normal density and distribution function. The solution of least l_2 norm is z only for
-    m = n. For small rho, psi(rho) is about 2 rho ln(1/rho), so a sparse decoder reads about 4 ln n / ln(n/k) times as
-    many features as a readout by thresholds.
+    m = n. For small rho, psi(rho) is about 2 rho ln(1/rho). So, with k = rho n positive entries, a sparse decoder reads
+    about 4 ln n / ln(n/k) times as many features as a readout by thresholds.
     """
 
-    title = "The number of dimensions (random measurements) from which sparse decoding succeeds"
+    title = "A formula for the number of random measurements (dimensions) from which sparse decoding succeeds"
     source = Source("amelunxen2014", "Theorem II", note="for nonnegative codes")
     population = Drawn(
         SparseCodes,

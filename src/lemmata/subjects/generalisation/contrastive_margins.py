@@ -88,16 +88,16 @@ def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, 
 
 
 class LabelledMarginError(Claim[LabelledMargins]):
-    """Let n *labelled* rows x with labels y be independent, and let r be a bound of their length, |x| <= r. Fix gamma >
-    0 beforehand. Take a linear classifier x -> <w, x> with |w| <= 1. Its margin loss is min(1, max(0, 1 - t/gamma)) at
-    t = y <w, x>. With probability at least 1 - delta over the n rows, every such classifier satisfies
+    """Let n labelled rows x with labels y be independent, and let r be a bound of their length, |x| <= r. Fix gamma > 0
+    beforehand. Take a linear classifier x -> <w, x> with |w| <= 1. Its margin loss is min(1, max(0, 1 - t/gamma)) at t
+    = y <w, x>. With probability at least 1 - delta over the n rows, every such classifier satisfies
 
         mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)).
 
-    The share of new rows that such a classifier gets wrong is at most the left side. The margin is in units of r. If
-    the features and gamma are multiplied by one factor, the bound does not change, whereas 1/(gamma sqrt(n)) alone
-    changes by this factor. The trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as w, a
-    classifier that fits noise.
+    The share of new rows that such a classifier gets wrong is at most the left side. The bound contains the margin only
+    as gamma/r. So it does not change if the features and gamma are multiplied by one factor, whereas 1/(gamma sqrt(n))
+    alone changes by this factor. The trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as
+    w, a classifier that fits noise.
     """
 
     title = "A margin bound on the error of a linear classifier on new rows"

@@ -195,13 +195,13 @@ class ErrorByTheStretch(Claim[SparseExamples]):
 class FastRateWithProbability(Claim[SparseExamples]):
     """Let Phi be the matrix of p features, bounded by 1, at N examples. Let y = Phi rho* + z be the targets, where rho*
     is 0 outside a set S of features and the noise z is normal with standard deviation sigma. Let rho^ minimise mean (y
-    - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(2 p/delta)/N). Write delta_S and delta_off for the
-    entries of a vector delta in S and outside S. With probability at least 1 - delta
+    - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(2 p/delta)/N). With probability at least 1 - delta
 
         mean (Phi rho^ - Phi rho*)² <= 50 sigma² V log(2 p/delta) / N,
         V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)².
 
-    The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. The bound follows from the claim
+    In the definition of V, delta is not the probability but a vector, with the entries delta_S in S and delta_off
+    outside S. The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. The bound follows from the claim
     `error_by_the_stretch` at nu = lambda/4. The reason is that, with probability at least 1 - delta, lambda/4 is at
     least 2 |Phi^T z|_inf/N.
     """

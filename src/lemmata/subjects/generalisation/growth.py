@@ -208,7 +208,7 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
     patterns of each unit is much larger than this exact number: it is of the order N^5.
     """
 
-    title = "The exact number of labellings of N points in the plane by a small sign network"
+    title = "A small sign network labels N points in the plane in exactly 2 (N + binom(N, 3)) ways"
     source = Source("emergence2026", "Figure 7.9", note="an exact count in addition to the product")
     stated = Kind.OWN
     population = GeneralPositions(2, 10, 14, 0)

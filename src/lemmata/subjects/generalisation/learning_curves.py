@@ -62,8 +62,8 @@ class LearningCurveEstimate(Claim[Regression]):
     If you give your own data, lemmata pools its training and held-out rows. If N is much larger than n, the formula is
     the eigenlearning estimate.
 
-    The O(1/n) error term is this small only with a ridge and noise. The sign of the error term depends on the kernel,
-    the ridge, the noise and the number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120
+    The error of the estimate is O(1/n) only with a ridge and noise. The sign of this error depends on the kernel, the
+    ridge, the noise and the number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120
     rows with the RBF kernel, the measured mean is 41 % above the estimate at ridge 0.001 and noise 0.5. The measured
     mean is 25 % above the estimate at ridge 0.1 without noise. The settings exclude both cases.
     """

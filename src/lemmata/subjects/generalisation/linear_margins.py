@@ -114,8 +114,8 @@ class FatShatteringRadius(Claim[LabelledPoints]):
 
         R / sqrt(n),
 
-    that is, some labelling has no larger margin. In half of the trials the points are orthogonal, and then the bound is
-    attained.
+    that is, for some labelling, no such function has a margin above this bound. In half of the trials the points are
+    orthogonal, and then the bound is attained.
     """
 
     title = "An upper bound of R/sqrt(n) on the margin at which linear functions shatter n points in a ball of radius R"

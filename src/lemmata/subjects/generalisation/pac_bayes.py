@@ -156,7 +156,7 @@ _MAURER = "maurer2004"
 
 
 def _moments(problem: ErrorCounts) -> np.ndarray:
-    """Return E exp(n kl(k/n || p)) as a sum over all counts k, where kl is the divergence of two coins."""
+    """Return E exp(n kl(k/n || p)) as a sum over all counts k, where kl is the KL divergence."""
     counts = np.arange(problem.n + 1)
     share, p = counts / problem.n, np.asarray(problem.p)[:, None]
     divergence = rel_entr(share, p) + rel_entr(1 - share, 1 - p)
@@ -170,14 +170,15 @@ def _rounding(problem: ErrorCounts) -> Array:
 
 class DivergenceMoment(Claim[ErrorCounts]):
     """Let k be binomial with n rows and error probability p, where p is strictly between 0 and 1. Let kl(q || p) = q
-    ln(q/p) + (1 - q) ln((1 - q)/(1 - p)). Then
+    ln(q/p) + (1 - q) ln((1 - q)/(1 - p)) be the Kullback-Leibler (KL) divergence between Bernoulli distributions with
+    the means q and p. Then
 
         E exp(n kl(k/n || p)) = sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k) = sum_k n! / ((n - k)! n^k),
 
     where k runs from 0 to n. The value is the same for every p. For large n, this value is near sqrt(pi n / 2) + 2/3.
     """
 
-    title = "The exponential moment of the divergence of empirical error from error probability p does not depend on p"
+    title = "The exponential moment of the KL divergence between empirical and true error p does not depend on p"
     source = Source(_MAURER, note="the quantity that the main result bounds; the second form is an identity of Abel's")
     population = BinomialErrors()
     relation = Equal()
@@ -197,12 +198,12 @@ class DivergenceMoment(Claim[ErrorCounts]):
 
 
 class DivergenceMomentBound(Claim[ErrorCounts]):
-    """Let k be binomial with n rows and error probability p, and let kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 -
-    p)) be the divergence of two coins with probabilities q and p. Then E exp(n kl(k/n || p)) is at most 2 sqrt(n), with
-    equality at n = 1.
+    """Let k be binomial with n rows and error probability p. Let kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p))
+    be the Kullback-Leibler (KL) divergence between Bernoulli distributions with the means q and p. Then E exp(n kl(k/n
+    || p)) is at most 2 sqrt(n), with equality at n = 1.
     """
 
-    title = "The exponential moment of the divergence of empirical and true error over n rows is at most 2 sqrt(n)"
+    title = "The exponential moment of the KL divergence of empirical and true error on n rows is at most 2 sqrt(n)"
     source = Source(_MAURER, note="main result")
     population = BinomialErrors()
     relation = AtMost()
@@ -242,8 +243,9 @@ class PacBayesOfTheBest(Claim[BestRule]):
 
         kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n,
 
-    where kl is the divergence of two coins. This bound is the PAC-Bayes bound for a uniform prior on the rules and a
-    posterior that is a point mass. Here delta = 0.05, and the rules err independently.
+    where kl(q || p) is the Kullback-Leibler divergence between Bernoulli distributions with the means q and p. This
+    bound is the PAC-Bayes bound for a uniform prior on the rules and a posterior that is a point mass. Here delta =
+    0.05, and the rules err independently.
     """
 
     title = "A PAC-Bayes bound on the error of the best of finitely many rules"
@@ -274,7 +276,8 @@ class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
 
         kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n,
 
-    where kl is the divergence of two coins. Here delta = 0.05, and w is along sum_i y_i x_i.
+    where kl(q || p) is the Kullback-Leibler divergence between Bernoulli distributions with the means q and p. Here
+    delta = 0.05, and w is along sum_i y_i x_i.
     """
 
     title = "A PAC-Bayes bound on the error of a linear rule with Gaussian weights"

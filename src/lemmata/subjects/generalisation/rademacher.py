@@ -183,7 +183,7 @@ class KernelBallRademacher(Claim[KernelBall]):
     where the s_i are independent random signs.
     """
 
-    title = "An upper bound on the Rademacher complexity of a kernel ball"
+    title = "The Rademacher complexity of a kernel ball of radius B is at most B sqrt(tr K) / n"
     source = Source("bartlett2002rademacher", "Lemma 22", note="without their factor 2")
     population = KernelBalls()
     relation = AtMost()

@@ -70,7 +70,7 @@ class SeparableByChance(Claim[GeneralPoints]):
     wherever the points are. The probability is 1/2 at N = 2 d, the capacity of a linear rule.
     """
 
-    title = "The probability that a halfspace separates randomly labelled points"
+    title = "A halfspace separates N randomly labelled points in d dimensions with probability 1/2 at N = 2 d"
     source = Source("cover1965", note="the capacity of a linear rule")
     stated = Kind.THEOREM
     population = GeneralPositions(6, 6, 14)
@@ -99,9 +99,9 @@ class SeparableByChance(Claim[GeneralPoints]):
 
 class DimensionOfHalfspaces(Claim[GeneralPoints]):
     """Consider halfspaces x -> sgn(<a, x> + b) in d dimensions and points in general position. The halfspaces realise
-    every labelling of some d + 1 points, but for no d + 2 points do they realise every labelling. So their VC dimension
-    is d + 1. On d + 2 points, all but two of the 2^(d+2) labellings occur. So a single labelling that occurs does not
-    show that all labellings occur.
+    every labelling of some d + 1 points. For any d + 2 points, some labelling is not realised. So their VC dimension is
+    d + 1. On d + 2 points, all but two of the 2^(d+2) labellings occur. So a single labelling that occurs does not show
+    that all labellings occur.
     """
 
     title = "Halfspaces with a threshold in d dimensions have VC dimension d + 1"

@@ -67,7 +67,7 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
     / sum_i x_i.
     """
 
-    title = "An upper bound on the number of labellings by sines of bounded frequency"
+    title = "Sines of frequency at most A label N points x_i > 0 in at most 1 + sum_i floor(A x_i / pi) ways"
     source = Source("emergence2026", "Figure 7.7", note="the number of labellings if the frequency is bounded")
     stated = Kind.OWN
     population = Drawn(
