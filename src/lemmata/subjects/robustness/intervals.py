@@ -67,12 +67,12 @@ def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
 
 class LoosenessPerLayer(Claim[LinearChain]):
     """Compose linear layers with independent normal weights and large hidden widths m_1, ..., m_H. On a box of inputs,
-    apply interval arithmetic layer by layer. For each output, the final interval is wider than the exact range by the
-    factor
+    apply interval arithmetic layer by layer. Sum the widths of the final intervals over all outputs, and sum the widths
+    of the exact ranges. On average, the first sum is larger than the second by the factor
 
         prod_l sqrt(2 m_l / pi).
 
-    The exact range follows from the product of all weight matrices.
+    The exact ranges follow from the product of all weight matrices.
     """
 
     title = "Each random linear layer of width m widens interval bounds by the factor sqrt(2 m / pi)"

@@ -98,18 +98,19 @@ def _projected(x: Float[Array, " d"], budget: Float[Array, ""], kind: str) -> Fl
 
 
 class RobustErrorOfLinearRules(Claim[AttackedRule]):
-    """Let y be a uniform sign, and let x given y be normal with mean y m and covariance S. Consider the rule sign<w, x>
-    and an adversary who sees x and y and adds any vector of norm at most eps. The rule errs with probability
+    """Let y be a uniform sign, and let x given y be normal with mean y m and covariance S. Consider the rule sign<w,
+    x>. An adversary sees x and y, and adds to x any vector v with |v| <= eps, for a given norm |v|. The rule then errs
+    with probability
 
         Phi( (eps |w|_* - <w, m>) / sqrt(w'S w) ),
 
-    where Phi is the normal distribution function, and |w|_* = max <w, v> over |v| <= 1 is the dual norm. The dual of
-    the norm max |v_i| is the norm sum |v_i|, and conversely. So small changes of many coordinates add up. At eps = 0,
-    the formula gives the error without an adversary. In the trials this error is below 0.35, and the adversary raises
-    it above 0.4.
+    where Phi is the normal distribution function, and |w|_* = max <w, v> over |v| <= 1 is the dual norm. The norms max
+    |v_i| and sum |v_i| are dual to each other, and the trials use both. For the norm max |v_i|, the dual norm is sum
+    |w_i|, so small changes of many coordinates add up. At eps = 0, the formula gives the error without an adversary. In
+    the trials, the error is below 0.35 without an adversary and above 0.4 with the adversary.
     """
 
-    title = "The robust error of a linear rule depends on the dual norm of its weights"
+    title = "The robust error of a linear rule grows with the adversary's budget times the dual norm of the weights"
     source = Source("emergence2026", "Proposition 12.4", "Figure 12.5", "Figure 12.3", note="for linear rules")
     population = AttackedRules()
     relation = EqualInMean(resolution=0.02)
@@ -270,14 +271,14 @@ class FragileRule(eqx.Module):
 
 
 class FragileFeatures(Claim[FragileRule]):
-    """Let y be a uniform sign, and let x_1 = y with probability p >= 1/2 and x_1 = -y otherwise. Let x_j, for j = 2,
-    ..., d + 1, be independent normal numbers with mean eta y and variance 1. Let a rule err with probability delta. If
-    an adversary changes each x_j, j >= 2, by at most 2 eta, then the accuracy of the rule is at most
+    """Let y be a uniform sign, and let x_1 = y with probability p >= 1/2 and x_1 = -y otherwise. Given y, let the weak
+    features x_2, ..., x_(d+1) be independent and normal with mean eta y and variance 1. Let a rule predict y with error
+    probability delta. If an adversary changes each weak feature by at most 2 eta, the accuracy of the rule is at most
 
         delta p / (1 - p).
 
-    Suppose that a rule uses the weak features and errs less often than the rule x_1 alone, so delta < 1 - p. Then its
-    robust accuracy is below p. Without an adversary, the accuracy of the rule is 1 - delta, which is above the bound.
+    Suppose that the rule uses the weak features and errs less often than x_1 alone, so delta < 1 - p. Then the accuracy
+    under attack is below p. Without an adversary, the accuracy of the rule is 1 - delta, which is above the bound.
     Rules that mostly follow x_1 attain the bound. The trials use linear rules.
     """
 

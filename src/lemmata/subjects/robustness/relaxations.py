@@ -56,10 +56,10 @@ def _condition(problem: ReluBox) -> Array:
 
 class OrderOfRelaxations(Claim[ReluBox]):
     """On a box of inputs, consider the largest fall of the output of a ReLU network below its value at the centre. A
-    mixed-integer programme computes this fall exactly. One step of gradient descent finds a smaller fall than the exact
-    fall. The triangle relaxation is a linear programme, and its bound on the fall is larger than the exact fall. CROWN
-    is one choice of slopes within the triangle relaxation, and its bound is even larger. All methods use the same
-    bounds of the hidden units.
+    mixed-integer programme computes this fall exactly. The attack is one step of gradient descent, and finds a smaller
+    fall than the exact fall. The triangle relaxation is a linear programme, and its bound on the fall is larger than
+    the exact fall. CROWN is one choice of slopes within the triangle relaxation, and its bound is even larger. The
+    exact programme, the triangle relaxation and CROWN use the same bounds on the inputs of the hidden units.
 
     The test numbers the methods: 1 is the attack, 2 is the exact programme, 3 is the triangle relaxation and 4 is
     CROWN.

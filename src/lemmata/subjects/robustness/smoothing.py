@@ -90,7 +90,7 @@ class SmoothedRadius(Claim[IntervalRule]):
 
 
 class SmoothedRadiusInThePlane(Claim[PlanarRule]):
-    """Let a rule on the plane answer 1 on a half-plane, on a disc or on every second field of a checkerboard. Let its
+    """Let a rule on the plane answer 1 on a half-plane, on a disc or on every second square of a checkerboard. Let its
     answer at x + sigma z be 1 with probability p > 1/2, where x is an input and z is standard normal. At every input
     within the Euclidean distance
 
@@ -327,7 +327,7 @@ class CeilingOfCounts(Claim[Drawn]):
         sigma Phi^-1(alpha^(1/n)),
 
     where Phi is the normal distribution function. This radius is certified if all n draws give the same class. Even
-    then, the draws cannot exclude a probability p with p^n >= alpha.
+    then, the draws cannot exclude that this class has any given probability p with p^n >= alpha.
     """
 
     title = "The largest robust radius that n noisy draws can certify at level 1 - alpha is sigma Phi^-1(alpha^(1/n))"

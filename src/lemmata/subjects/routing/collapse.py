@@ -69,10 +69,10 @@ class AttentionContracts(Claim[AttentionLogits]):
 
     The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
     logits that depend on the query alone or on the key alone do not change M. If the tokens are within s of each other,
-    M is of the order s², so a layer without a skip connection maps a spread s to a spread of the order s³.
+    M is of the order s². So a layer without a skip connection maps a spread s to a spread of the order s³.
 
     Derivation: two outputs differ by at most the total variation distance of their weights p and q, times the range of
-    the values. The ratios p_j/q_j vary by at most the factor e^M, so for a set A of keys, the log odds of p(A) exceed
+    the values. The ratios p_j/q_j vary by at most the factor e^M. So for a set A of keys, the log odds of p(A) exceed
     the log odds of q(A) by at most M. The difference of p(A) and q(A) is largest if their log odds are M/2 and -M/2.
     The difference is then tanh(M/4).
     """
@@ -120,8 +120,8 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
     without a skip connection and without a feed-forward map. As s falls, the distance of the new tokens from their mean
     is of the order s³.
 
-    So such layers make nearly equal tokens equal doubly exponentially fast in the depth. The trials measure the
-    Frobenius norm of the tokens minus their mean.
+    So in a stack of such layers, the spread of nearly equal tokens falls doubly exponentially with the depth. The
+    trials measure the Frobenius norm of the tokens minus their mean.
 
     Derivation: let the logits be L_ij = <W x_i, x_j>. Their mixed differences are (L_ij - L_ik) - (L_lj - L_lk) =
     s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By `AttentionContracts`, the spread s

@@ -45,9 +45,9 @@ class ScaledTask(eqx.Module):
 
 
 class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
-    """Two families of linear tasks have y = <w, x> + z with the same noise, and their priors of w are N(0, I) and N(0,
-    tau² I). As the number n of examples grows, the log posterior odds of the first family against the second (from
-    equal prior weights) tend to
+    """Two families of linear tasks in d dimensions have targets y = <w, x> + z with the same noise. Their priors of w
+    are N(0, I) and N(0, tau² I). Both families have the same prior probability. As the number n of examples grows, the
+    log posterior odds of the first family against the second tend to
 
         d log tau - |w|² (1 - tau^(-2))/2,
 
@@ -123,14 +123,14 @@ class NoisyTasks(Population[NoisyTask]):
 
 
 class NoiseIsResolved(Claim[NoisyTask]):
-    """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I) and noise of variance s_1² and s_2².
-    Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. The log posterior
-    odds for the first family are on average (n - d) K,
+    """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I). The variances of their noise are
+    s_1² and s_2². Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. The
+    log posterior odds for the first family are on average (n - d) K,
 
-    up to a relative error of order 1/n². K is the Kullback-Leibler divergence of one target's distribution, given w, in
-    the first family from that in the second. So the log odds grow in proportion to n - d: the d examples that are
-    needed to find w do not help to identify the family. The formula with n in place of n - d would be too large by the
-    factor n/(n - d).
+    up to a relative error of order 1/n². Given w, K is the Kullback-Leibler divergence of a target's distribution in
+    the first family from its distribution in the second family. So the log odds grow in proportion to n - d: the d
+    examples that are needed to find w do not help to identify the family. The formula with n in place of n - d would be
+    too large by the factor n/(n - d).
 
     Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
     s_k - R/(2 s_k²) plus terms that agree for both families. The factor is n - d instead of n, because d weights are

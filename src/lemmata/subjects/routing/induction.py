@@ -164,12 +164,12 @@ class PlacedTokens(Population[PlacedToken]):
 
 
 class PositionFromTheMask(Claim[PlacedToken]):
-    """Consider attention without positional encodings. (a) Let one causal head have logits 0 and the value 1 at a
-    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b) Without
-    a mask, the state of a token after any number of layers depends only on the token itself and on how often each token
-    of the vocabulary occurs. So the order is lost. From these counts n_v, a layer maps the state h_u of the token u to
-    sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>). For (b), the test computes the first coordinate of the
-    last token after two such layers.
+    """Consider attention without positional encodings. (a) In one causal head, let all logits be 0. Let the value be 1
+    at the beginning token and 0 at all other tokens. At position t, the output of this head is 1/t, so the mask alone
+    shows the position. (b) Without a mask, the state of a token after any number of layers depends only on two things:
+    the token itself, and the number of times that each token of the vocabulary occurs. So the order is lost. From these
+    counts n_v, a layer maps the state h_u of the token u to sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W
+    h_v>). For (b), the test computes the first coordinate of the last token after two such layers.
 
     Derivation: (a) is a mean of t values of which one is 1. For (b), suppose that equal tokens have equal states after
     some layers. Then the sums of the next layer depend on the counts alone, and are the same for equal tokens.

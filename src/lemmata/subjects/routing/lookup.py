@@ -210,20 +210,20 @@ class RandomKeysWanted(eqx.Module):
 
 class RandomKeys(Claim[RandomKeysWanted]):
     """Let n keys be independent and uniform on the unit sphere in d dimensions, and let the query be equal to one of
-    them. Let L = log((n - 1) p/(1 - p)) and d > 2L. The inverse temperature at which this key has the weight p is
-    about
+    them. Let p be the required weight of this key. Let L = log((n - 1) p/(1 - p)) and d > 2L. The inverse temperature
+    that gives the key the weight p is about
 
         beta = d (1 - sqrt(1 - 2L/d)).
 
     This beta is about L if d is far larger than L, and 2L at d = 2L. The formula replaces the sum of e^(beta s) over
-    the scores s of the other keys by its mean, and the distribution of a score by the normal distribution N(0, 1/d).
-    The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
+    the scores s of the other keys by its mean. It also replaces the distribution of a score by the normal distribution
+    N(0, 1/d). The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
 
     Derivation: the mean of e^(beta s) for s from N(0, 1/d) is e^(beta²/(2d)). So the weight is p if beta - beta²/(2d) =
     L, and the formula is the smaller root.
     """
 
-    title = "The inverse temperature that a softmax lookup among n random keys in d dimensions needs"
+    title = "A softmax lookup among n random keys in d dimensions needs an inverse temperature of order log(n)"
     source = Source("emergence2026", "Figure 15.3", note="the cost of content-dependent access for random keys")
     stated = Kind.OWN
     population = Drawn(

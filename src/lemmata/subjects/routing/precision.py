@@ -101,7 +101,7 @@ class RoundingCostsLead(Claim[RoundedLookup]):
     pi/sqrt(u): 142 keys for float16, 50 keys for bfloat16.
 
     Derivation: rounding changes a logit by at most u times its size. So the logit of the right key is at least beta (1
-    - u), and the logit of a key with the score s is at most beta (s + u |s|), which is largest at s = 1 - D.
+    - u). The logit of a key with the score s is at most beta (s + u |s|), which is largest at s = 1 - D.
     """
 
     title = "Rounding logits with unit u lowers the lead D of the right key in a softmax lookup by u max(2 - D, D)"
@@ -157,16 +157,17 @@ class TiedLookups(Population[RoundedLookup]):
 
 
 class RoundingTies(Claim[RoundedLookup]):
-    """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and the next
-    score is 1 - D. Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). If D < 2u/(1 + 3u), then
-    both logits round to the same number at every inverse temperature beta just below 2^m (1 + 3u), where m is any
-    integer. So there is such a beta in every octave, from b to 2b. At this beta the right key has a weight of at most
+    """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and the
+    largest other score is 1 - D, so the lead is D. Round the logits beta <q, k_j> to p significant bits, and let u =
+    2^(-p). If D < 2u/(1 + 3u), then the two largest logits round to the same number at every inverse temperature beta
+    just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave, from b to 2b. At this beta
+    the right key has a weight of at most
 
         1/2,
 
-    however large beta is. Without rounding the weight tends to 1 as beta grows. Under the condition D > 2u/(1 + u), no
-    beta is harmful. The two conditions together show that a format distinguishes leads above about 2u, but not smaller
-    leads.
+    however large beta is. Without rounding the weight tends to 1 as beta grows. If D > 2u/(1 + u) instead, the weight
+    tends to 1 in spite of rounding (`RoundingCostsLead`). So a floating-point format distinguishes leads above about
+    2u, but not smaller leads.
 
     Derivation: between 2^m and 2^(m+1), numbers with p bits are 2u 2^m apart. So every number between 2^m (1 + u) and
     2^m (1 + 3u) is rounded to 2^m (1 + 2u). The first logit is just below the upper end of this interval. The second

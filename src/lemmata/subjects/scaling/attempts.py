@@ -45,7 +45,7 @@ class OraclePass(Claim[Attempted]):
         1 - (1 - p)^k.
     """
 
-    title = "The probability that at least one of k attempts is right"
+    title = "At least one of k attempts is right with probability 1 - (1 - p)^k"
     source = Source("emergence2026", "Lemma 17.8")
     population = ATTEMPTED_PROBLEMS
     relation = EqualInMean(resolution=0.03)
@@ -107,7 +107,7 @@ class BetaFailures(Claim[Difficulties]):
     success probability p = a/(a+b).
     """
 
-    title = "The share of problems on which all K attempts fail, for beta-distributed difficulties"
+    title = "For beta-distributed success probabilities, all K attempts fail on a share B(a, b + K)/B(a, b) of problems"
     source = _MONKEYS
     population = BetaDifficulties()
     relation = EqualInMean(resolution=0.03)
@@ -188,7 +188,7 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     alone is p (1 - p)^(K m - 1), which is largest at p = 1/(K m).
     """
 
-    title = "With more attempts per problem, the problems that gain most in solving probability have rarer successes"
+    title = "With more attempts per problem, the problems that gain most from further attempts have rarer successes"
     source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
     population = MultipliedAttempts()
     relation = Equal()

@@ -63,7 +63,7 @@ class NearestNeighbourRate(Claim[TorusFunction]):
     n^(-2/k). This rate does not depend on the dimension of the space that contains the set.
     """
 
-    title = "The intrinsic dimension determines how fast the error of nearest-neighbour prediction falls"
+    title = "The squared error of nearest-neighbour prediction falls like n^(-2/k) in intrinsic dimension k"
     source = Source("bahri2021", note="main result, the resolution-limited regime, for piecewise constant fits")
     population = TorusFunctions()
     relation = Rate("n", (128.0, 512.0, 2048.0), margin=0.06, resolution=0.05)

@@ -121,7 +121,7 @@ class BalancedAllocation(Claim[SeparableLaw]):
     The claim also tests by how much the least loss exceeds E.
     """
 
-    title = "The compute-optimal numbers of parameters and tokens under a law like Chinchilla's"
+    title = "Under a law like Chinchilla's, the compute-optimal numbers of parameters and tokens are powers of compute"
     source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", note="with constants")
     population = SeparableLaws()
     relation = Equal()
@@ -209,8 +209,8 @@ class TokensPerParameter(Claim[SeparableLaw]):
         C^((alpha - beta) / (alpha + beta)).
 
     If alpha > beta, the loss falls faster with parameters than with tokens, and the number of tokens per parameter
-    grows with the budget. If alpha < beta, the number of tokens per parameter falls. Only if alpha = beta, it is the
-    same at all budgets. The claim tests D/N or N/D, whichever grows.
+    grows with the budget. If alpha < beta, the number of tokens per parameter falls with the budget. It is the same at
+    all budgets only if alpha = beta. The claim tests D/N or N/D, whichever grows.
     """
 
     title = "The number of tokens per parameter at compute-optimal training is a power of the compute budget"
@@ -279,7 +279,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
     amount is the excess loss at the best allocation of a training budget. The claim tests N and D.
     """
 
-    title = "The cheapest allocation to parameters and training tokens for a model that will be served"
+    title = "The cheapest model for serving is smaller and trained on more tokens than the compute-optimal model"
     source = Source("sardana2024", note="main result, with the condition of the optimum")
     population = SeparableLaws()
     relation = Equal()

@@ -141,8 +141,10 @@ class SaturatedTail(Claim[PowerSpectrum]):
 
 
 class SpectralCutoff(Claim[PowerSpectrum]):
-    """For every m, let the energy of a target beyond its first m modes be at most C m^-r. Let a learner reliably learn
-    the first m(n) ~ n^gamma modes from n values. The excess error of this learner is at most of order n^(-r gamma).
+    """The energy of a target beyond its first m modes is the sum of the other squared coefficients. For every m, let
+    this energy be at most C m^-r. Let a learner find the first m(n) ~ n^gamma coefficients from n values, with a
+    squared error of at most the order of the energy beyond m(n). The excess error of this learner is at most of order
+    n^(-r gamma).
 
     In the trials, the learner is least squares on the first n^(1/2) modes, so gamma = 1/2. The other modes of the
     target act as noise.

@@ -122,7 +122,7 @@ class PluralityExponent(Claim[TwoAnswers]):
     root.
     """
 
-    title = "The exponential rate at which votes over samples converge to the right answer"
+    title = "The error of a plurality vote over K samples falls exponentially in K if the right answer is most frequent"
     source = _VOTE
     population = VotedAnswers()
     relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)

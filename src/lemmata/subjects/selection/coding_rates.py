@@ -121,15 +121,15 @@ def _apart(problem: CodedFeatures) -> Array:
 
 class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     """Let the rows of Z be n feature vectors of dimension d, and let a_j be the eigenvalues of Z'Z/n. Let t = eps²/d,
-    where eps is the distortion. Encode a normal vector with the second moments Z'Z/n, so that the mean squared error is
+    where eps is the distortion. Encode normal vectors with the second moments Z'Z/n, and require the mean squared error
 
         sum over j of a_j t/(a_j + t),
 
-    which is smaller than eps². The least number of nats that such a code needs is at most the coding rate R(Z, eps) =
-    1/2 sum log(1 + a_j/t).
+    which is smaller than eps². The least number of nats per vector that such a code needs (the rate-distortion
+    function) is at most the coding rate R(Z, eps) = 1/2 sum log(1 + a_j/t).
     """
 
-    title = "The coding rate is at least the smallest number of bits that achieve a squared error"
+    title = "The coding rate is at least the fewest bits (rate-distortion function) for a certain squared error"
     source = Source(_KEY, "Abstract, minimal bits", note="for this squared error")
     population = FeatureClouds()
     relation = AtMost()
@@ -155,14 +155,15 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
 
 class CodingRateOfEvenClouds(Claim[CodedFeatures]):
     """Let the rows of Z be n feature vectors of dimension d with Z'Z/n = a I, and let t = eps²/d, where eps is the
-    distortion. Encode a normal vector with the second moments a I, so that the mean squared error is
+    distortion. Encode normal vectors with the second moments a I, and require the mean squared error
 
         d a t/(a + t).
 
-    The least number of nats that such a code needs is the coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)).
+    The least number of nats per vector that such a code needs (the rate-distortion function) is the coding rate R(Z,
+    eps) = 1/2 log det(I + Z'Z/(n t)).
     """
 
-    title = "With equal second moments in all directions, the coding rate is the fewest bits for a squared error"
+    title = "With equal second moments in all directions, the coding rate is the fewest bits for a given squared error"
     source = Source(_KEY, "Abstract, minimal bits", note="the case in which the bound is attained")
     population = FeatureClouds(even=True)
     relation = Equal()
@@ -186,9 +187,10 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 class EntropyIsNoise(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and let s > 0 be the variance of the noise. Let h_i be the entropy of the
     classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
-    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels
-    with noise variances s (1 + h_i) give. This information is at most the information that labels with noise variance
-    s give:
+    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels of
+    these rows with noise variances s (1 + h_i) give about a function. The prior of this function is the Gaussian
+    process with covariance K. The information is at most the information from labels with noise variance s. For the set
+    of all rows, this means
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 

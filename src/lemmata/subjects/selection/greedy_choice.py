@@ -74,9 +74,9 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
 
 class GreedyIsNearBest(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows. Choose rows one by one. In each step, add the row that most increases the
-    coding rate 1/2 log det(I + K_S / noise), where S is the set of chosen rows. The coding rate of the chosen rows is
-    at least 1 - 1/e times the largest coding rate of any set with the same number of rows. The reason is that the
-    coding rate is a monotone submodular function of the set.
+    coding rate 1/2 log det(I + K_S / noise). Here S is the set of chosen rows, and K_S is the block of K at S. The
+    coding rate of the chosen rows is at least 1 - 1/e times the largest coding rate of any set with the same number of
+    rows. The reason is that the coding rate is a monotone submodular function of the set.
     """
 
     title = "Rows chosen greedily reach at least 1 - 1/e of the best coding rate"
@@ -111,9 +111,9 @@ def _reached(problem: CodedFeatures) -> Array:
 
 class GreedyByPivots(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one. In each step, add the
-    row that most increases log det(K_S + D_S), where S is the set of chosen rows. A Cholesky factorisation of K + D
-    that always takes the largest pivot next chooses the same rows in the same order. Each row adds the logarithm of
-    its pivot. Row i adds
+    row that most increases log det(K_S + D_S). Here S is the set of chosen rows, and K_S and D_S are the blocks of K
+    and D at S. A Cholesky factorisation of K + D that always takes the largest pivot next chooses the same rows in the
+    same order. Each row adds the logarithm of its pivot. Row i adds
 
         log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
     """
@@ -154,13 +154,13 @@ def _largest(problem: CodedFeatures, count: int) -> Array:
 
 
 class PosteriorKernel(Claim[CodedFeatures]):
-    """Let K = Z Z' be the kernel matrix of features Z. Let the rows L have labels with noise of variance s. Further
-    rows are chosen with the kernel
+    """Let K = Z Z' be the kernel matrix of features Z. Let the rows L have labels with noise of variance s. Let K_L be
+    the columns of K at the rows L, and K_LL the block of K at these rows. Further rows are chosen with the kernel
 
         K - K_L (K_LL + s I)^-1 K_L'.
 
-    Let the labels come from the function z -> z'w with w ~ N(0, I). Given the labels, the covariance of this function
-    at the rows z of Z is this kernel. In terms of the features, the kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
+    Let the labels come from the function z -> z'w with w ~ N(0, I). Given the labels, this kernel is the covariance of
+    the function at the rows z of Z. In terms of the features, the kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
     """
 
     title = "The posterior kernel for choosing rows is a conditional covariance given the labelled rows"
@@ -199,7 +199,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
     Jacobian.
     """
 
-    title = "The tangent kernel of a dense network from its layers, without a Jacobian"
+    title = "The tangent kernel of a dense network is a sum over layers that needs no Jacobian"
     source = Source(_KEY, "Abstract, Jacobians")
     population = ProxyNetworks()
     relation = Equal(block=-1)

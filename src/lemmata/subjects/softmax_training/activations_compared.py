@@ -201,11 +201,11 @@ class ReluWidth(AbstractTableWidth):
     error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128. A width suffices if training at this width and at all larger tested widths reaches this error in time. lemmata
-    measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
+    128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if training at this width and at all larger tested
+    widths reaches an error of 0.05. lemmata measures the smallest width that suffices.
     """
 
-    title = "Width n² log(n)/lambda² is enough to train a ReLU network on n rows (lambda: least kernel eigenvalue)"
+    title = "Width n² log(n)/lambda² is enough for a ReLU network to fit n targets (lambda: least kernel eigenvalue)"
     source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of munteanu2022")
     activation = "relu"
     population = ThreeActivations(("relu",))
@@ -218,11 +218,11 @@ class ExponentialWidth(AbstractTableWidth):
     An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128. A width suffices if training at this width and at all larger tested widths reaches this error in time. lemmata
-    measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
+    128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if training at this width and at all larger tested
+    widths reaches an error of 0.05. lemmata measures the smallest width that suffices.
     """
 
-    title = "Width n² log²(n)/lambda² is enough to train an exponential network on n rows (lambda: least eigenvalue)"
+    title = "Width n² log²(n)/lambda² is enough for an exponential network to fit n targets (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of gao2023")
     activation = "exp"
     population = ThreeActivations(("exp",))
@@ -235,12 +235,12 @@ class SoftmaxWidth(AbstractTableWidth):
     width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The theorem's factor exp(18 B) is left out here: it is of the order n^o(1). The error is the squared Frobenius norm
-    of outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128. A width suffices if training at this
-    width and at all larger tested widths reaches this error in time. lemmata measures the smallest width that suffices
-    within the flow time 2 log(n / 0.05) / lambda.
+    of outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128 for the flow time 2 log(n / 0.05) /
+    lambda. A width suffices if training at this width and at all larger tested widths reaches an error of 0.05. lemmata
+    measures the smallest width that suffices.
     """
 
-    title = "Width n² log²(n)/lambda² is enough to train a softmax network on n rows (lambda: least kernel eigenvalue)"
+    title = "Width n² log²(n)/lambda² is enough for a softmax network to fit n targets (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, softmax, m")
     activation = "softmax"
     population = ThreeActivations(("softmax",))
@@ -249,11 +249,11 @@ class SoftmaxWidth(AbstractTableWidth):
 class ReluSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a ReLU network, counted over all rows and outputs. Inputs and targets lie
     in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent kernel at
-    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n².
-    The width in this test is 128.
+    infinite width. The required error is 0.05, as the squared Frobenius norm of outputs minus targets. Gradient descent
+    reaches this error in n² log(n / error) / lambda² steps of size lambda / n². The width in this test is 128.
     """
 
-    title = "Descent fits a ReLU network to n rows in n² log(n/error)/lambda² steps (lambda: least kernel eigenvalue)"
+    title = "Descent fits ReLU networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, ReLU, T", note="Theorem 3.6 of munteanu2022")
     activation = "relu"
     population = ThreeActivations(("relu",))
@@ -262,11 +262,12 @@ class ReluSteps(AbstractTableSteps):
 class ExponentialSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
     targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent
-    kernel at infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
-    lambda / n², up to a factor n^o(1). The width in this test is 128.
+    kernel at infinite width. The required error is 0.05, as the squared Frobenius norm of outputs minus targets.
+    Gradient descent reaches this error in n² log(n / error) / lambda² steps of size lambda / n², up to a factor n^o(1).
+    The width in this test is 128.
     """
 
-    title = "Descent fits an exponential network to n rows in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
+    title = "Descent fits exponential networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, exp, T", note="Theorem 1.1 of gao2023")
     activation = "exp"
     population = ThreeActivations(("exp",))
@@ -275,14 +276,15 @@ class ExponentialSteps(AbstractTableSteps):
 class SoftmaxSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a softmax network of width m, counted over rows and outputs. Inputs and
     targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent
-    kernel at infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
-    lambda / (m n²). The width in this test is 128.
+    kernel at infinite width. The required error is 0.05, as the squared Frobenius norm of outputs minus targets.
+    Gradient descent reaches this error in n² log(n / error) / lambda² steps of size lambda / (m n²). The width in this
+    test is 128.
 
     The theorem has a factor exp(16 B) in the step size and in the number of steps. This factor is left out here: it is
     of the order n^o(1).
     """
 
-    title = "Descent fits a softmax network to n rows in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
+    title = "Descent fits softmax networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
     source = Source("gu2024softmax", "Table 1, softmax, T")
     activation = "softmax"
     population = ThreeActivations(("softmax",))
@@ -290,10 +292,10 @@ class SoftmaxSteps(AbstractTableSteps):
 
 class WidthsAlike(Claim[Training]):
     """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
-    initial weights. The time that each network is given for training depends on its own lambda, the smallest eigenvalue
-    of its tangent kernel at infinite width. For each network, find the smallest width that suffices to train the
-    network. These widths are almost the same. In geometric mean over problems, the widths of the ReLU and the
-    exponential network are between half and twice the width of the softmax network.
+    initial weights. The training time of each network depends on its own lambda, the smallest eigenvalue of its tangent
+    kernel at infinite width. For each network, find the smallest width that suffices to train the network. These widths
+    are almost the same. In geometric mean over problems, the widths of the ReLU and the exponential network are between
+    half and twice the width of the softmax network.
 
     The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2
     is one step along the tested widths 2, 4, ..., 128. The ReLU network needs the largest width.

@@ -246,7 +246,7 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
     The claim is tested at m = 65536 and R = 0.002. For ReLU, the tested moves switch units on.
     """
 
-    title = "On n equal inputs, weight moves R change three activations' tangent kernels by up to constants times R n"
+    title = "On n equal inputs, weight moves of length R change three activations' tangent kernels by the order R n"
     source = Source("gu2024softmax", _PLACE, note="the constants; not in the source")
     stated = Kind.OWN
     population = Drawn(
@@ -320,9 +320,9 @@ class SimplifiedWidth(Claim[WidthSizes]):
 
 
 class WidthExponent(Claim[WidthSizes]):
-    """Let n be the number of rows and k the number of outputs, let sigma be the standard deviation of the weights and
-    delta the failure probability. Let lambda be the smallest eigenvalue of the tangent kernel. Theorem 4.2 asks for
-    the width
+    """Let n be the number of rows and k the number of outputs. Let sigma be the standard deviation of the weights, and
+    delta the failure probability. Let lambda be the smallest eigenvalue of the tangent kernel. Theorem 4.2 asks for the
+    width
 
         m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = 10 sigma sqrt(log(n k / delta)) >= 1.
 
@@ -335,7 +335,7 @@ class WidthExponent(Claim[WidthSizes]):
     5 and 7.
     """
 
-    title = "At finite sizes, the width of Theorem 4.2 for softmax networks grows with a known exponent in n k"
+    title = "At finite sizes, the width of Theorem 4.2 for softmax networks grows faster than (n k)²"
     source = Source("gu2024softmax", _WIDTH, note="the exponent at finite sizes; not in the source")
     stated = Kind.OWN
     population = WidthsOfTheorem()

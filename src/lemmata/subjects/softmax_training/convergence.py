@@ -137,11 +137,12 @@ class AbstractSteps(Claim[Training]):
 
 
 class TrainingReachesError(AbstractLoss):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Let the step size be eta = lambda / (10 m n² k² exp(16 B)). After
-    T = 2 log(n k / error) / (m eta lambda) steps of gradient descent, with probability at least 1 - delta,
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k
+    / delta)), 1). Let the step size be eta = lambda / (10 m n² k² exp(16 B)). After T = 2 log(n k / error) / (m eta
+    lambda) steps of gradient descent, with probability at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -157,10 +158,11 @@ class TrainingReachesError(AbstractLoss):
 
 
 class WidthThatSuffices(AbstractWidth):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the limit of the network's tangent kernel H
-    at infinite width. Let B = max(10 sigma sqrt(log(n k / delta)), 1). A width of
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 be the smallest eigenvalue of the limit of the network's tangent kernel H at infinite width. Let B =
+    max(10 sigma sqrt(log(n k / delta)), 1). A width of
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
@@ -175,11 +177,12 @@ class WidthThatSuffices(AbstractWidth):
 
 
 class StepsThatSuffice(AbstractSteps):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta = lambda / (10 m n² k² exp(16 B)) be
-    the step size of Theorem 4.2. Let `error` be the required loss. A number of steps of
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation. Let B = max(10 sigma
+    sqrt(log(n k / delta)), 1), and let eta = lambda / (10 m n² k² exp(16 B)) be the step size of Theorem 4.2. Let
+    `error` be the required loss. A number of steps of
 
         T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²
 
@@ -196,11 +199,11 @@ class StepsThatSuffice(AbstractSteps):
 
 
 class OneOutputReachesError(AbstractLoss):
-    """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let lambda = lambda_min(H*) > 0, where H* is the tangent
-    kernel at initialisation, and let delta be the failure probability. Let B = max(10 sigma sqrt(log(n / delta)), 1),
-    and let eta = lambda / (10 m n² exp(16 B)). After T = 2 log(n / error) / (m eta lambda) steps of size eta, with
-    probability at least 1 - delta,
+    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Train F on n inputs and targets
+    Y in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_r = ±1. Let lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let
+    delta be the failure probability. Let B = max(10 sigma sqrt(log(n / delta)), 1), and let eta = lambda / (10 m n²
+    exp(16 B)). After T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -214,15 +217,16 @@ class OneOutputReachesError(AbstractLoss):
 
 
 class OneOutputWidth(AbstractWidth):
-    """Train a softmax network F with one output on n inputs and targets Y in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let lambda > 0 be the smallest eigenvalue of the limit of
-    the network's tangent kernel at infinite width. Let delta be the failure probability, and let B = max(10 sigma
-    sqrt(log(n / delta)), 1). A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to |F - Y|² <=
-    0.05 in the time of the T steps of Corollary 4.3.
+    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Train F on n inputs and targets
+    Y in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_r = ±1. Let lambda > 0 be the smallest eigenvalue of the limit of the network's tangent kernel at
+    infinite width. Let delta be the failure probability, and let B = max(10 sigma sqrt(log(n / delta)), 1). A width of
+    m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to |F - Y|² <= 0.05 in the time of the T steps of
+    Corollary 4.3.
 
-    Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
-    default the test therefore has more points than input columns. The width is measured in the same way as for several
-    outputs.
+    If the inputs are linearly independent, two units are enough, because they compute a sigmoid of a linear function.
+    By default the test therefore has more points than input columns. The width is measured in the same way as in claim
+    `WidthThatSuffices`.
     """
 
     title = "The width of the convergence theorem for one output (Corollary 4.3) is enough to train a softmax network"
@@ -231,12 +235,13 @@ class OneOutputWidth(AbstractWidth):
 
 
 class OneOutputSteps(AbstractSteps):
-    """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let lambda > 0 be the smallest eigenvalue of the network's
-    tangent kernel at initialisation, and let delta be the failure probability. Let B = max(10 sigma sqrt(log(n /
-    delta)), 1), and let eta = lambda / (10 m n² exp(16 B)) be the step size of Corollary 4.3. Let `error` be the
-    required loss. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) / lambda² steps are
-    enough to train to the loss |F - Y|² <= error. The test has the error 0.05 and the width 128.
+    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Train F on n inputs and targets
+    Y in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_r = ±1. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
+    initialisation, and let delta be the failure probability. Let B = max(10 sigma sqrt(log(n / delta)), 1), and let eta
+    = lambda / (10 m n² exp(16 B)) be the step size of Corollary 4.3. Let `error` be the required loss. Then T = 2 log(n
+    / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) / lambda² steps are enough to train to the loss |F - Y|²
+    <= error. The test has the error 0.05 and the width 128.
     """
 
     title = "The steps of the convergence theorem for one output (Corollary 4.3) are enough to train a softmax network"
@@ -245,11 +250,12 @@ class OneOutputSteps(AbstractSteps):
 
 
 class LongStepContracts(Claim[Training]):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the
-    network's tangent kernel H* at initialisation. With probability at least 1 - delta, a first step of length
-    1 / (m lambda_max(H*)) contracts the loss as in Lemma E.2:
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
+    initialisation. With probability at least 1 - delta, a first step of length 1 / (m lambda_max(H*)) contracts the
+    loss as in Lemma E.2:
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
@@ -283,14 +289,15 @@ class StepThatWorks(Claim[Training]):
     """Let a softmax network have m units and k outputs, n inputs in the unit ball and random targets on the sphere. Let
     lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
     initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where sigma is the standard deviation of the
-    weights and delta the failure probability. Gradient descent works (see below) with steps of size
+    weights and delta the failure probability. Gradient descent works with a step size eta if 30 steps of this size
+    multiply the loss by at most (1 - m eta lambda / 2)^30. It works with the step size
 
         eta = lambda / (10 m n² k² exp(16 B)).
 
     A step size eta works if 30 steps of this size multiply the loss by at most (1 - m eta lambda / 2)^30. lemmata tries
-    the step sizes c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8. It measures the largest of these step sizes such that
-    this size and all smaller ones work. The width is 128. The slack is the measured step size divided by the step size
-    of the theory.
+    the step sizes c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8. It measures the largest of these step sizes for which
+    this step size and all smaller ones work. The width is 128. The slack is the measured step size divided by the step
+    size of the theory.
     """
 
     title = "The step size of the convergence theorem (Theorem 4.2) is short enough to train a softmax network"

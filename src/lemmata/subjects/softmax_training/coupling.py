@@ -58,11 +58,11 @@ def _apart(problem: Flow) -> Float[Array, " q"]:
 
 
 class TrainingPerturbation(Claim[Flow]):
-    """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
-    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with
-    targets Y, of shape (n, k), from F_nn(0) = 0. Let H(t) be the network's kernel at time t, let eps_H = max_t
-    |H(t) - H*|_F, and let lambda be the smallest eigenvalue of H*. If eps_H <= lambda/2, then on the training points
-    and at all times t >= 0
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units and signs a_lr = ±1. Let
+    F_ntk be the regression with the network's tangent kernel H* at initialisation. Network and regression both follow
+    the gradient flow of half the squared loss on n points with targets Y, of shape (n, k), from F_nn(0) = 0. Let H(t)
+    be the network's kernel at time t, let eps_H = max_t |H(t) - H*|_F, and let lambda be the smallest eigenvalue of H*.
+    If eps_H <= lambda/2, then on the training points and at all times t >= 0
 
         |F_nn(t) - F_ntk(t)|_F <= eps_H |Y|_F / (2 lambda).
 
@@ -95,12 +95,13 @@ class TrainingPerturbation(Claim[Flow]):
 
 
 class PredictionPerturbation(Claim[Flow]):
-    """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
-    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with
-    targets Y, of shape (n, k), from F_nn(0) = 0. Let lambda be the smallest eigenvalue of H*. For another point, let
-    K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be this kernel at
-    initialisation. Let eps_H = max_t |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. If eps_H
-    <= lambda/2, the two predictions differ in output l, at all times t >= 0, by at most
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units and signs a_lr = ±1. Let
+    F_ntk be the regression with the network's tangent kernel H* at initialisation. Network and regression both follow
+    the gradient flow of half the squared loss on n points with targets Y, of shape (n, k), from F_nn(0) = 0. Let lambda
+    be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel between output l at this point and the
+    training points, and let K*_l,te be this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F and eps_l,test =
+    max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the two predictions differ in output l, at all times t >= 0, by
+    at most
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
@@ -139,8 +140,9 @@ class PredictionPerturbation(Claim[Flow]):
 
 
 class TrainingCouplingRate(Claim[Initialised]):
-    """Let F_nn be a softmax network with m units on n training points. Let F_ntk be the regression with the network's
-    tangent kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. The largest
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units on n training points. At
+    initialisation, the units come in pairs with equal weights and opposite signs a_lr = ±1. Let F_ntk be the regression
+    with the network's tangent kernel H* at initialisation. Both are trained by the same gradient flow. The largest
     difference between their outputs on the training points, over all times, is
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.

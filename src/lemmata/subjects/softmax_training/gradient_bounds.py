@@ -25,8 +25,8 @@ class GradientBound(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. As long as every unit is within 0.01 of its initialisation, the gradient Delta w_r
-    of |F - Y|²/2 with respect to any unit satisfies, with probability 1 - delta,
+    delta be the failure probability. Suppose that every unit is within 0.01 of its initialisation. With probability 1 -
+    delta, the gradient Delta w_r of |F - Y|²/2 with respect to every unit then satisfies
 
         |Delta w_r| <= exp(3 B) sqrt(n k) |F - Y|_F,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 

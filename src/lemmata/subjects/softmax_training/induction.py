@@ -67,13 +67,13 @@ def within_displacement(problem: Training) -> Hypothesis:
 
 
 class OneStepContracts(Claim[Training]):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Suppose that D = 4 exp(3 B) sqrt(n k)
-    |F(0) - Y| / (m lambda) is below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time tau are
-    within D of the initialisation. Then one step of size eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with
-    probability 1 - delta, by
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
+    sqrt(log(n k / delta)), 1). Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n
+    k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation. Then one step of size
+    eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability 1 - delta, by
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2) |F(tau) - Y|².
 
@@ -111,21 +111,23 @@ class OneStepContracts(Claim[Training]):
 
 
 class WeightsStayNear(Claim[Training]):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that each
-    step up to time tau contracts the loss by the factor 1 - m eta lambda / 2, where eta = lambda / (10 m n² k² exp(16
-    B)) is the step size. Suppose also that no unit moves by more than R = lambda / (2 n k exp(10 B)) up to time tau.
-    Then with probability 1 - delta every unit w_r satisfies
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
+    sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that each step up to time tau contracts the loss by
+    the factor 1 - m eta lambda / 2, where eta = lambda / (10 m n² k² exp(16 B)) is the step size. Suppose also that no
+    unit moves by more than R = lambda / (2 n k exp(10 B)) up to time tau. Then with probability 1 - delta every unit
+    w_r satisfies
 
         |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
     The claim is tested after training with larger steps and one more step of size eta. At this time the loss has almost
-    vanished, and the units are farthest from their initialisation. The source sums gradients over tau = 0 to infinity.
+    vanished, and the units are farthest from their initialisation. The source sums the gradients of all steps, from tau
+    = 0 to infinity.
     """
 
-    title = "In training, the weights of a softmax network stay within a known distance D of their initialisation"
+    title = "In training, the weights of a softmax network of width m stay within O(1/m) of their initialisation"
     source = Source("gu2024softmax", "Lemma C.2", "Lemma 5.3, weights induction")
     population = RunsWithinRadius(steps=64)
     relation = AtMost(delta=DELTA)
@@ -188,12 +190,13 @@ class AbstractLossInduction(Claim[Training]):
 
 
 class LossInduction(AbstractLossInduction):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit
-    can move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
-    loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
+    sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
+    sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1 steps of size eta =
+    lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
@@ -219,12 +222,13 @@ class LossInduction(AbstractLossInduction):
 
 
 class LossInductionClosed(AbstractLossInduction):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit
-    can move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
-    loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
+    sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
+    sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1 steps of size eta =
+    lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
@@ -248,14 +252,14 @@ class LossInductionClosed(AbstractLossInduction):
 
 
 class GradientStaysSmall(Claim[Training]):
-    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps
-    of size eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Suppose that D = 4 exp(3
-    B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time
-    tau are within D of the initialisation. Then with probability 1 - delta the step from tau + 1 moves every unit by at
-    most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
+    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
+    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
+    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
+    sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size eta = lambda / (10 m n² k² exp(16
+    B)) along the gradients Delta w_r of |F - Y|²/2. Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is
+    below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation.
+    Then with probability 1 - delta the step from tau + 1 moves every unit by at most
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """

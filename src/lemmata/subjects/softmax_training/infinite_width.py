@@ -61,10 +61,10 @@ def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Fl
 
 
 class TangentWidth(Claim[KernelPoints]):
-    """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m at the symmetric
-    initialisation. Let sigma be the standard deviation of its hidden weights W. For large m, H tends to
-    <x, y> exp(sigma² <x, y>) within an output, and to 0 between two outputs. The difference of H and its limit, as a
-    root mean square over pairs of points with |x| <= 1, is
+    """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m. At
+    initialisation, its units come in pairs with equal weights and opposite signs a_lr = ±1. Let sigma be the standard
+    deviation of its hidden weights W. For large m, H tends to <x, y> exp(sigma² <x, y>) within an output, and to 0
+    between two outputs. The difference of H and its limit, as a root mean square over pairs of points with |x| <= 1, is
 
         C m^(-1/2).
 
@@ -134,10 +134,11 @@ class WidthCorrection(Claim[KernelPoints]):
 
 
 class SmallestEigenvalueWidth(Claim[KernelPoints]):
-    """Let a softmax network have m units and k >= 2 outputs, and let x_1, ..., x_n be points in the unit ball. Let H,
-    of shape (nk, nk), be its tangent kernel at these points, at the symmetric initialisation with weights of standard
-    deviation sigma. Suppose that the smallest eigenvalue of the n x n matrix <x_i, x_j> exp(sigma² <x_i, x_j>) is
-    positive. The smallest eigenvalue of H differs from the smallest eigenvalue of this matrix by
+    """Let a softmax network m <a_l, softmax(W' x)> have m units and k >= 2 outputs, and let x_1, ..., x_n be points in
+    the unit ball. Let H, of shape (nk, nk), be its tangent kernel at these points. At initialisation, the units come in
+    pairs with equal weights of standard deviation sigma and opposite signs a_lr = ±1. Suppose that the smallest
+    eigenvalue of the n x n matrix <x_i, x_j> exp(sigma² <x_i, x_j>) is positive. The smallest eigenvalue of H differs
+    from the smallest eigenvalue of this matrix by
 
         C m^(-1/2).
 

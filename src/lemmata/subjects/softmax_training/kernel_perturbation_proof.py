@@ -191,11 +191,11 @@ class ExponentialTerm(AbstractTermBound):
 
 
 class SecondAverageTerm(AbstractTermBound):
-    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
-    replacing the average of signs <v_l'r, S_j>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for
-    all pairs of inputs and outputs, this term satisfies
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r
+    = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let B = max(10
+    sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from replacing the
+    average of signs <v_l'r, S_j>. Here v_lr = a_lr 1 - a_l, and 1 is the vector of ones. With probability at least 1 -
+    delta, for all pairs of inputs and outputs, this term satisfies
 
         |B_2| <= 8 R exp(9B) / m².
 
@@ -214,11 +214,11 @@ class SecondAverageTerm(AbstractTermBound):
 
 
 class FirstAverageTerm(AbstractTermBound):
-    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
-    replacing the average of signs <v_lr, S_i>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for all
-    pairs of inputs and outputs, this term satisfies
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r
+    = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let B = max(10
+    sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from replacing the
+    average of signs <v_lr, S_i>. Here v_lr = a_lr 1 - a_l, and 1 is the vector of ones. With probability at least 1 -
+    delta, for all pairs of inputs and outputs, this term satisfies
 
         |B_3| <= 8 R exp(9B) / m².
     """
@@ -272,8 +272,8 @@ class SumOfTerms(Claim[LogitScale]):
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B).
 
     The quotient of the two sides is largest at B = 1, where it is 0.86. If B is at least 2.7745, the source's exp(10 B)
-    is enough. The source has sigma = 1, for which B is at least 15. The lemma itself holds for every B >= 1, by another
-    proof (`SharperEntryPerturbation`).
+    is enough. The source has sigma = 1, for which B is at least 15. Lemma 5.1, which has R exp(10 B), nevertheless
+    holds for every B >= 1, by another proof (`SharperEntryPerturbation`).
     """
 
     title = "The five bounds on the change of a softmax network's kernel add up to at most R exp(12B)"

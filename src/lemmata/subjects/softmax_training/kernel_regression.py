@@ -228,8 +228,9 @@ class DescentInFunctionSpace(AbstractKernelRegression):
 
 class FeatureMapAsPrinted(AbstractKernelRegression):
     """As printed: let S be the shares of the units of a softmax network of width m at input x. Let v_lr = a_lr 1 - a_l,
-    where the a_l are the network's signs. Its tangent kernel between test points x_te and training points X is K*_te
-    = phi(x_te)' phi(X). Each feature phi(x)_l is a vector of d numbers, where d is the dimension of the inputs:
+    where the a_l are the network's vectors of signs and 1 is the vector of ones. Its tangent kernel between test points
+    x_te and training points X is K*_te = phi(x_te)' phi(X). Each feature phi(x)_l is a vector of d numbers, where d is
+    the dimension of the inputs:
 
         phi(x)_l = m^(-1/2) x sum_r <v_lr, S> m S_r.
 
@@ -273,7 +274,8 @@ class FeatureMap(AbstractKernelRegression):
 
         phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l.
 
-    These features are the gradients of F_l(x) with respect to the columns of W, divided by sqrt(m).
+    Here 1 is the vector of ones. The features are the gradients of F_l(x) with respect to the columns of W, divided by
+    sqrt(m).
     """
 
     title = "The softmax tangent kernel is an inner product of features, one block per unit"
@@ -336,10 +338,10 @@ def _stopped(outputs: Array, problem: Initialised) -> Array:
 
 
 class InfiniteTime(AbstractKernelRegression):
-    """Let H* be the tangent kernel of a softmax network of width m at initialisation, K*_te the kernel between test
-    and training points, Y the targets and eta the step size. Train the regression with this kernel by
-    gamma <- gamma - eta (m H* gamma - vec(Y)) for infinitely many steps. Then gamma tends to m^-1 H*^-1 vec(Y), and
-    the prediction at test points is K*_te H*^-1 vec(Y).
+    """Let H* be the tangent kernel of a softmax network of width m at initialisation, and K*_te the kernel between test
+    and training points. Let Y be the targets and eta the step size. Train the regression with this kernel by gamma <-
+    gamma - eta (m H* gamma - vec(Y)) for infinitely many steps. Then gamma tends to m^-1 H*^-1 vec(Y), and the
+    prediction at test points is K*_te H*^-1 vec(Y).
     """
 
     title = "Regression with the tangent kernel H* tends to the interpolant K*_te H*^-1 vec(Y) at test points"

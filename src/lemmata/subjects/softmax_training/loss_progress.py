@@ -65,8 +65,8 @@ class ProgressSplit(AbstractProgressIdentity):
     """Let F_l(x_i) = m <a_l, S_i> be a softmax network with shares S_i = softmax(W' x_i) of m units, signs a_l and
     targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. Take a step of size eta along
     the gradient Delta W of |F - Y|²/2, and let u = -eta Delta W' x. To first order, the step changes the outputs
-    through the numerators of the softmax by v_1 = m sum_r a_lr S_ir u_ir. Split the sign in front of every unit as a_lr
-    = <a_lr 1 - a_l, S_i> + <a_l, S_i>. Then v_1 = m² (Q_1 + Q_2), where
+    through the numerators of the softmax by v_1 = m sum_r a_lr S_ir u_ir. Split the sign of every unit as a_lr = <a_lr
+    1 - a_l, S_i> + <a_l, S_i>, where 1 is the vector of ones. Then v_1 = m² (Q_1 + Q_2), where
 
         <F - Y, Q_1> = -(eta / m) v' H v,   v = vec(F - Y).
 

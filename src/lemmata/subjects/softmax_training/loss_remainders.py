@@ -148,7 +148,7 @@ class CurvatureTerm(Claim[Training]):
     one input, so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
-    title = "The exponential's curvature adds at most a term of order eta² to the loss in a softmax descent step eta"
+    title = "In a softmax descent step of size eta, the exponential's curvature raises the loss by at most O(eta²)"
     source = Source("gu2024softmax", "Claim E.6")
     population = SoftmaxRuns(steps=0, movement=beyond_targets)
     relation = AtMost(delta=DELTA)
@@ -199,7 +199,7 @@ class ChangeTerm(Claim[Training]):
     number of double precision.
     """
 
-    title = "The squared change of a softmax network's outputs in one descent step eta is at most of order eta²"
+    title = "In one descent step of size eta, the squared change of a softmax network's outputs is O(eta²)"
     source = Source("gu2024softmax", "Claim E.7")
     population = SoftmaxRuns(pairs=64, sigma=0.3, alignment=8.0, steps=2, movement=towards_one_sign)
     relation = AtMost(delta=DELTA)

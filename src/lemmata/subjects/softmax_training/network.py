@@ -123,7 +123,7 @@ class OutputGradient(Claim[MovedNetwork]):
     where o is the entrywise product and e_r are the unit vectors of R^m.
     """
 
-    title = "A closed form of the derivative of a softmax network's outputs"
+    title = "The derivative of a softmax network's outputs has a closed form in the softmax shares"
     source = Source("gu2024softmax", "(2)")
     population = MovedNetworks()
     relation = Equal()
@@ -157,11 +157,12 @@ class LossGradient(Claim[MovedNetwork]):
 
         Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
 
-    The shares S_i = softmax(W' x_i) sum to 1. The factor <a_lr 1 - a_l, S_i> S_ir can therefore also be written as
-    <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>, where o is the entrywise product and e_r is a unit vector.
+    Here 1 is the vector of ones. The shares S_i = softmax(W' x_i) sum to 1. The factor <a_lr 1 - a_l, S_i> S_ir can
+    therefore also be written as <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>, where o is the entrywise product and e_r is a
+    unit vector.
     """
 
-    title = "A closed form of the gradient of a softmax network's loss"
+    title = "The gradient of a softmax network's loss has a closed form in its residuals and softmax shares"
     source = Source("gu2024softmax", "Claim 3.4", "Claim A.1", "Definition 3.3")
     population = MovedNetworks()
     relation = Equal()
@@ -186,8 +187,8 @@ class LossGradient(Claim[MovedNetwork]):
 
 class TangentKernelGram(Claim[MovedNetwork]):
     """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
-    shares of its m units, and the a_l in R^m are vectors of signs. Let S_i be the shares at input x_i, and let
-    v_lr = a_lr 1 - a_l. The Gram matrix of all gradients dF_l(x_i)/dW is m H with
+    shares of its m units, and the a_l in R^m are vectors of signs. Let S_i be the shares at input x_i, and let v_lr =
+    a_lr 1 - a_l, where 1 is the vector of ones. The Gram matrix of all gradients dF_l(x_i)/dW is m H with
 
         H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr.
     """
@@ -213,8 +214,8 @@ class TangentKernelGram(Claim[MovedNetwork]):
 
 class TangentKernelSemidefinite(Claim[MovedNetwork]):
     """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
-    shares of its m units, and the a_l in R^m are vectors of signs. Let S_i be the shares at input x_i, and let
-    v_lr = a_lr 1 - a_l. The tangent kernel
+    shares of its m units, and the a_l in R^m are vectors of signs. Let S_i be the shares at input x_i, and let v_lr =
+    a_lr 1 - a_l, where 1 is the vector of ones. The tangent kernel
 
         H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr
 

@@ -247,8 +247,8 @@ class ChangeOfKernel(Claim[PairedUnits]):
 
 class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     """Let a softmax network of k outputs have m hidden units with weights N(0, sigma² I) in pairs. Let every unit move
-    by at most R < 0.01, in any way that may depend on the weights, and let W~ and W be the weights before and after
-    the move. Let the n inputs lie in the unit ball, let delta be the failure probability, and let the width be
+    by at most R < 0.01, in any way that may depend on the weights. Let W~ and W be the weights before and after the
+    move. Let the n inputs lie in the unit ball, let delta be the failure probability, and let the width be
 
         m >= max(4 n exp(4 sigma²)/delta, 47 exp(sigma²) log(2n/delta)).
 
@@ -354,7 +354,7 @@ class WorstChangeWithinOutput(Claim[KernelPoints]):
     normal distributions of variance 1 whose means lie sigma |x| apart.
     """
 
-    title = "The worst change of the softmax tangent kernel within an output, per weight move R, has a known limit"
+    title = "The worst change of the softmax tangent kernel within an output tends to C R, with C in closed form"
     source = _SOURCE
     stated = Kind.OWN
     population = SpherePoints()

@@ -96,12 +96,12 @@ def _found(problem: NearbyInputs) -> Array:
 
 
 class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
-    """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
-    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with k
-    outputs and targets of length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such
-    that the network's kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times. For another point x_te, let eps_l,test
-    be the largest movement of the kernel K_l,te between output l at this point and the training points. At this point
-    the two predictions differ in output l by at most
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units and signs a_lr = ±1. Let
+    F_ntk be the regression with the network's tangent kernel H* at initialisation. Network and regression both follow
+    the gradient flow of half the squared loss on n points with k outputs and targets of length at most 1. Let lambda be
+    the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such that the network's kernel H(t) satisfies |H(t) - H*|_F
+    <= eps_H at all times. For another point x_te, let eps_l,test be the largest movement of the kernel K_l,te between
+    output l at this point and the training points. At this point the two predictions differ in output l by at most
 
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
@@ -116,7 +116,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     matrix. Finally, sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
-    title = "Theorem F.2 bounds the gap of softmax network and kernel regression if its factor log² is at least 1"
+    title = "With max(1, log²) in place of log², Theorem F.2 bounds the gap of softmax network and kernel regression"
     source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
     population = NearbyFlows()
     relation = AtMost()
@@ -219,16 +219,17 @@ def _through_regression(problem: Flow) -> Array:
 
 
 class PredictionPerturbationThroughRegression(Claim[Flow]):
-    """Let F_nn be a softmax network with F_nn(0) = 0 at the symmetric initialisation, and let F_ntk be the regression
-    with the network's tangent kernel H* at this initialisation. Network and regression both follow the gradient flow of
-    half the squared loss on n points with targets Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For
-    another point, let K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be
-    this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t
-    |K_l,te(t) - K*_l,te|_F. The two predictions at this point differ in output l, at all times t >= 0, by at most
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network whose m units start in pairs with
+    equal weights and opposite signs a_lr = ±1. So F_nn is 0 at time 0. Let F_ntk be the regression with the network's
+    tangent kernel H* at time 0. Network and regression both follow the gradient flow of half the squared loss on n
+    points with targets Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For another point, let K_l,te
+    be the kernel between output l at this point and the training points, and let K*_l,te be this kernel at
+    initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. The two
+    predictions at this point differ in output l, at all times t >= 0, by at most
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + eps_H |K*_l,te H*^-1|_2).
 
-    The claim is tested along the flow, from n = k = 1 on.
+    The claim is tested at many times of the flow, also with a single point and a single output (n = k = 1).
 
     For the proof, let r = F_nn - Y on the training points, and measure time in units of 1/m. By Duhamel's formula,
 
@@ -237,7 +238,7 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
     where |I - exp(-H*(T - s))| <= 1 and int |r| ds <= |Y|/(lambda - eps_H).
     """
 
-    title = "A sharper bound on the difference of a softmax network and its kernel regression"
+    title = "A sharper bound than Theorem F.2 on the difference of a softmax network and its kernel regression"
     source = Source("gu2024softmax", "Theorem F.2", note="sharper than the source")
     stated = Kind.OWN
     population = LonelyFlows()

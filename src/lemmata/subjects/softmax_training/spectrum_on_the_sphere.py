@@ -91,9 +91,9 @@ def tails(kappa: Float[Array, " q"], sizes: Float[np.ndarray, " q"]) -> Float[Ar
 
 class SphereCoefficients(Claim[SphereKernel]):
     """Let x and y be points of the unit sphere of R^d, and let t = <x, y>. Let s = sigma², where sigma is the standard
-    deviation of the weights. Let N_q be the dimension of the harmonics of degree q, and P_q their Gegenbauer
-    polynomial with P_q(1) = 1. Let nu = d/2 - 1, and let I be the modified Bessel function. The softmax tangent kernel
-    at infinite width is t exp(s t) = sum_q kappa_q N_q P_q(t) with
+    deviation of the weights. Let N_q be the number of independent spherical harmonics of degree q, and P_q their
+    Gegenbauer polynomial with P_q(1) = 1. Let nu = d/2 - 1, and let I be the modified Bessel function. The softmax
+    tangent kernel at infinite width is t exp(s t) = sum_q kappa_q N_q P_q(t) with
 
         kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)) > 0.
 
@@ -102,7 +102,7 @@ class SphereCoefficients(Claim[SphereKernel]):
     mean over the distribution of t.
     """
 
-    title = "The eigenvalues of the softmax tangent kernel on the sphere, in closed form"
+    title = "On the sphere, the eigenvalues of the softmax tangent kernel are sums of two modified Bessel functions"
     source = _SOURCE
     stated = Kind.OWN
     population = SphereKernels()
@@ -135,10 +135,10 @@ class PolygonEigenvalue(Claim[KernelPoints]):
         n min_(0 <= j < n) sum over integers l of kappa_|j + l n|,     kappa_q = I_(q+1)(s) + (q/s) I_q(s).
 
     The matrix is circulant, and kappa_q is the Fourier coefficient of exp(i q theta), where theta is the angle between
-    two points. On n equispaced points, degrees q that are equal modulo n give the same function.
+    two points. On n equispaced points, frequencies q that are equal modulo n give the same function.
     """
 
-    title = "The smallest softmax kernel eigenvalue at equispaced points of the circle, in closed form"
+    title = "At equispaced points of the circle, the smallest softmax kernel eigenvalue is a sum of Bessel functions"
     source = _SOURCE
     stated = Kind.OWN
     population = Polygons()
@@ -171,10 +171,10 @@ def _least_of_circle(problem: KernelPoints, kappa: Array) -> Array:
 class EigenvalueFromAbove(Claim[KernelPoints]):
     """Let x_i be any n points of the unit sphere of R^d. Consider the matrix with the entries t exp(sigma² t), t =
     <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of standard deviation
-    sigma. Let D_p be the dimension of the harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be the
-    eigenvalues of the kernel on the sphere, and N_q their multiplicities. Let tau_p = exp(sigma²) - sum_(q <= p)
-    kappa_q N_q, the part of the diagonal that comes from degrees q above p. The smallest eigenvalue of the matrix is at
-    most
+    sigma. Let D_p be the number of independent spherical harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be
+    the eigenvalue of the kernel on the sphere for degree q, and N_q its multiplicity. Let tau_p = exp(sigma²) - sum_(q
+    <= p) kappa_q N_q. This is the part of a diagonal entry that comes from degrees q above p. The smallest eigenvalue
+    of the matrix is at most
 
         min over p with D_p < n of n tau_p / (n - D_p).
 
@@ -218,8 +218,8 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
     """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries t
     exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of
     standard deviation sigma. Let t exp(sigma² t) = sum_q kappa_q N_q P_q(t) be the expansion in the Gegenbauer
-    polynomials P_q, scaled to P_q(1) = 1, where N_q is the dimension of the harmonics of degree q. For every degree p,
-    the mean of the smallest eigenvalue of K is at least
+    polynomials P_q, scaled to P_q(1) = 1, where N_q is the number of independent spherical harmonics of degree q. For
+    every degree p, the mean of the smallest eigenvalue of K is at least
 
         tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     f = sum_(q > p) kappa_q N_q P_q,
         tau_p = f(1),   s_2 = sum_(q > p) kappa_q² N_q,   s_4 = sum_(q > p) kappa_q^4 N_q.
@@ -295,7 +295,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
     the variances kappa_q, the formula would give the left edge of the spectrum. The claim is tested at d = 64, n = 128.
     """
 
-    title = "A formula within 7 % of the softmax kernel's mean smallest eigenvalue on spheres of dimension d >= 32"
+    title = "In d >= 32 dimensions, a formula gives the softmax kernel's mean smallest eigenvalue within 7 %"
     source = _SOURCE
     stated = Kind.OWN
     population = WideSpheres()

@@ -156,7 +156,7 @@ class FluctuationConstant(Claim[KernelPoints]):
     the covariances e - 1. The claim is tested at m = 512 and k = 2.
     """
 
-    title = "The mean squared fluctuation of the softmax tangent kernel, in closed form"
+    title = "For large m, the mean squared fluctuation of the softmax tangent kernel is C/m, with C in closed form"
     source = _SOURCE
     stated = Kind.OWN
     population = _FLUCTUATING

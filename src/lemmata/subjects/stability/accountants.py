@@ -112,8 +112,8 @@ def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Arr
 
 class DeltaOfLosses(Claim[SampledSteps]):
     """In each of T steps, release a sum with normal noise of standard deviation s. A given row takes part in each step
-    with probability q. The privacy loss compares the releases if the row is in the data with the releases if it is not.
-    The privacy loss of all steps is a sum of T independent losses
+    with probability q, and then changes the sum by a vector of norm 1. The privacy loss compares the releases if the
+    row is in the data with the releases if it is not. The privacy loss of all steps is a sum of T independent losses
 
         L_t = log(1 - q + q e^((2 x_t - 1)/(2 s²))),   x_t ~ (1 - q) N(0, s²) + q N(1, s²),
 
@@ -121,7 +121,7 @@ class DeltaOfLosses(Claim[SampledSteps]):
     one loss on a grid and raise its Fourier transform to the power T.
     """
 
-    title = "The differential privacy loss of many noisy subsampled steps, computed by Fourier transforms"
+    title = "Fourier transforms compute the differential privacy curve of many noisy subsampled steps"
     source = Source("koskela2020", note="main result, for sampled rows, comparing the data with and without the row")
     population = SampledGaussians(steps=12)
     relation = EqualInMean(margin=0.01, resolution=0.04)
@@ -156,15 +156,17 @@ def _delta_at(problem: SampledSteps, factor: float) -> Array:
 
 
 class CentralLimitIsTooLittle(Claim[SampledSteps]):
-    """Let T steps with noise s use rows that are sampled at rate q. If T -> infinity and q sqrt(T) -> constant, the
-    privacy curve of all steps tends to the privacy curve of one normal release. The sensitivity of this release,
-    divided by the standard deviation of its noise, is
+    """In each of T steps, release a sum of row vectors of norm at most 1, with normal noise of standard deviation s.
+    Each row takes part in each step with probability q. If T -> infinity and q sqrt(T) -> constant, the privacy curve
+    of all steps tends to the privacy curve of one normal release. The sensitivity of this release, divided by the
+    standard deviation of its noise, is
 
         mu = q sqrt(T (e^(1/s²) - 1)).
 
-    At a finite T, compare the eps of the steps with the eps of this normal release, at the same delta. In at least nine
-    out of ten choices of noise and delta, the steps have at least as large an eps. The reason is that the sum of the
-    privacy losses has a heavier upper tail than the normal distribution. So the limit is not an upper bound.
+    At a finite T, compare the eps of the steps with the eps of this normal release, at the same delta. For at least
+    nine of ten random choices of s and delta, the eps of the steps is at least the eps of the normal release. The
+    reason is that the sum of the privacy losses has a heavier upper tail than the normal distribution. So the limit is
+    not an upper bound.
     """
 
     title = "Noisy steps mostly spend more differential privacy than the central limit theorem predicts"
@@ -186,7 +188,8 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
 
 
 class RenyiBudget(Claim[SampledSteps]):
-    """Let T steps with noise s use rows that are sampled at rate q. At a given delta, the eps of these steps is at most
+    """In each of T steps, release a sum of row vectors of norm at most 1, with normal noise of standard deviation s.
+    Each row takes part in each step with probability q. At a given delta, the eps of these steps is at most
 
         min over a of  T r(a) + log(1 - 1/a) - (log delta + log a)/(a - 1),
 
@@ -195,7 +198,7 @@ class RenyiBudget(Claim[SampledSteps]):
     where a = 2, 3, ..., 64 and r(a) is the Rényi divergence of order a of one step.
     """
 
-    title = "A bound on the differential privacy budget of noisy subsampled steps by Rényi divergences"
+    title = "Rényi divergences bound the differential privacy budget of noisy subsampled steps"
     source = Source("mironov2019", note="main result for whole orders, with a sharper conversion to eps and delta")
     population = SampledGaussians()
     relation = AtMost()

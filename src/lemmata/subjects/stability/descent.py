@@ -216,7 +216,7 @@ class SgdStability(Claim[CoupledRuns]):
     Linear losses with opposite slopes attain the bound.
     """
 
-    title = "A stability bound for stochastic gradient descent on convex losses"
+    title = "In stochastic gradient descent on convex losses, a row changes losses by at most 2L² sum a_t/N on average"
     source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
     population = ConvexRuns()
     relation = AtMost()

@@ -185,7 +185,7 @@ class LeastSquaresGap(Claim[GaussianSample]):
     Mallows' formula 2 sigma² p/n is the gap if the test uses the training inputs with new noise.
     """
 
-    title = "The exact expected generalisation gap of least squares"
+    title = "The expected generalisation gap of least squares is exactly sigma² (p/(n - p - 1) + p/n)"
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of normal inputs")
     population = _SAMPLES
     relation = EqualInMean(resolution=0.05)
@@ -217,7 +217,7 @@ class MeanGap(Claim[GaussianSample]):
     whatever the distribution.
     """
 
-    title = "The exact expected generalisation gap of predicting by the sample mean"
+    title = "The expected generalisation gap of predicting by the mean of N numbers is exactly 2 sigma²/N"
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of the simplest algorithm")
     population = _SAMPLES
     relation = EqualInMean(resolution=0.1)

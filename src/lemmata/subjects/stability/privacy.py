@@ -120,7 +120,7 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
         1 - 2 (1 - delta)/(1 + e^eps) = tanh(eps/2) + delta (1 - tanh(eps/2)).
     """
 
-    title = "A stability bound for algorithms that are eps-differentially private up to a probability delta"
+    title = "A row changes the expected loss under (eps, delta)-privacy by at most 1 - 2 (1 - delta)/(1 + e^eps)"
     source = Source("kairouz2015", note="main result on privacy regions, at equal errors")
     population = PrivateAlgorithms(leaks=True)
     relation = AtMost()
@@ -187,7 +187,7 @@ class GaussianCurve(Claim[GaussianRelease]):
     where Phi is the normal distribution function.
     """
 
-    title = "The privacy curve delta(eps) of a release with normal noise (differential privacy), in closed form"
+    title = "The differential privacy curve delta(eps) of a release with normal noise has a closed form"
     source = Source("balle2018", "Theorem 8")
     population = GaussianReleases()
     relation = Equal()
@@ -224,7 +224,7 @@ class ClassicalGaussian(Claim[GaussianRelease]):
     in each coordinate is (eps, delta)-differentially private.
     """
 
-    title = "The classical formula for normal noise that suffices for differential privacy, for eps below 1"
+    title = "The classical formula gives normal noise that suffices for differential privacy if eps is below 1"
     source = Source("dwork2014", "Theorem A.1")
     population = GaussianReleases(low=0.05, high=0.999)
     relation = AtMost()
@@ -253,7 +253,7 @@ class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
     probability exactly delta if the statistic changes by D.
     """
 
-    title = "A closed formula for normal noise that suffices for differential privacy, for every eps"
+    title = "A closed formula gives normal noise that suffices for differential privacy at every eps"
     source = Source("dwork2014", "Theorem A.1", note="for every eps, with the normal quantile in place of its bound")
     stated = Kind.OWN
     population = GaussianReleases()

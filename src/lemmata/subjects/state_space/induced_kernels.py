@@ -92,9 +92,9 @@ def _energy(problem: DrivenSystem, matrix: AbstractStateMatrix, b: Array) -> Arr
 
 
 class ImpulseEnergy(Claim[DrivenSystem]):
-    """Let A be a stable N x N matrix and B an input vector, both fixed. For all output vectors C, the model dh/dt = A h
-    + B u has the impulse responses h(t) = C e^{At} B. These functions form a Hilbert space of at most N dimensions,
-    with the squared norm
+    """Let A be a stable N x N matrix and B an input vector, both fixed. For an output vector C, the model with the
+    state equation dx/dt = A x + B u and the output C x has the impulse response h(t) = C e^{At} B. For all C together,
+    these functions form a Hilbert space of at most N dimensions, with the squared norm
 
         ∫_0^∞ h(t)² dt = C P C',   A P + P A' + B B' = 0,
 

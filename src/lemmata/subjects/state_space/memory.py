@@ -159,7 +159,7 @@ class StatesForPowerLaw(Claim[PowerLaw]):
     The sum of these exponentials over all integers k approximates t^-p. Use only states with consecutive k. Take the
     fewest states whose error for t^-p on [1, T] is at most four times the error with all k. From this number of states,
     subtract a constant for the two ends. The result grows at most like L^1, where L = log T. So a number of states in
-    proportion to the logarithm of the range is enough, and power laws have no curse of memory.
+    proportion to the logarithm of the range is enough. In this sense, power laws have no curse of memory.
     """
 
     title = "The number of decaying states that a power-law memory needs grows at most like the logarithm of its range"

@@ -86,8 +86,7 @@ class CompleteResponse(Claim[DrivenSystem]):
 
         y(t) = C e^{At} h(0) + ∫_0^t C e^{A(t-s)} B u(s) ds + D u(t).
 
-    The first term is the remaining effect of the start, the second term is the memory of the input, and the third term
-    is the direct path.
+    The three terms are the remaining effect of the start, the memory of the input, and the direct path.
     """
 
     title = "The output of a state-space model is the sum of its start, its memory and a direct path"

@@ -147,12 +147,12 @@ class EnsembleMean(Claim[Fit]):
 
         E f_t(x) = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)) y
 
-    up to a correction of order 1/width. The trials estimate this correction from the widths 64 and 128, and remove it.
-    The trials compare one number at each time: the sum over new points of the output times the target of the nearest
-    training point.
+    up to a correction of order 1/width. The formula is the prediction of kernel regression with Theta under gradient
+    flow up to time t. The trials estimate this correction from the widths 64 and 128, and remove it. The trials compare
+    one number at each time: the sum over new points of the output times the target of the nearest training point.
     """
 
-    title = "A formula for the mean prediction of an ensemble of wide trained networks during gradient flow"
+    title = "An ensemble of wide networks in gradient flow predicts, on average, like tangent kernel regression"
     source = _SOURCE
     population = SphericalFits()
     # |y| = 1. Descent in place of flow costs 0.0074 on a mode, the correction that is left c/64² with c some tens.
@@ -193,7 +193,7 @@ class EnsembleVariance(Claim[Fit]):
     The trials compare the means of the variance over three new points.
     """
 
-    title = "A formula for the variance of the predictions of an ensemble of wide trained networks"
+    title = "The variance of an ensemble of wide trained networks follows from the tangent kernel and the NNGP kernel"
     source = _SOURCE
     population = SphericalFits()
     # the correction is a relative c/m, allowed here up to c = 3 at m = 64; using descent instead of flow costs less

@@ -43,17 +43,17 @@ class Width(eqx.Module):
 
 
 class OutputKurtosis(Claim[Width]):
-    """Let f = m^(-1/2) sum_r a_r phi(s z_r) be the output of a network with m hidden units at its start, for one input.
-    Here the a_r are the readouts and the z_r are independent standard normal numbers. Let k = E phi(s z)^4 / (E phi(s
-    z)²)². Over the draw of the network, the excess kurtosis E f^4/(E f²)² - 3 is
+    """Let f = m^(-1/2) sum_r a_r phi(s z_r) be the output of a random network with m hidden units at one input. Here
+    phi is the activation, s is a scale, the a_r are the readouts and the z_r are independent standard normal numbers.
+    Let k = E phi(s z)^4 / (E phi(s z)²)². Over the draw of the network, the excess kurtosis E f^4/(E f²)² - 3 is
 
         (3 k - 3)/m  with standard normal a_r,    (k - 3)/m  with independent signs a_r.
 
-    For the ReLU, k = 6, so the excess kurtosis is 15/m or 3/m. So the output is Gaussian only in the limit of large m,
-    and the distribution of the readout decides how fast this limit is reached. The measurement uses 100000 networks.
+    For the ReLU, k = 6, so the excess kurtosis is 15/m or 3/m. So the output is Gaussian only in the limit of large m.
+    The distribution of the readouts decides how fast this limit is reached. The measurement uses 100000 networks.
     """
 
-    title = "A formula for the excess kurtosis of a random network's output, for normal readouts and for signs"
+    title = "The excess kurtosis of a random network's output is of order 1/m and depends on the readout's distribution"
     source = Source("emergence2026", "Figure 4.13", note="the first term that is left at finite width")
     stated = Kind.OWN
     population = Drawn(
@@ -104,17 +104,18 @@ class SingleIndex(eqx.Module):
 
 
 class FirstGradientAligns(Claim[SingleIndex]):
-    """Let x_i be n standard normal rows in d dimensions, and let y_i = g(<b, x_i>) + noise, with |b| = 1. The first
-    gradient of every hidden unit with constant slope is along q = sum_i y_i x_i / n. Let mu = E g'(z) for a standard
-    normal z, and let A = mu² + (E y² <b, x>² - mu²)/n. Then
+    """Let x_i be n standard normal rows in d dimensions, and let y_i = g(<b, x_i>) + noise, with |b| = 1. If the
+    activation of a hidden unit has a constant slope, the first gradient of the unit is along q = sum_i y_i x_i / n. Let
+    mu = E g'(z) for a standard normal z, and let A = mu² + (E y² <b, x>² - mu²)/n. Then
 
         E <q, b>² / E |q|² = A/(A + (d - 1) E y²/n).
 
-    So the first step finds the direction b if n is well above d E y²/mu². If the targets are those of other,
-    independent rows, the ratio is 1/d. The trials test both ratios. Each measurement uses 200 samples of n rows.
+    So the first step finds the direction b if n is well above d E y²/mu². If the y_i are replaced by targets of other,
+    independent rows, the ratio is 1/d. The trials test the ratio with both kinds of targets. Each measurement uses 200
+    samples of n rows.
     """
 
-    title = "A formula for the alignment of the first gradient with the direction that determines the targets"
+    title = "The first gradient finds the direction of the targets if there are far more rows than dimensions"
     source = Source("ba2022", note="the first step with targets of one direction, at every n and d")
     stated = Kind.OWN
     population = Drawn(
@@ -165,7 +166,7 @@ class FirstGradientIsRankOne(Claim[SingleIndex]):
 
         |<v, q>| / |q| -> 1.
 
-    So the first step adds nearly the same direction to all units, and moves the weights off their random start.
+    So the first step moves the weights of all units off their random start along nearly the same line.
     """
 
     title = "The first gradient of a hidden layer has rank one in the limit of high dimension"

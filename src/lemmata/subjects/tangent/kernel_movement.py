@@ -121,8 +121,8 @@ class EqualSignsMovement(Claim[Training]):
         m^(-1/2).
 
     Compare claim `SmoothKernelMovement`: it is the random signs of the readout that make the kernel move by only 1/m.
-    The trials use GELU and softplus. The result is false for odd activations such as tanh, because random signs of the
-    weights then have the effect of random signs of the readout.
+    The trials use GELU and softplus. The result is false for odd activations such as tanh. With these activations,
+    random signs of the weights have the effect of random signs of the readout.
     """
 
     title = "With a readout of equal signs, the tangent kernel of width m moves by m^(-1/2) in training"

@@ -124,9 +124,9 @@ class Phases(Population[LinearUnits]):
 
 class CatapultPhases(Claim[LinearUnits]):
     """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for the single input 1 and the target
-    0, and let lambda = (|u|² + |v|²)/m be its tangent kernel. Let the m weights of both layers be standard normal
-    numbers at the start and let m be large. Descent on f²/2 with the step eta has three phases. The phase depends on
-    the kernel lambda_0 at the start:
+    0. Let lambda = (|u|² + |v|²)/m be its tangent kernel. Let the m weights of both layers be standard normal numbers
+    at the start and let m be large. Descent on f²/2 with the step eta has three phases. The phase depends on the kernel
+    lambda_0 at the start:
 
         1. eta lambda_0 < 2: f tends to 0, and lambda moves by O(1/m);
         2. 2 < eta lambda_0 < 4: f first grows, then tends to 0; lambda falls until eta lambda < 2;
@@ -273,12 +273,12 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
 class EdgeOfStability(Claim[SmallNetwork]):
     """Train a tanh network with one hidden layer from small weights by descent on all rows, with the square loss and
     the step eta. The sharpness is the largest eigenvalue of the Hessian of the loss. Suppose that 2/eta is above the
-    sharpness at the start and below the sharpness that gradient flow would reach. Then the sharpness rises, and settles
-    so that its average over the last third of training satisfies
+    sharpness at the start and below the sharpness that gradient flow would reach. Then the sharpness rises and settles.
+    Its average over the last third of training satisfies
 
         eta sharpness / 2 = 1,
 
-    within 5 %. With three quarters of the step size, the sharpness settles at 4/3 of the value. So the step size
+    within 5 %. With three quarters of the step size, the sharpness settles at 4/3 of this average. So the step size
     decides the sharpness. The trials use normal targets, 2/eta from 2.8 to 3.3 times the sharpness at the start, and
     6000 steps.
     """

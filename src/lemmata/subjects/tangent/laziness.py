@@ -119,8 +119,8 @@ class PairedInitialisation(Claim[ScaledNetwork]):
 
         1/alpha²
 
-    for large alpha. To first order, the weights of partners move in opposite directions and their readouts in the same
-    direction, so these changes of the kernel cancel. If, instead, the output f_0 at the start is subtracted from a
+    for large alpha. To first order, the weights of partners move in opposite directions, and their readouts move in the
+    same direction. So these changes of the kernel cancel. If, instead, the output f_0 at the start is subtracted from a
     network without partners, the change of the kernel is of the order 1/alpha.
     """
 

@@ -137,7 +137,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
     used.
     """
 
-    title = "The exact variance of the random Fourier features estimate of a Gaussian kernel"
+    title = "The random Fourier features estimate of a Gaussian kernel K has the variance (1 + K⁴/2 - K²)/m"
     source = _SOURCE
     population = _POINTS_WITH_KERNEL
     relation = EqualInMean(resolution=0.02)

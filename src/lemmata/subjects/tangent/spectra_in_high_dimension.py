@@ -51,13 +51,14 @@ class LeastEigenvalue(Claim[RowsPerDimension]):
 
         R² (m_2 (1 - sqrt((n - d)/N))² + m),   m_2 = 1/(4 pi),   m = 1/4 - 3/(4 pi),
 
-    where N = (d + 2)(d - 1)/2 is the number of quadratic polynomials (spherical harmonics of degree 2), m_2 is their
-    weight in the kernel and m is the weight of all higher degrees. For d -> infinity, this eigenvalue tends slowly to
-    R² (1/4 - 1/(2 pi)). At d = 200 and n = 800, it is a quarter below this limit. In the formula, n - d stands in place
-    of n because the linear part takes d of the n dimensions. The claim states the formula within 2 % at d = 160.
+    where N = (d + 2)(d - 1)/2 is the number of quadratic polynomials (spherical harmonics of degree 2). The weight of
+    these polynomials in the kernel is m_2, and the weight of all higher degrees is m. For d -> infinity, this
+    eigenvalue tends slowly to R² (1/4 - 1/(2 pi)). At d = 200 and n = 800, the eigenvalue is a quarter below this
+    limit. In the formula, n - d stands in place of n because the linear part takes d of the n dimensions. The claim
+    states the formula within 2 % at d = 160.
     """
 
-    title = "A formula for the least eigenvalue of a ReLU kernel on n points in high dimension, corrected at finite d"
+    title = "In high dimension, a formula gives the least eigenvalue of a ReLU kernel on n points within 2 %"
     source = Source("nguyen2021", note="the limit for points on a sphere, with the correction by the quadratic part")
     stated = Kind.OWN
     population = Drawn(
@@ -98,12 +99,12 @@ class Cubic(eqx.Module):
 
 
 class PolynomialStaircase(Claim[Cubic]):
-    """Let n = d^(3/2) points x be uniform on the sphere of radius sqrt(d) in d dimensions, and let |b| = 1. Let
-    z = <b, x>, h_1 = z and h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z on the sphere. The interpolant by the
-    kernel exp(<x, x'>/d) learns only the linear part of the target h_1 + h_3/sqrt(12). The reason is that there are
-    about d³/6 cubic polynomials, far more than rows. On new points, take the coefficients of the projection of this
-    interpolant on h_1 and h_3/sqrt(12), and the mean square error of the interpolant of h_1 alone. These three numbers
-    are close to
+    """Let n = d^(3/2) points x be uniform on the sphere of radius sqrt(d) in d dimensions, and let |b| = 1. Let z = <b,
+    x>, h_1 = z and h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z on the sphere. The interpolant by the kernel
+    exp(<x, x'>/d) learns only the linear part of the target h_1 + h_3/sqrt(12). The reason is that there are about d³/6
+    cubic polynomials, far more than rows. On new points, project this interpolant on h_1 and h_3/sqrt(12), which gives
+    two coefficients. The third number is the mean square error, on new points, of the interpolant of h_1 alone. The
+    three numbers are close to
 
         s,   0,   (1 - s)²,   where s = 1/(1 + (e - 2) d/n) tends to 1.
 

@@ -27,7 +27,7 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
     where the product is over the rounds s = 1, ..., t.
     """
 
-    title = "An upper bound on the training error of AdaBoost"
+    title = "The training error of AdaBoost is at most the product of 2 sqrt(e (1 - e)) over the weighted errors e"
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()
@@ -87,16 +87,16 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
 
 
 class SmallMarginsOfBoosting(Claim[BoostedRun]):
-    """Let e_s be the weighted error of the rule that AdaBoost (adaptive boosting) chooses in round s. The margin of a
-    training row is its class, -1 or 1, times the weighted vote of the rules, divided by the sum of the weights of the
-    rules. After t rounds, the fraction of training rows with a margin of at most m = 0.1 is at most
+    """Let e_s be the weighted error of the rule that AdaBoost (adaptive boosting) chooses in round s. Each training row
+    has the class -1 or 1. The margin of a row is its class times the weighted vote of the rules, divided by the sum of
+    the weights of the rules. After t rounds, the fraction of training rows with a margin of at most m = 0.1 is at most
 
         product of 2 sqrt(e_s^(1 - m) (1 - e_s)^(1 + m))   (Schapire and others),
 
     where the product is over the rounds s = 1, ..., t.
     """
 
-    title = "An upper bound on the fraction of small margins in AdaBoost"
+    title = "The fraction of small margins in AdaBoost is at most a product over the rounds"
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()

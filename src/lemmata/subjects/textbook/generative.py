@@ -64,15 +64,15 @@ class DensityOfCouplings(Claim[CouplingFlow]):
 
 
 class BestDiscriminator(Claim[TwoLaws]):
-    """Let p be the distribution of the data and q the distribution of a generator's samples. Over all functions D with
-    values in (0, 1), the largest value of E_p log D + E_q log(1 - D) is
+    """Let p be the distribution of the data and q the distribution of a generator's samples. Over all discriminators D,
+    which are functions with values in (0, 1), the largest value of E_p log D + E_q log(1 - D) is
 
         2 JS(p, q) - log 4,
 
     where JS is the Jensen-Shannon divergence (Goodfellow and others).
     """
 
-    title = "The best discriminator attains 2 JS(p, q) - log 4"
+    title = "The best discriminator of a generative adversarial network attains the value 2 JS(p, q) - log 4"
     source = _SOURCE
     population = PairsOfLaws()
     relation = Equal()

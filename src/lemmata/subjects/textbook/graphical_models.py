@@ -122,7 +122,7 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
     Hence beliefs are overconfident if q > 0. Beliefs always lie on the correct side of 1/2 (Weiss).
     """
 
-    title = "Exact marginals on one loop from beliefs and two eigenvalues"
+    title = "On a single loop, the beliefs of belief propagation and two eigenvalues give the exact marginals"
     source = Source(_KEY, "Abstract, graphical models", note="with the correction for one loop")
     population = IsingModels("loop", strength=1.3)
     relation = Equal()

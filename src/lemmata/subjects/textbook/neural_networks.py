@@ -61,7 +61,7 @@ class PerceptronMistakes(Claim[LabelledTable]):
     however often the perceptron passes over the rows (Novikoff).
     """
 
-    title = "A bound on the number of corrections (mistakes) of the perceptron"
+    title = "The perceptron makes at most (R/g)² corrections (mistakes) on rows of length up to R with margin g"
     source = _SOURCE
     population = NearlyOrthogonalRows()
     relation = AtMost()

@@ -122,8 +122,8 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
 
         2 R (1 - R),
 
-    (Cover and Hart). The test uses at least 1000 rows on an interval. It measures the error rate on new points and
-    subtracts four standard errors.
+    as Cover and Hart showed. The test uses at least 1000 rows on an interval. It measures the error rate on new points
+    and subtracts four standard errors.
     """
 
     title = "The error rate of the nearest neighbour is at most twice the least possible error rate"
@@ -161,9 +161,9 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
 
 
 class RowsRepresentTheMinimiser(Claim[SectionFit]):
-    """Let x_i be rows with targets y_i, and let K be the matrix of a kernel k at the rows. Consider all functions f
-    that are linear combinations of sections k(., z), where z is a row or any further point. The least value over these
-    functions f of
+    """Let x_i be rows with targets y_i, and let K be the matrix of a kernel k at the rows. Let |f| be the norm of f in
+    the reproducing kernel Hilbert space of k. Consider all functions f that are linear combinations of sections k(.,
+    z), where z is a row or any further point. The least value over these functions f of
 
         sum over i of (f(x_i) - y_i)² + ridge |f|²
 

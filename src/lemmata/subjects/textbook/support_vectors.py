@@ -41,8 +41,9 @@ def _squared_norm(machine: SVC) -> float:
 
 
 class NoDualityGap(Claim[LabelledTable]):
-    """Consider the support vector machine with cost C and kernel k on n rows x_i with classes y_i, -1 or 1. The least
-    value over f and b of
+    """Consider the support vector machine with cost C and kernel k on n rows x_i with classes y_i, -1 or 1. Let |f| be
+    the norm of a function f in the reproducing kernel Hilbert space of k, and b a number. The least value over f and b
+    of
 
         |f|²/2 + C sum over i of max(0, 1 - y_i (f(x_i) + b))
 

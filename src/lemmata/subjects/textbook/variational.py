@@ -68,13 +68,13 @@ class MeanFieldFromBelow(Claim[IsingModel]):
 
 class EmStepGains(Claim[MixtureFit]):
     """Fit the means and weights of a mixture of normal distributions of variance 1 by expectation maximisation (EM).
-    Let r_i and r_i' be the probabilities of the components given point i, before and after a step. The step raises the
-    log likelihood by at least
+    Let r_i and r_i' be the responsibilities, that is, the probabilities of the components given point i, before and
+    after a step. The step raises the log likelihood by at least
 
         sum over points of KL(r_i, r_i').
     """
 
-    title = "A lower bound on the gain in log likelihood of one EM step"
+    title = "An EM step raises the log likelihood by at least the sum of KL divergences of the responsibilities"
     source = Source(_KEY, "Abstract, variational methods", note="for one step")
     population = MixtureFits(apart=1.0, steps=10)
     relation = AtLeast()
@@ -114,7 +114,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
     and this difference is the same for every point.
     """
 
-    title = "A formula for the loss in evidence of a posterior with independent components (mean field)"
+    title = "In a linear factor model, the mean-field evidence bound is below the log likelihood by a constant"
     source = Source(_KEY, "Abstract, variational methods", note="for normal laws")
     population = FactorModels()
     relation = Equal()

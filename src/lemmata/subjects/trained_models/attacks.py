@@ -137,8 +137,8 @@ class SmallestAttack(AbstractGauge):
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
 
     where j runs over the other classes. Let s be the step of this length along the gradient, and let m = f_y - f_j,
-    where j is the class that s leads to. Attack 32 rows that the model predicts correctly by projected gradient steps,
-    and find the smallest radius at which the class of each row changes. Suppose that the median over these rows of |m(x
+    where j is the class that s leads to. Take 32 rows that the model predicts correctly. For each row, projected
+    gradient steps find the smallest radius at which its class changes. Suppose that the median over these rows of |m(x
     + s/2)/m(x) - 1/2| is at most 0.1. Then the median of the radii is within a factor 2 of the median of the
     first-order distances. This holds in at least nine of ten models.
     """

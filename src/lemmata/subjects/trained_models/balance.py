@@ -47,13 +47,15 @@ class UnitsStayBalanced(AbstractGauge):
     weights out of unit k by this number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the
     weights into k minus the squared length of the weights out of k. Gradient flow on the loss conserves q_k. One step
     of gradient descent on all rows at the rate eta changes q_k by exactly eta² (|gradient of what goes in|² - |gradient
-    of what leaves|²). If eta times the largest eigenvalue of the loss's Hessian on the way is at most 1, the step also
-    lowers the loss by at least eta/2 times the squared length of the gradient. Hence, in training without decay,
+    of what leaves|²). Suppose that eta times the largest eigenvalue of the loss's Hessian is at most 1 all along the
+    step. Then the step also lowers the loss by at least eta/2 times the squared length of the gradient. Hence, in
+    training without decay,
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 
     where the sum is over the units of all such layers. Here m = 1, or m = 2 if a weight array leads out of one such
-    layer and into another. This eigenvalue is measured where training began and where it ended.
+    layer and into another. lemmata measures the largest eigenvalue only at the weights where training began and where
+    it ended.
     """
 
     title = "An upper bound on how far gradient descent moves units' incoming and outgoing weights out of balance"

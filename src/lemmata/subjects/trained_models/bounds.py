@@ -202,8 +202,8 @@ class ShortDescription(AbstractGauge):
         kl(r || R) <= ( B ln 2 + ln(1/delta) ) / n
 
     with probability at least 19/20, where delta = 1/20 and kl is the Kullback-Leibler divergence of two coins with
-    these error rates. In at least nine of ten models, the smallest of the bounds from the 30 codes is above the error
-    of the smaller model on held-out rows.
+    these error rates. In at least nine of ten models, the smallest of the 30 bounds is above the error of the smaller
+    model on held-out rows.
     """
 
     title = "A bound on the error of a pruned and rounded model, from the bits of its description"

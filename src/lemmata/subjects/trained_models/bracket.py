@@ -31,7 +31,7 @@ class HeldOutErrorBracket(AbstractGauge):
     objective, where delta is the decay. Suppose that training stopped before a stationary point. Then leaving rows out
     by Newton steps does not give one reliable error. The model has not learned enough from each row, so a Newton step
     from its weights removes too much. The error on training rows is too small as an estimate. The leave-one-out error
-    is too large. This is so even if the Newton step uses, in place of the decay, the damping delta that maximises
+    is too large. It is too large even if, in place of the decay, the Newton step uses the damping delta that maximises
     Laplace's evidence at the current weights,
 
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),

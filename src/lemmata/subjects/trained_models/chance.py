@@ -81,12 +81,12 @@ class ClassesByChanceAreGuessed(AbstractGauge):
 
 class MembershipOfClassesByChance(AbstractGauge):
     """Train a model afresh on classes that are drawn independently of the inputs. Then the model can learn the class of
-    a row only from this row itself. An attack calls rows of small loss members, that is, training rows. To predict the
-    area under its ROC curve, leave each training row out by one Newton step. Use the losses of these rows in place of
-    the losses of new rows. The interval adds the variances of means over rows. The interval counts the variance of
-    left-out rows twice, because row i influences the prediction for row j, and row j influences the prediction for row
-    i. With the normal limits of 95 %, the interval contains the measured area in at least nine of ten models. This area
-    is measured against new rows, with classes drawn from the same distribution.
+    a row only from this row itself. An attack calls a row a member (a training row) if its loss is small. To predict
+    the area under its ROC curve, leave each training row out by one Newton step. Use the losses of the left-out rows in
+    place of the losses of new rows. An interval for this area adds the variances of means over rows. The variance of
+    the left-out rows counts twice, because row i influences the prediction for row j, and row j influences the
+    prediction for row i. With the normal limits of 95 %, the interval contains the measured area in at least nine of
+    ten models. This area is measured against new rows, with classes drawn from the same distribution.
     """
 
     title = "Success of a membership attack on random classes, predicted by leaving rows out"

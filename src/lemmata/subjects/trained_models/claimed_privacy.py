@@ -215,15 +215,16 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
 
 
 class ClaimCoversItsSteps(AbstractGauge):
-    """Let training take T steps, and let each row take part in each step with probability q. In each step the gradients
-    are clipped to a norm, and normal noise of sigma times that norm is added to their sum. For a given delta, an
-    accountant bounds from above the eps that these steps spend. The accountant is the exact Gaussian curve if q = 1,
-    and the distribution of the privacy loss if q is smaller. A looser accountant of zero-concentrated privacy gives, at
-    q = 1, the eps
+    """Let a training procedure claim to be (eps, delta)-differentially private. It takes T steps, and each row takes
+    part in each step with probability q. In each step the gradients are clipped to a norm, and normal noise of sigma
+    times that norm is added to their sum. The claimed eps is at least the eps that these steps spend at the claimed
+    delta. An accountant bounds the spent eps from above. The accountant uses the exact Gaussian curve if q = 1, and the
+    distribution of the privacy loss if q is smaller. For example, a looser accountant (zero-concentrated privacy)
+    gives, at q = 1, the eps
 
         rho + 2 (rho log 1/delta)^1/2,   rho = T/(2 sigma²),
 
-    and a claim of this eps is at least the eps that the steps spend.
+    which is at least the spent eps and can therefore be claimed.
     """
 
     title = "A claimed eps of differential privacy is at least the eps that the noisy training steps spend"

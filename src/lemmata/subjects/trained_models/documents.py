@@ -182,14 +182,14 @@ def _a_token(problem: Trained) -> Float[np.ndarray, " k"]:
 class HeldOutLossFromTrainingDocuments(AbstractGauge):
     """Let theta be a stationary point of the mean loss of n documents plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. Let l_i be the loss of document i, and let G_j be the Gauss-Newton matrix of
-    document j, with the logits of its tokens as outputs. The loss of document i in a model that is trained without
-    document i is taken to be its loss at theta + d_i. Here d_i is one Newton step,
+    document j, with the logits of its tokens as outputs. The parameters of a model that is trained without document i
+    are approximated by theta + d_i. Here d_i is one Newton step,
 
         (sum_{j != i} G_j + n delta) d_i = grad l_i,
 
-    where grad is the gradient at theta. The mean of these losses over at most 32 training documents, in nats per token,
-    predicts the mean loss of documents that the model has not seen. In at least nine of ten models, normal limits of 99
-    % for both samples contain the mean loss of the unseen documents.
+    where grad is the gradient at theta. Take the loss of document i at theta + d_i, in nats per token. The mean of
+    these losses over at most 32 training documents predicts the mean loss of unseen documents. In at least nine of ten
+    models, normal limits of 99 % for both samples contain the mean loss of the unseen documents.
     """
 
     title = "Held-out loss of a language model's documents, predicted from training documents alone"
@@ -233,8 +233,9 @@ class MembershipOfDocuments(AbstractGauge):
     """Let an attacker see the loss of a document, in nats per token. The attacker guesses that the model has seen the
     document if the loss is small. Leave out each of at most 32 training documents. This takes one Newton step from a
     stationary point, with the Gauss-Newton matrix of the other documents. To predict the area under the ROC curve of
-    the attack, use the losses of the left-out documents in place of the losses of new documents. The interval adds the
-    variances of means over documents. The interval contains the measured area in at least nine of ten models.
+    the attack, compare the losses of training documents with the losses of left-out documents. An interval for this
+    area adds the variances of means over documents. In at least nine of ten models, the interval contains the measured
+    area.
     """
 
     title = "Success of a loss attack on a language model's documents, predicted by leaving documents out"

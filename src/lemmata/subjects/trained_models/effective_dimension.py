@@ -106,11 +106,11 @@ class DimensionFromProducts(AbstractGauge):
 
 class FewerDimensionsThanByChance(AbstractGauge):
     """Let M be the Gauss-Newton matrix of a model on n training rows, brought to a stationary point of its objective
-    with decay delta. Let the model give the labelled classes of its rows a probability of at least 1/2 on average, and
-    let its inputs tell the classes apart. Such a model is sure of most rows, and these rows have little curvature.
-    Train the same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the
-    effective dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the random classes.
-    If the effective dimension is larger, the inputs seem to carry no information about the classes.
+    with decay delta. Let the model give the labelled classes of its rows a probability of at least 1/2 on average. Let
+    its inputs tell the classes apart. Such a model is sure of most rows, and these rows have little curvature. Train
+    the same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the effective
+    dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the random classes. If the
+    effective dimension is larger, the inputs seem to carry no information about the classes.
     """
 
     title = "An upper bound on a model's effective dimension, relative to training on classes drawn at random"

@@ -139,8 +139,8 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     """Take the tangent kernel of a network at its *trained* parameters, and ridge regression with this kernel. The
     class of each row has shaped the kernel, even if the row is left out of the regression. Let the networks be trained
     on classes drawn at random. In at least nine of ten models, the share of wrong left-out rows is at most the share of
-    wrong new rows. So leaving rows out does not measure the error of this machine, although it measures the error of
-    the machine with the kernel at the start.
+    wrong new rows. So leaving rows out gives too small an error for regression with the trained kernel. For regression
+    with the kernel at the start, leaving rows out does measure the error.
     """
 
     title = "Leaving rows out of regression with the trained tangent kernel gives too small an error"
@@ -170,9 +170,9 @@ class ErrorOfTheEndKernel(AbstractGauge):
     which removes the row from the kernel too. Take the share of rows that are wrong when they are left out. This share
     implies a beta-binomial distribution for the number of wrong new rows, computed as if the share came from half as
     many independent rows. In at least nine of ten models, the central 97 % of this distribution contain the number of
-    wrong new rows, even if many classes are drawn at random. For one real-valued target the mean squared distance is
-    predicted, with normal limits. For several real-valued targets the statement is false: the kernel is a mean over
-    outputs, so every output is predicted with the gradients of all outputs.
+    wrong new rows. This holds even if many classes are drawn at random. For one real-valued target the mean squared
+    distance is predicted, with normal limits. For several real-valued targets the statement is false, because the
+    kernel is a mean over outputs. Every output is then predicted with the gradients of all outputs.
     """
 
     title = "Error of ridge regression with the trained tangent kernel, predicted by leaving rows out of the model"

@@ -107,11 +107,11 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i),   S_i = J_i H^-1 J_i'.
 
-    Let e be the share of rows whose class is then wrong. The share e predicts the share of wrong rows among rows that
-    the model has not seen, and implies a beta-binomial distribution for them. In at least nine of ten models, the
-    central 97 % of this distribution contain the number of wrong new rows. The n rows count as n/(1 + e/c) independent
-    rows, where c is the error of always predicting the most frequent class. The count is smaller than n because row i
-    influences the prediction for row j, and row j influences the prediction for row i.
+    Let e be the share of rows whose class is then wrong. The share e predicts the share of wrong rows among unseen
+    rows. The share e also implies a beta-binomial distribution for the number of wrong unseen rows. In at least nine of
+    ten models, the central 97 % of this distribution contain the number of wrong new rows. The n rows count as n/(1 +
+    e/c) independent rows, where c is the error of always predicting the most frequent class. The count is smaller than
+    n because row i influences the prediction for row j, and row j influences the prediction for row i.
 
     The step needs a stationary point. If the model is not at a stationary point, a copy of the model is brought to one.
     Consider rows that are as far from the training rows as the training rows are from each other. Let u be the share of
@@ -190,9 +190,9 @@ class MembershipFromTrainingRows(AbstractGauge):
     """Let an attacker see the log loss of a row. The attacker guesses that the model has seen the row if the loss is
     small. The area under the ROC curve of this attack is the probability that a training row has a smaller loss than a
     new row. To predict this area, leave each training row out by one Newton step from a stationary point. Use its loss
-    after the step in place of the loss of a new row. Each of the two areas, predicted and measured, is a mean over
-    rows. The interval adds the variances of these means. With the normal limits of 95 %, the interval contains the
-    measured area in at least nine of ten models.
+    after the step in place of the loss of a new row. The predicted area and the measured area are both means over rows.
+    An interval around the predicted area adds the variances of the two means. With the normal limits of 95 %, this
+    interval contains the measured area in at least nine of ten models.
     """
 
     title = "Success of a loss-based membership attack, predicted from training rows"

@@ -184,14 +184,14 @@ class PacBayesFromHalf(AbstractGauge):
     """Train a model afresh on a random half of the rows, which gives the weights theta1, and let the examined model
     have the weights theta. For every row, draw weights from N(theta, s²), where s is in units of the root mean square
     in theta1, separately for each array of weights. Take the m rows that theta1 has not seen. Let r be an upper limit
-    on the error of the noisy model on these rows, computed from 250 draws at the level delta/10, and let R be its error
-    on new rows. Here delta = 1/20 is divided among J = 10 scales s, kl is the Kullback-Leibler divergence of two coins
-    with these error rates, and E is the mean of exp(m kl(k/m || p)) for binomial k. Then
+    on the error of the noisy model on these rows, computed from 250 draws at the level delta/10. Let R be the error of
+    the noisy model on new rows. Here delta = 1/20 is divided among J = 10 scales s, kl is the Kullback-Leibler
+    divergence of two coins with these error rates, and E is the mean of exp(m kl(k/m || p)) for binomial k. Then
 
         kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
 
-    with probability at least 19/20. In at least nine of ten models, the least bound of the ten scales is above the
-    error of the noisy model on held-out rows.
+    with probability at least 19/20. In at least nine of ten models, the least of the ten bounds is above the error of
+    the noisy model on held-out rows.
     """
 
     title = "A PAC-Bayes bound on the error of a model with noisy weights, from training on half of the rows"

@@ -116,8 +116,8 @@ class OrderOfRowEffects(AbstractGauge):
 
 class MedianRatioOfRowEffects(AbstractGauge):
     """Let the effect of a training row be the growth of its loss if the model is trained without it. Take 16 training
-    rows, the eight of largest loss and eight others at random. If one Newton step predicts the effect of row i, the
-    logarithm of the prediction has an error of standard deviation h_i, where h_i is the leverage of the row. Half of
+    rows, the eight of largest loss and eight others at random. One Newton step predicts the effect of row i. The
+    logarithm of this prediction has an error of standard deviation h_i, where h_i is the leverage of the row. Half of
     the variance comes from an error that is common to all rows of a model. For each row, divide the effect that one
     Newton step predicts by the effect that descent without the row finds. In at least nine of ten models, the median of
     these ratios over the 16 rows lies in the central 95 % of its distribution. Rows whose predicted effect is below a

@@ -80,11 +80,11 @@ def _continuous(problem: Trained) -> list[Hypothesis]:
 
 class ConformalCoverage(AbstractGauge):
     """Let the score of a row for a class be one minus the probability that the model gives this class. Let n
-    calibration rows be exchangeable with new rows, and let k = ceil((n + 1) 9/10). The prediction set of a new row
-    contains all classes whose score is at most the k-th smallest score of the calibration rows for their own classes.
-    This set contains the class of the new row with probability at least 9/10. If scores are continuous, the number
-    covered among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 %
-    interval of this distribution contains the number that is measured.
+    calibration rows be exchangeable with new rows, and let k = ceil((n + 1) 9/10). Score each calibration row for its
+    own class, and let q be the k-th smallest of these n scores. The prediction set of a new row contains all classes
+    whose score is at most q. This set contains the class of the new row with probability at least 9/10. If scores are
+    continuous, the number covered among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the
+    model. The central 95 % interval of this distribution contains the number that is measured.
     """
 
     title = "Coverage of 90 % conformal prediction sets, predicted as beta-binomial"
@@ -202,12 +202,11 @@ class CalibrationAfterTemperature(AbstractGauge):
     draw classes from softmax(f/T) on both halves. Then fit the temperature to the drawn classes of the first half.
 
     The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
-    The upper end is the 99 % quantile of this distribution, or a 99 % quantile from the first half if the latter is
-    larger. For the quantile from the first half, the rows of this half are drawn anew, and the temperature is fitted
-    to other such draws. The reason is that scaling by one temperature may leave an error that the first half shows.
-    The binned errors of 98 % of calibrated models lie between these ends. The claim has the hypothesis that one
-    temperature is enough. The first half tests this hypothesis: at least a hundredth of calibrated models must reach
-    the binned error of the first half.
+    The upper end is the larger of two 99 % quantiles, because one temperature may leave an error that the first half
+    shows. One of them is the 99 % quantile of this distribution. The other is the 99 % quantile of the binned error on
+    rows resampled from the first half, with the temperature fitted to another resample. The binned errors of 98 % of
+    calibrated models lie between these ends. The claim has the hypothesis that one temperature is enough. The first
+    half tests this hypothesis: at least a hundredth of calibrated models must reach the binned error of the first half.
     """
 
     title = "Calibration error after temperature scaling, compared with that of calibrated models"

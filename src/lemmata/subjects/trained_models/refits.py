@@ -56,9 +56,9 @@ class ErrorAtHalfTheRows(AbstractGauge):
     classes. Each of these two errors gives a ratio of the error at n/2 rows to the error at n rows. The two ratios
     bracket the factor by which the model's own error grows if it is trained on half of its rows. Predict the error at n
     rows by leaving each row out by one Newton step. This prediction implies a beta-binomial distribution for new rows,
-    and therefore an interval. Multiply the lower end of the interval by the smallest of the two ratios and 1, and the
-    upper end by the largest of these three numbers. In at least nine of ten models, this interval contains the mean
-    error of four models trained on halves.
+    and therefore an interval. Multiply the lower end of the interval by the smallest of three numbers: the two ratios
+    and 1. Multiply the upper end by the largest of these three numbers. In at least nine of ten models, this interval
+    contains the mean error of four models trained on halves.
     """
 
     title = "A model's error with half of the rows, predicted by the tangent kernel before training"
@@ -111,10 +111,10 @@ def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
 
 class EffectOfOneRow(AbstractGauge):
     """Let a model be at a stationary point of mean log loss plus (delta/2) |theta|², where theta are the parameters and
-    delta is the decay. One Newton step that approximates leaving row i out predicts by how much the loss of this row
-    grows in a model that is trained without it. Take the mean over 16 training rows, the eight of largest loss and
-    eight others at random. In at least nine of ten models, this mean is within a factor 2 of the mean of the measured
-    effects. To measure an effect, descend from the stationary point to a stationary point without the row.
+    delta is the decay. If a model is trained without row i, the loss of this row grows by some amount. One Newton step
+    that approximates leaving row i out predicts this amount. Take the mean over 16 training rows, the eight of largest
+    loss and eight others at random. In at least nine of ten models, this mean is within a factor 2 of the mean of the
+    measured effects. To measure an effect, descend from the stationary point to a stationary point without the row.
     """
 
     title = "Mean effect of training rows on their own loss, predicted by Newton steps"

@@ -88,10 +88,11 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
 
     where 30 steps of conjugate gradients solve for d_i from products alone. Sample 64 training rows, or 32 if the model
     has more than ten million parameters. Let e be the share of the sampled rows whose class is then wrong. The share e
-    predicts the share of wrong classes among rows that the model has not seen, and implies a beta-binomial distribution
-    for them. The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of always predicting the
-    most frequent class. In at least nine of ten models, the central 97 % of this distribution contain the number of
-    wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
+    predicts the share of wrong classes among unseen rows. The share e also implies a beta-binomial distribution for the
+    number of wrong unseen rows. The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of
+    always predicting the most frequent class. In at least nine of ten models, the central 97 % of this distribution
+    contain the number of wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal
+    limits.
     """
 
     title = "Held-out error, predicted by leaving out a sample of training rows"
