@@ -210,7 +210,9 @@ def test_a_change_of_a_number_is_told_with_the_remedy(files, tmp_path):
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
     (tmp_path / "file").write_bytes(data)
-    with pytest.raises(DataError, match=r"SHA-256 digest is not the one in the file.*save the object again"):
+    with pytest.raises(
+        DataError, match=r"SHA-256 digest differs from the digest that the file states.*save the object again"
+    ):
         read(tmp_path / "file")
 
 

@@ -48,8 +48,8 @@ GOOD = {"count": 3, "share": 0.5, "ends": {"lower": 0.0, "upper": None}}
         (b'{"a":' * 200_000, "nested too deeply"), (b'{"a": 1, "b": {"c": 1, "c": 1}}', "b; found the key 'c' twice"),
         (b'{"a": [0, NaN]}', "a[1]; found NaN"), (b'{"a": -Infinity}', "a; found -Infinity"),
         (b'{"a": 1e999}', "a; found a number beyond 1e308"), (b"[" + b"9" * 5000 + b"]", "[0]; found a number beyond"),
-        (b'{"a": "\\ud800"}', "a; found an incomplete character"), (b'{"\\udfff": 1}', "half of a pair"),
-        (b'{"a": "\\udc7f"}', "a; found an incomplete character"), (b'["\\udd00"]', "half of a pair"),
+        (b'{"a": "\\ud800"}', "a; found an incomplete character"), (b'{"\\udfff": 1}', "half of a surrogate pair"),
+        (b'{"a": "\\udc7f"}', "a; found an incomplete character"), (b'["\\udd00"]', "half of a surrogate pair"),
         (b'{"a": 1} {"a": 2}', "valid JSON"), (b"{'a': 1}", "valid JSON"), (b'{"a": 01}', "valid JSON"),
     ],
 )  # fmt: skip

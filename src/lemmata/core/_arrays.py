@@ -58,7 +58,7 @@ def check_numbers(name: str, array: ArrayLike) -> None:
     values = known(array)
     if values is not None and not np.all(np.isfinite(values)):
         missing = int(np.sum(~np.isfinite(values)))
-        remedy = "drop or replace these entries, or the rows that they come from"
+        remedy = "replace these entries, or drop the rows that contain them"
         raise DataError(name, found=f"{missing} entries that are not finite", rule="finite numbers", remedy=remedy)
 
 

@@ -27,5 +27,8 @@ def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str
     except Exception as error:
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         raise SettingError(
-            name, found=found, rule=rule, remedy=remedy or f"call {name} on these inputs to see the error"
+            name,
+            found=found,
+            rule=rule,
+            remedy=remedy or f"call {name} on these inputs yourself to see the whole error",
         ) from error

@@ -18,6 +18,6 @@ def require_float64(what: str) -> None:
     """
     if not float64_enabled():
         raise PrecisionError(
-            f"{what} needs float64, which JAX has switched off by default",
+            f"{what} needs float64, but float64 is switched off in JAX (this is the default)",
             remedy="call jax.config.update('jax_enable_x64', True) first, or work in `with jax.enable_x64(True):`",
         )

@@ -20,7 +20,7 @@ _ADVICE = {
     "inconsistent numbers": "pass one target for each row",
     "1d array": "pass one target for each row, for example y.reshape(-1)",
     "inhomogeneous": "make all rows equally long",
-    "features": "pass the columns of the rows that were fitted",
+    "features": "pass the same columns as in fit",
     "minimum of": "add rows",
     "Unknown label type": "turn the targets into classes, for example y > y.mean()",
     "infinity": "drop or replace these entries",
@@ -48,7 +48,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
             name,
             found=f"{np.ma.count_masked(values)} masked entries",
             rule="an array without masked entries",
-            remedy="drop or fill them, for example with .filled(value)",
+            remedy="drop or fill the masked entries, for example with .filled(value)",
         )
     try:
         # NumPy cannot convert a PyTorch tensor that requires a gradient.
@@ -63,13 +63,13 @@ def array_of(name: str, values: Any) -> np.ndarray:
         kind = str(getattr(values, "dtype", ""))
         if kind.startswith("torch."):
             found = f"a tensor of type {kind[6:]} on {getattr(values, 'device', 'no device')}"
-            remedy = "convert it with .float(); if it is on the device meta, load its values first"
+            remedy = "convert the tensor with .float(); a tensor on the device 'meta' has no values, so load them first"
             raise PrecisionError(name, found=found, rule="a tensor that NumPy reads", remedy=remedy) from error
         raise DataError(
             name,
             found=f"a {type(values).__name__} that is not an array",
             rule="an array, a data frame, or a list of equally long rows",
-            remedy="convert the object with numpy.asarray first",
+            remedy="convert the object to a NumPy array first",
         ) from error
 
 
@@ -193,7 +193,7 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
             name,
             found=f"shape {array.shape}",
             rule=f"an array with {rule} {'axis' if allowed == (1,) else 'axes'}",
-            remedy="make one number or one column an axis of length 1, for example with values[:, None]",
+            remedy="add an axis of length 1 if one is missing, for example with values[:, None]",
         )
     return array
 
@@ -217,8 +217,7 @@ def refuse_text(X: Any) -> None:
             "inputs X",
             found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
             rule="numbers only",
-            remedy="convert with X.astype(float) if the strings are numbers; otherwise use an encoder such "
-            "as OneHotEncoder",
+            remedy="if the strings are numbers, use X.astype(float); otherwise use an encoder such as OneHotEncoder",
         )
 
 

@@ -164,7 +164,7 @@ class Place(NamedTuple):
         most, more = max(self.axes or ((0, True),))
         rows, remedy = f"{self.name}.reshape(len({self.name}), -1)", None
         if len(shape) > 2 and not more and most in (1, 2):
-            own = "" if most == 2 else f"{self.name}.reshape(-1), for many points "
+            own = "" if most == 2 else f"{self.name}.reshape(-1) or, for many points, with "
             remedy = f"make each point a vector with {own}{rows}"
         return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}", remedy=remedy)
 
@@ -241,7 +241,9 @@ class KeyPlace(NamedTuple):
         """Return the key. If the argument is optional, it may be None."""
         if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
             return value
-        remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"
+        remedy = (
+            f"pass jax.random.key({value})" if isinstance(value, int) else "pass a key made by jax.random.key(seed)"
+        )
         raise SettingError(self.name, found=repr(value)[:40], rule="a key of JAX", remedy=remedy)
 
     def explained(self, value: Any) -> None:
@@ -272,8 +274,8 @@ def unfit(error: Exception, given: Sequence[tuple[str, Any]]) -> ShapeError | No
         return None
     found = ", ".join(f"{name} of shape {shape}" for name, shape in known.items())
     told = " ".join(str(error).split())[:100]
-    remedy = "compare these shapes with those in the description of the function, and reshape what differs"
-    return ShapeError(" and ".join(known), found=found, rule=f"shapes that fit each other ({told})", remedy=remedy)
+    remedy = "compare these shapes with the shapes in the function's documentation, and reshape the arrays that differ"
+    return ShapeError(" and ".join(known), found=found, rule=f"shapes that match ({told})", remedy=remedy)
 
 
 @functools.lru_cache(2**12)

@@ -44,7 +44,7 @@ class ResultPlan:
         return self.copies * self.result_bytes + self.other
 
     def __str__(self) -> str:
-        times = f", {self.copies} times" if self.copies > 1 else ""
+        times = f" in each of {self.copies} copies" if self.copies > 1 else ""
         return (
             f"{self.what} of {' x '.join(map(str, self.shape))} numbers of {self.itemsize} bytes = "
             f"{self.result_bytes / 2**30:.2f} GiB{times}, and {self.other / 2**30:.2f} GiB of "

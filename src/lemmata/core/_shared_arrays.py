@@ -30,9 +30,9 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
         raise FileError(
             what,
             found=error.strerror or str(error),
-            rule="a place that can be written to; all finished results are kept",
+            rule="a place that can be written to (all finished results are kept)",
             remedy=("free space" if full else "choose a folder that every worker can see and write to")
-            + ", then repeat the call, which continues where this one stopped",
+            + ", then repeat the call; the new call continues where this call stopped",
         ) from error
 
 

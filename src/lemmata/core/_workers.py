@@ -92,7 +92,9 @@ def _fail(error: Exception, name: str) -> NoReturn:
     raise SolverError(
         f"{name} on a worker",
         found=f"{type(error).__name__}{': ' * bool(said)}{said}",
-        rule="a running executor whose workers see the folder, and functions that are defined at the "
-        "top level of a module",
+        rule=(
+            "a running executor, workers that can open the folder of the results, and functions that are defined at "
+            "the top level of a module"
+        ),
         remedy="repeat the call with a working executor",
     ) from error

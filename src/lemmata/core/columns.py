@@ -40,7 +40,7 @@ def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str
                 f"column {names[place]}",
                 found=f"{len(values)} different values",
                 rule="at most two values",
-                remedy='set columns="median" to divide columns at their medians',
+                remedy='set columns="median" to split each column at its median',
             )
         middle = np.median(values if len(values) <= 2 else column)
         # The middle of two neighbouring numbers may round to the larger number, and a median may be the largest value.
@@ -115,7 +115,7 @@ def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..
         name,
         found=f"the value {wrong:g} among {len(present)} different values",
         rule="only 0 and 1, only -1 and 1, or booleans",
-        remedy="divide each column at a threshold first, for example x > np.median(x, axis=0)",
+        remedy="compare each column with a threshold first, for example x > np.median(x, axis=0)",
     )
 
 

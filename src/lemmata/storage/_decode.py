@@ -89,7 +89,7 @@ def _object(kind: type, fields: dict[str, Any]) -> Any:
         raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule=f"fields {sorted(wanted)}")
     if settings is not None and not (settings <= set(fields) and all(map(str.isidentifier, fields))):
         raise DataError(
-            f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule="fields that are the settings of the class"
+            f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule="a field for each setting of the class"
         )
     if settings is None:
         _check_types(kind, fields)
@@ -136,7 +136,7 @@ def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:
     if array.dtype.itemsize == 8 and not float64_enabled():
         raise PrecisionError(
             f"array of {array.dtype} in the file",
-            found="JAX with 32 bits",
+            found="JAX limited to 32-bit numbers",
             rule="64 bits",
             remedy="call jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
         )

@@ -104,7 +104,7 @@ def _compare(path: str | pathlib.Path) -> None:
     if place is None or found.hexdigest().encode() != place.group(1):
         raise DataError(
             f"file {path}",
-            found="damaged contents, whose SHA-256 digest is not the one in the file",
+            found="damaged contents: their SHA-256 digest differs from the digest that the file states",
             rule="a file that has not changed since it was written",
             remedy="copy the original file again, or save the object again",
         )

@@ -97,7 +97,7 @@ def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
             raise ValueError(f"settings {settings}")
         shapes = [np.shape(value) for value in (sharpness, penalty, step, temperature)]
         if omega.ndim != 2 or thresholds.shape != omega.shape[:1] or any(shapes):
-            raise ValueError(f"frequencies of shape {omega.shape} with thresholds of shape {thresholds.shape}")
+            raise ValueError(f"frequencies of shape {omega.shape} do not match thresholds of shape {thresholds.shape}")
         _check_numbers(tensors, _PARTS)
         features = UniversalFeatures(omega, thresholds, sharpness)
         return InContextTransformer(features, penalty, step, temperature, **settings)
@@ -118,7 +118,7 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
         raise DataError(
             f"file {path}",
             found="no explicit weights",
-            rule="weights named layers.<number>.inner and so on",
+            rule="weights with names such as layers.0.inner",
             remedy="save the model with save_transformer(model, path, explicit=True)",
         )
     with _refusing(path):
@@ -131,9 +131,9 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
 def _check_numbers(tensors: dict[str, np.ndarray], names: Iterable[str]) -> None:
     for name in names:
         if tensors[name].dtype.kind != "f":
-            raise ValueError(f"tensor {name} of {tensors[name].dtype}, instead of floating-point numbers")
+            raise ValueError(f"tensor {name} holds {tensors[name].dtype}, not floating-point numbers")
         if not np.isfinite(tensors[name]).all():
-            raise ValueError(f"numbers in tensor {name} that are not finite")
+            raise ValueError(f"tensor {name} holds numbers that are not finite")
 
 
 def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:

@@ -81,7 +81,7 @@ def _plain(value: Any, told: Told, literals: bool) -> Any:
             continue
         if isinstance(own, _Constant):
             if not literals:
-                told.refuse(str(own), "a number that JSON has, or null", way)
+                told.refuse(str(own), "a number that JSON allows (not NaN or Infinity), or null", way)
             own = float(str(own))
         elif isinstance(own, float) and not math.isfinite(own):
             told.refuse("a number beyond 1e308", "a number of moderate size", way)
@@ -95,7 +95,7 @@ def _check_text(text: str, told: Told, way: Way | None) -> None:
     """Refuse unpaired surrogates, but accept U+DC80 to U+DCFF: Python uses these for file names that are not UTF-8."""
     if not text.isascii() and any("\ud800" <= letter <= "\udc7f" or "\udd00" <= letter <= "\udfff" for letter in text):
         told.refuse(
-            f"an incomplete character (half of a pair of surrogates) in {text[:SHOWN]!a}",
+            f"an incomplete character (half of a surrogate pair) in {text[:SHOWN]!a}",
             "text that UTF-8 can write",
             way,
         )

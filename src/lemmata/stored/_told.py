@@ -66,7 +66,7 @@ def refusing(told: Told, rule: str) -> Iterator[None]:
     except Exception as error:
         said = words_of(error, 160)
         raise DataError(
-            f"{told.name} is {told.about}, but its values do not fit together",
+            f"{told.name} is {told.about}, but its values contradict each other",
             found=f"{type(error).__name__}: {said}", rule=rule, remedy=told.remedy,
         ) from error  # fmt: skip
 

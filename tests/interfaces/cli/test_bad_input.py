@@ -137,13 +137,13 @@ CASES = {
         csv(a=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["'a' has too many categories", "--decimal , if it marks decimals, --decimal . if", "'1,100'"],
+        ["'a' has too many categories", "--decimal , if a comma marks decimals, or --decimal . if", "'1,100'"],
     ),
     "decimal commas in the target": (
         csv(y=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y", "--task", "regression"],
-        ["--decimal , if it marks decimals"],
+        ["--decimal , if a comma marks decimals"],
     ),
     "two units": (
         csv(a=[f"{i} {'kg' if i % 2 else 'g'}" for i in range(N)]),

@@ -19,9 +19,9 @@ def run(*words):
 def test_measured_accuracies_get_a_report():
     result = run(DIGITS, "--scale", "rows", "--length", 8, "--at-length", 16)
     assert result.exit_code == 0, result.output
-    assert "half of the rise" in result.output
+    assert "half of its rise" in result.output
     assert "a smooth loss of a token explains the jump" in result.output
-    assert "for 16 tokens" in result.output
+    assert "for answers of 16 tokens" in result.output
     assert "emergence.metrics.exact_match_width" in result.output
 
 

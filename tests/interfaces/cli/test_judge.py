@@ -197,7 +197,7 @@ def test_a_run_that_continues_takes_fresh_seeds_and_its_evidence_refutes(tmp_pat
     assert found[-1]["p_value"] <= 1e-3
     assert "evidence of all sessions" in found[-1]["reason"]
     assert record["method"] == "e-values"
-    assert "if you continue again" in record["sentence"]
+    assert "however often you continue" in record["sentence"]
     with open_ledger(ledger) as opened:
         seeds = opened.query("SELECT DISTINCT seed FROM verdicts WHERE claim = 'many.gamma' ORDER BY seed")
         assert [row["seed"] for row in seeds] == list(range(len(found)))
@@ -335,7 +335,7 @@ class Delta(AbstractBound):
     assert len(record["rows"]) == 3
     assert any((str(ledger) in note and "full" in note) or "disk" in note for note in record["notes"])
     assert all("\n" not in note and str(ledger) in note for note in record["notes"])
-    assert any(note.startswith("many.delta, seed 0: the verdict was not recorded: ledger ") for note in record["notes"])
+    assert any(note.startswith("many.delta, seed 0: the verdict was not recorded (ledger ") for note in record["notes"])
     with open_ledger(ledger) as opened:
         assert opened.check() == []
         assert opened.query("SELECT count(*) AS n FROM verdicts WHERE claim = 'many.alpha'")[0]["n"] >= 1

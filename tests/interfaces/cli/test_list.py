@@ -67,7 +67,7 @@ def test_filters_hold_beside_words():
 
 def test_without_all_words_the_counts_are_told_and_the_nearest_are_listed():
     result = listed("tangent kernel banana")
-    assert "No claim has all words; " in result.stderr
+    assert "No claim contains all words; " in result.stderr
     assert "have 'tangent kernel', 0 have 'banana'. The nearest claims are:" in " ".join(result.stderr.split())
     assert "5 claims." in result.stdout
 
@@ -100,7 +100,7 @@ def test_words_need_no_jax():
 def test_near_misses_are_told_beside_json_too():
     said = listed("--json", "grokking banana")
     assert json.loads(said.stdout)
-    assert "No claim has all words" in " ".join(said.stderr.split())
+    assert "No claim contains all words" in " ".join(said.stderr.split())
     assert listed("--json", "grokking").stderr == ""
 
 

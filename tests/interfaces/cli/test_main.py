@@ -71,7 +71,7 @@ def test_a_defect_is_told_in_the_house_s_form_and_never_has_the_exit_code_of_a_r
     program = DEFECT.format(error=error, words=words)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.returncode == 4, done.stderr
-    assert "because of a defect of lemmata" in done.stderr
+    assert "because of a bug in lemmata" in done.stderr
     assert f"{error.partition('(')[0]}: " in done.stderr
     assert "LEMMATA_TRACEBACK=1" in done.stderr
     assert "Traceback" not in done.stderr

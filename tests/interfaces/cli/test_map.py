@@ -146,7 +146,7 @@ def taken(place):
     [
         (lambda place: place.write_text("a file"), "found: a file"),
         (foreign, "is not empty"),
-        (broken, "is not the list of the files of a site"),
+        (broken, "is not the list of a site's files"),
         (half, "found: an object with"),
         (deep, "nested too deeply"),
         (numbered, "[1] found: 5 rule: text"),

@@ -103,7 +103,7 @@ def test_ctrl_c_prints_the_hypotheses_that_were_tried(claims):
     done = RUNNER.invoke(app, words)
     assert done.exit_code == 130, done.output
     assert done.stdout == "at most 1: no counterexample was found without this hypothesis\n"
-    assert "Interrupted; only the hypotheses above were finished." in done.stderr
+    assert "Interrupted; only the hypotheses above were tested." in done.stderr
 
 
 @pytest.mark.parametrize(

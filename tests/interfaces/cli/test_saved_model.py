@@ -135,7 +135,7 @@ def test_a_model_that_no_program_could_load_is_refused_and_the_rest_is_written(n
     found = lemmata.study(
         str(tables / "line.csv"), "y", models="linear", model=f"{tmp_path / 'own.py'}:{name}", quick=True
     )
-    with pytest.raises(SettingError, match=rf"{what}, defined in the file of --model.*in a module of its own"):
+    with pytest.raises(SettingError, match=rf"{what}, defined in the file of --model.*in a separate module"):
         found.save_model(tmp_path / "model.skops", name)
     assert not (tmp_path / "model.skops").exists()
     table = pd.read_csv(tables / "line.csv")

@@ -125,7 +125,7 @@ def test_the_page_is_made_again_and_two_studies_are_compared(run, tmp_path, reco
         assert "RBF kernel" in (out / "index.html").read_text()
     for words, said in (
         ([str(tmp_path / "none.json")], "cannot be read"),
-        ([*map(str, paths), "c"], "two records to compare"),
+        ([*map(str, paths), "c"], "two result files to compare"),
     ):
         result = CliRunner().invoke(app, ["report", *words, "--out", str(tmp_path / "no")])
         assert result.exit_code == 2

@@ -42,7 +42,7 @@ def test_each_verdict_that_the_level_changes_is_written_or_told(run, lost, monke
     assert len(run.together()) == 3
     assert tried == [("many.beta", "inconclusive"), ("many.gamma", "refuted")]
     assert [note.partition(",")[0] for note in run.notes] == [name for name in NAMES[1:] if name in lost]
-    assert all("seed 3: the verdict was not recorded: ledger l.sqlite" in note for note in run.notes)
+    assert all("seed 3: the verdict was not recorded (ledger l.sqlite" in note for note in run.notes)
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -57,7 +57,7 @@ def test_each_verdict_of_a_stream_is_written_or_told(run, place, monkeypatch):
         for claim in run.chosen
     )  # fmt: skip
     assert len(list(run.taken(stream))) == 3
-    assert run.notes == [f"{NAMES[place]}, seed 3: the verdict was not recorded: {FULL}"]
+    assert run.notes == [f"{NAMES[place]}, seed 3: the verdict was not recorded ({FULL})"]
 
 
 @pytest.mark.usefixtures("unchecked")

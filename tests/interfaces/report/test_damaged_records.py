@@ -141,6 +141,6 @@ def test_values_that_do_not_fit_together_are_told_with_the_file(tmp_path):
     done = CliRunner().invoke(app, ["report", str(tmp_path / "mine.json"), "--out", str(tmp_path / "page")])
     assert done.exit_code == 2
     said = " ".join(done.stderr.split())
-    assert "mine.json is a record of a comparison, but its values do not fit together" in said
+    assert "mine.json is a record of a comparison, but its values contradict each other" in said
     assert "KeyError: 'nobody'" in said
     assert not (tmp_path / "page" / "index.html").exists()

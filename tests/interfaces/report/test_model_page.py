@@ -132,8 +132,8 @@ def test_a_vacuous_prediction_beside_a_measured_error_is_told_so(held, missed):
     own = dataclasses.replace(gauge(1, "vacuous"), name=LEFT_OUT, predicted=GaugeInterval(0.5, 0.0, 1.0, 0.97))
     ends = GaugeInterval(held, held / 2, 2 * held, 0.95)
     text = " ".join(model_sentences(with_gauges([own], held_error=ends)))
-    assert "This prediction says no more than the error without the model" in text
-    assert ("the measured error lies outside its interval" in text) == missed
+    assert "The prediction is no better than the error without the model" in text
+    assert ("the measured error lies outside the predicted interval" in text) == missed
 
 
 def test_places_in_the_strip_are_those_of_the_numbers(tmp_path):

@@ -185,7 +185,7 @@ def test_denoising_stands_apart():
     assert found.families == []
     assert {own.kernel for own in found.scores} == {"linear", "Gaussian", "Laplace"}
     assert all(own.error == 1 for own in found.scores if own.kernel == "linear")
-    assert "does not mix a sequence" in found.sentences[0]
+    assert "does not combine the tokens of a sequence" in found.sentences[0]
 
 
 def family(name, error, title=None, **changed):
@@ -203,7 +203,7 @@ def test_sentences_say_what_the_numbers_do(record):
     tie = sentences(record.data, [flat, family("conv", 0.21), attention], ["mlp", "conv"], None)
     assert tie[0].startswith("No winner between flattened and conv: they leave 0.200 and 0.210")
     assert "These families leave more unexplained: attention (0.700)" in tie[0]
-    assert "little is gained by mixing positions" in tie[1]
+    assert "combining tokens gains little" in tie[1]
     guess = sentences(record.data, [family("mlp", 1.0), family("conv", 0.99)], ["conv", "mlp"], None)
     assert "no signal" in guess[0]
     leak = dataclasses.replace(flat, sound=False, permuted=Interval(0.5, 0.4, 0.6))
@@ -219,7 +219,7 @@ def test_trained_networks_may_be_ordered_otherwise():
             "misleads here: as a trained network, flattened is better than convolution",
         ),
         ([own("mlp", 0.4, 0.3), own("conv", 0.1, 0.2)], "this family also has the lowest error, or nearly the lowest"),
-        ([own("mlp", 1.0, 1.0), own("conv", 1.0, 0.2)], "features, which a network must first learn"),
+        ([own("mlp", 1.0, 1.0), own("conv", 1.0, 0.2)], "features from the start, but a network must first learn them"),
         ([own("mlp", 1.0, 1.0), own("conv", 1.0, 1.0)], "None of the networks learns anything."),
         ([own("mlp", 0.4, 1.0)], "On one split, a small network of each family was trained."),
     ):

@@ -25,7 +25,7 @@ def test_a_winner_by_a_factor_says_that_both_errors_are_small():
     text = verdict(errors, ["attention"], [pair("attention", "convolution", 1 / 87)])
     assert re.match(
         r"Attention wins: it leaves 0\.000010 .*, convolution, leaves 0\.00087, 87 times as much \(70 to 109\)\. Both "
-        r"errors are small: convolution also predicts all but 0\.087 % ",
+        r"errors are small: convolution also explains all but 0\.087 % ",
         text,
     )
     assert verdict(errors, ["attention"], [pair("convolution", "attention", 87.0)]) == text

@@ -39,8 +39,8 @@ def test_a_model_of_rare_classes_is_told_beside_the_frequent_class():
     assert own.classes[0].recall == pytest.approx(recall_score(y[700:], said))
     assert own.classes[0].precision == pytest.approx(precision_score(y[700:], said))
     assert "Always answering 0 has an error of" in found.answer
-    assert "is not significantly better: the model's error minus this error is" in found.answer
-    assert "Classes are unbalanced" in found.answer
+    assert "is not significantly better: the model's error minus the error of this baseline is" in found.answer
+    assert "classes are unbalanced" in found.answer
     assert ExaminationRecord.from_json(found.record.to_json()) == found.record
 
 

@@ -155,7 +155,7 @@ def test_without_decay_intervals_are_those_of_least_squares():
     inside = np.abs(targets - model.predict(held)) <= stats.t.ppf(0.95, 55) * exact
     assert found.record.posterior.covered.value == pytest.approx(inside.mean())
     assert found.record.posterior.dimension == pytest.approx(5)
-    assert "intervals hold" in model_page(found.record)
+    assert "intervals at level" in model_page(found.record)
     assert ExaminationRecord.from_json(found.record.to_json()) == found.record
 
 

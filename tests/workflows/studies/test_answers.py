@@ -87,7 +87,7 @@ def test_no_end_of_a_number_of_rows_is_beyond_what_was_measured_or_forecast():
     told = lambda *ends: _rows(model, model, [model], asked, 0.15, Interval(*ends))
     assert "takes about 420 rows (61 to more than 2,560) with the fast model." in told(420.0, 61.0, 53100.0)
     assert "takes about 42 rows (fewer than 8 to 95) with the fast model." in told(42.0, 1.0, 95.0)
-    least = "takes at most about 8 rows with the fast model, the smallest size that was measured"
+    least = "takes at most about 8 rows, the smallest size that was measured for the fast model"
     assert f"{least}. The table has 320." in told(1.0, 1.0, 6.0)
     assert f"{least} (the upper end of the 90 % interval is 20). The table has 320." in told(7.0, 1.0, 20.0)
 
@@ -315,7 +315,7 @@ def test_an_answer_and_the_present_come_from_one_estimate():
 
 @pytest.mark.parametrize(("rare", "unit"), [(2, "auc"), (2, "accuracy")])
 def test_a_class_too_rare_to_be_measured_is_said_to_be(rare, unit):
-    said = f"Classes with fewer than 8 rows have too few rows to be split between training and testing: 'b' ({rare})."
+    said = f"These classes have fewer than 8 rows, which is too few for both training and testing: 'b' ({rare})."
     asked_of = Question(metric(unit, "classification"), None, 320, 1.0, 0.5, rare=said)
     found = answers(SEEN, [candidate("fast", FAST, unit=unit)], asked_of)
     assert any(said in sentence for sentence in found.sentences)

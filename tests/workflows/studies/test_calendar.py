@@ -113,7 +113,7 @@ def test_the_overview_shows_dates():
     data = load_dataset(table(moments(30)), "y")
     column = describe(data).columns[0]
     assert (column.kind, column.range) == ("date", "2021-03-03 to 2021-04-01")
-    assert "dates 'when' are encoded as days since the first, weekday (one column each)" in data.notes
+    assert "the dates of 'when' are encoded as days since the first date, weekday (one column each)" in data.notes
 
 
 def test_a_target_that_depends_on_the_weekday_alone_is_learned():

@@ -135,7 +135,7 @@ def test_missing_cells_are_imputed_with_a_notice(tmp_path):
     assert np.flatnonzero(np.isnan(data.inputs[:, 0])).tolist() == [3, 5]
     assert data.raw_features == ("a", "b", "c")
     text = " | ".join(data.notes)
-    assert "the median of the training rows, and get an indicator column ('a': 2)" in text
+    assert "the median of the training rows and marked in an indicator column ('a': 2)" in text
     assert "are a category of their own ('c': 1); --drop-missing drops the 3 rows with such cells instead" in text
     assert len(load_dataset(path, "y", drop_missing=True).x) == N - 3
 

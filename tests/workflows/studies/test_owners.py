@@ -91,8 +91,7 @@ def late(cells, odd, rows=3000):
         (["."] * 3, "correct the cells that are not numbers, such as '.'"),
         (
             ["1,5"] * 2000,
-            "say what a comma means: --decimal , if it marks decimals, --decimal . if it "
-            "separates thousands (such as '1,5')",
+            "add --decimal , if a comma marks decimals, or --decimal . if it separates thousands (such as '1,5')",
         ),
         (["3 March 2020"] * 2000, "write dates as YYYY-MM-DD (such as '3 March 2020')"),
         (["somewhere"] * 2000, ""),
@@ -175,7 +174,7 @@ def test_days_of_equal_weather_are_neither_copies_nor_a_floor():
     assert text.startswith(
         "20 rows repeat an earlier row in every input, the target and the time. If these rows are copies"
     )
-    assert "gives away" not in text
+    assert "reveals the target" not in text
     assert "80 rows have the same inputs and time as another row" in said(data, "contradiction")
     assert "No model of the inputs and the time can explain" in said(data, "contradiction")
 

@@ -60,7 +60,7 @@ def test_groups_that_are_too_large_are_cut():
     assert data.groups is not None
     assert np.bincount(data.groups).sum() == 100
     assert len(np.unique(data.groups)) == 2
-    assert any("drawn at random, not by groups, which are too large" in note for note in data.notes)
+    assert any("drawn at random and not by groups, because the groups are too large" in note for note in data.notes)
 
 
 def test_each_group_is_drawn_equally_often():

@@ -214,7 +214,7 @@ def test_guessing_is_measured_on_the_rows_that_test_the_models():
 def test_wilder_times_before_the_tested_rows_are_told():
     asked = question(hourly(), StudyOptions())
     (told,) = calmer(hourly(), asked)
-    assert "are calmer than the rows before" in told
+    assert "the target changes less than in the rows before" in told
     before, ahead = before_stretches(hourly().order)
     y = hourly().targets[:, 0]
     later = [((y[at : at + ahead] - y[at - 1]) ** 2).mean() for at in range(before, 801 - ahead, ahead)]

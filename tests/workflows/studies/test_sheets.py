@@ -65,7 +65,7 @@ def test_formulas_without_values_are_named(tmp_path, target, value, capfd):
     formulas(path, value)
     with pytest.raises(DataError, match="has formulas without values") as refused:
         load_dataset(path, target)
-    assert "'y' without a value, and the formula =A2*3" in refused.value.found
+    assert "no value in 'y', for example for the formula =A2*3" in refused.value.found
     assert "open it in a spreadsheet program, and save it" in str(refused.value)
     assert capfd.readouterr().err == ""
     assert logging.getLogger("fastexcel.types.dtype").level == logging.NOTSET, "the user's own logging is as it was"

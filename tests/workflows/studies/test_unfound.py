@@ -118,7 +118,7 @@ def test_both_tests_of_groups_say_what_they_could_see():
 
 
 def test_rare_classes_are_named_where_nothing_was_found():
-    said = "Classes with fewer than 8 rows have too few rows to be split between training and testing: 'b' (2)."
+    said = "These classes have fewer than 8 rows, which is too few for both training and testing: 'b' (2)."
     for unit in ("accuracy", "auc"):
         asked_of = Question(metric(unit, "classification"), None, 320, 1.0, 0.5, rare=said)
         found = answers(UNSEEN, [candidate("fast", FAST, unit=unit)], asked_of)
@@ -132,6 +132,6 @@ def test_of_rows_that_drift_no_number_is_told():
     assert still.needed is not None
     assert moving.needed is None
     assert moving.more == []
-    assert any("because later rows differ from earlier rows" in text for text in moving.sentences)
+    assert any("Later rows differ from earlier rows" in text for text in moving.sentences)
     assert not any("takes about" in text or "twice the data" in text for text in moving.sentences)
     assert math.isfinite(moving.now.value)

@@ -140,7 +140,7 @@ def test_guessing_is_the_best_constant_of_the_unit():
     assert unit_of(dataset, "f1", None)[0].guess == "class 0", "always answering the rare class has an F1 above 0"
     assert unit_of(dataset, "recall", None)[0].guess == "mean", "always answering it is perfect, and no guess"
     found = lemmata.study(fraud(), "kind", metric="recall", **QUICK)
-    assert any("--metric f1 to count false alarms" in item.text for item in found.findings if item.kind == "unit")
+    assert any("--metric f1 to count false positives" in item.text for item in found.findings if item.kind == "unit")
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,9 @@ def test_the_mark_before_decimals_is_what_the_cells_show(cells, mark):
 
 def test_a_cell_that_two_people_read_differently_is_asked_about(tmp_path):
     unsure = TABLE.with_columns(a=pl.Series([f"{1 + i % 8},{100 + 7 * i}" for i in range(ROWS)]))
-    with pytest.raises(DataError, match=r"--decimal , if it marks decimals, --decimal \. if it separates thousands"):
+    with pytest.raises(
+        DataError, match=r"--decimal , if a comma marks decimals, or --decimal \. if it separates thousands"
+    ):
         load_dataset(unsure, "y")
     assert load_dataset(unsure, "y", decimal=",").inputs[0, 0] == pytest.approx(1.1)
     assert load_dataset(unsure, "y", decimal=".").inputs[0, 0] == pytest.approx(1100)

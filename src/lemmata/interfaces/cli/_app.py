@@ -22,7 +22,7 @@ from ._stdout import lost_stream
 TRACEBACK = "LEMMATA_TRACEBACK"
 """Name of the environment variable that makes lemmata print the whole traceback of an unexpected error."""
 UNREAD = 141
-"""The usual exit code of a program that a closed pipe (SIGPIPE) ends; 1 would mean that a claim is refuted."""
+"""The usual exit code of a program that a closed pipe (SIGPIPE) ends. Code 1 would mean that a claim is refuted."""
 
 OF_A_FAMILY = (
     "--all", "--subject", "--source", "--minutes", "--continue", "--trial-seconds", "--out", "--part", "--write",
@@ -122,7 +122,7 @@ def _unforeseen(error: BaseException) -> LemmataError:
     last = traceback.extract_tb(error.__traceback__)[-1]
     said = words_of(error, 200)
     return LemmataError(
-        "the command stopped because of a defect of lemmata",
+        "the command stopped because of a bug in lemmata",
         found=f"{type(error).__name__}: {said} ({pathlib.Path(last.filename).name}, line {last.lineno})",
         rule="an error must name what is wrong with the input, but this error does not",
         remedy=f"run the command again with {TRACEBACK}=1 in its environment, and report what it prints",
@@ -134,14 +134,17 @@ def _refuse_moved(command: str, options: list[str]) -> None:
     for option in options:
         if option == "--chapter":
             own = "" if command in ("judge", "list", "refute") else " with `lemmata judge`, `list` or `refute`"
-            remedy = f"use --subject NAME{own}, where NAME is a subject or subject.section"
+            remedy = f"use --subject NAME{own}, where NAME has the form subject or subject.section"
             raise SettingError(
                 "--chapter does not exist any more", rule="claims are chosen with --subject", remedy=remedy
             )
         if command == "verify" and option in OF_A_FAMILY:
             raise SettingError(
                 f"verify {option}",
-                rule="`lemmata verify` judges the claims that you name, and takes no options that select many claims",
+                rule=(
+                    "`lemmata verify` judges only the claims that you name, so it does not accept options that select "
+                    "many claims"
+                ),
                 remedy=f"use `lemmata judge {option}`",
             )
 

@@ -84,7 +84,10 @@ def calibrate(
             out.print(said, markup=False, highlight=False)
     wrong = sum(not row["passed"] for row in rows)
     if not as_json:
-        plain(f"\n{len(rows)} families, {repeats} verifications each, seed {seed}: {wrong} not as promised.")
+        plain(
+            f"\n{len(rows)} families of test claims, {repeats} verifications each, seed {seed}: {wrong} families not "
+            "as promised."
+        )
     raise typer.Exit(4 if lost else int(bool(wrong)))
 
 

@@ -104,6 +104,10 @@ def _read_as_numbers(series: "pl.Series", name: str) -> "pl.Series":
     percent = cell.strip().endswith("%")
     if numbers.null_count() == len(numbers) and not any(letter.isdigit() for letter in cell):
         return series
-    remedy = "write the share: 22% is 0.22" if percent else "write digits, as in 1000000 or 1e6, with a decimal point"
+    remedy = (
+        "write the share: 22% is 0.22"
+        if percent
+        else "write numbers with digits and a decimal point, such as 1000000, 1e6 or 0.5"
+    )
     what, rule = f"column {name!r} in line {place + 2}", "a column of numbers"
     raise DataError(what, found=f"the cell {cell[:40]!r}", rule=rule, remedy=remedy)

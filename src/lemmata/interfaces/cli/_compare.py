@@ -21,8 +21,9 @@ def _compare(
         str,
         typer.Argument(
             help=(
-                "A bundled task (lookup, filter, motif, smooth, noise, hold), or the data set digits. Or "
-                "a file: CSV, TSV, Parquet, or NPZ with arrays x (n, T, c) and y, and optionally mask."
+                "A bundled task (lookup, filter, motif, smooth, noise, hold), the bundled data set digits, or a CSV, "
+                "TSV, Parquet or NPZ file. An NPZ file needs arrays y and x of shape (rows, tokens, channels). An "
+                "array mask is optional."
             )
         ),
     ],

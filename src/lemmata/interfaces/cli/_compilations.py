@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BOUND = 256 * 2**20
-"""Bytes that the entries may occupy between runs; the least recently used entries are removed first."""
+"""The size limit of the cache between runs, in bytes. The least recently used entries are removed first."""
 
 _BLOCK = 4096  # file systems allocate at least this many bytes; most entries are smaller than two such blocks
 _PATIENCE = 10.0  # the number of seconds that a run waits for the lock; after that, it does not use the shared entries

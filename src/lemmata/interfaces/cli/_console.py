@@ -14,7 +14,7 @@ from lemmata.errors import EntryPointWarning
 from ._stdout import results
 
 _LONGEST = 2000
-"""The largest number of characters in a line of a message, which may contain words of the user of any length."""
+"""The largest number of characters in a line of a message. Longer lines are shortened."""
 PIPE_WIDTH = 120
 """Width in columns if the output is not a terminal; rich would cut tables at 80."""
 

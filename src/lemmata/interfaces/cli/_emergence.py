@@ -26,9 +26,8 @@ def emergence(
         typer.Option(
             metavar="COLUMN",
             help=(
-                "Column of the size of each model, for example its number of parameters or of training "
-                "rows. Sizes like 70M are allowed. By default a column with a usual name, such as scale "
-                "or params."
+                "Column of the size of each model, for example its number of parameters or of training rows. Sizes "
+                "like 70M are allowed. Default: a column with a usual name, such as scale or params."
             ),
         ),
     ] = None,
@@ -36,23 +35,29 @@ def emergence(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of the share of solved items, from 0 to 1. By default a column with a usual name, such as "
-            "accuracy or acc.",
+            help=(
+                "Column of the share of solved items, from 0 to 1. Default: a column with a usual name, such as "
+                "accuracy or acc."
+            ),
         ),
     ] = None,
     items: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN|N",
-            help="Column of the number of items, or the number itself. By default a column with a usual name, such as "
-            "items or n.",
+            help=(
+                "Column of the number of test items, or one number for all rows. Default: a column with a usual name, "
+                "such as items or n."
+            ),
         ),
     ] = None,
     length: Annotated[float, typer.Option(metavar="L", help="Number of tokens of an answer.")] = 1.0,
     chance: Annotated[float, typer.Option(metavar="P", help="Accuracy of random guessing.")] = 0.0,
     at_length: Annotated[
         list[float] | None,
-        typer.Option(metavar="L", help="Predict the scale of the jump for answers of L tokens. Repeatable."),
+        typer.Option(
+            metavar="L", help="Predict at which scale the accuracy jumps if answers have L tokens. Repeatable."
+        ),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.9,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -80,9 +85,10 @@ def emergence(
     lines = str(found).splitlines()
     for tokens, (half, (low, high)) in answers.items():
         lines.append(
-            f"for {tokens:g} tokens, half of the rise is reached at scale {half:.3g} (interval {low:.3g} to {high:.3g})"
+            f"for answers of {tokens:g} tokens, the accuracy reaches half of its rise at scale {half:.3g} (interval "
+            f"{low:.3g} to {high:.3g})"
         )
-    lines.append("The numbers rely on these claims. `lemmata show CLAIM` prints one:")
+    lines.append("These numbers rely on the following claims. `lemmata show CLAIM` prints a claim:")
     for line in [*lines, *(f"  {claim}" for claim in found.claims)]:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -120,5 +126,7 @@ def _one_task(frame: Any) -> None:
     if len(tasks) > 1:
         raise DataError(
             f"column {name!r}", found=f"{len(tasks)} tasks, such as {tasks[0]} and {tasks[1]}",
-            rule="one task, because tasks jump at different scales", remedy="pass a table with the rows of one task",
+            rule=
+                "one task, because the accuracies of different tasks jump at different scales"
+            , remedy="pass a table with the rows of one task",
         )  # fmt: skip

@@ -24,7 +24,7 @@ class Family:
         str,
         typer.Option(
             metavar="K/N",
-            help="Use with --stale: divide the claims whose shared code changed into N parts, and test part K only.",
+            help="Use with --stale: of the claims of which only shared code changed, test only part K of N.",
         ),
     ] = ""
     subject: Subjects = None
@@ -42,7 +42,7 @@ class Family:
         if self.part and not self.stale:
             raise SettingError(
                 "--part without --stale",
-                rule="--part K/N selects a part of the stale claims",
+                rule="--part K/N selects a part of the claims that --stale selects",
                 remedy="add --stale, or leave --part out",
             )
         if not (names or options or self.subject or self.source):

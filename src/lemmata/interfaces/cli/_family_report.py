@@ -46,7 +46,7 @@ def level_words(record: dict[str, Any]) -> str:
     """A sentence on the level, the largest probability with which any true claim is refuted."""
     how = "Holm's procedure on p-values"
     if record["method"] == "e-values":
-        how = "Holm's procedure on the e-values of all sessions, which stay valid if you continue again"
+        how = "Holm's procedure on e-values, which stay valid however often you continue the run"
     return (
         f"Family-wise level {record['level']:g} over {record['claims']} claims ({how}). So the probability that any "
         "true claim is refuted is at most this level."
@@ -92,15 +92,15 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
     unexpected = sum(not row["as_expected"] for row in rows)
     known = sum(row["known"] for row in rows)
     yield (
-        f"{len(rows)} of {record['claims']} claims were judged ({known} of them from the ledger), "
-        f"{unexpected} with an unexpected verdict; run {record['run']} of {record['ledger']}."
+        f"{len(rows)} of {record['claims']} claims were judged ({known} of them from the ledger), {unexpected} with "
+        f"an unexpected verdict. This is run {record['run']} in the ledger {record['ledger']}."
     )
     for change in record["changes"]:
         why = ", ".join(change["why"]) or "no known reason"
         yield f"Changed since the last run: {change['claim']}: {change['before']} -> {change['after']} ({why})"
     if record["left"]:
         more = f" and {len(record['left']) - 5} more" if len(record["left"]) > 5 else ""
-        yield f"Left for the next run: {len(record['left'])} claims: {', '.join(record['left'][:5])}{more}."
+        yield f"Left for the next run ({len(record['left'])} claims): {', '.join(record['left'][:5])}{more}."
     yield from (f"Not recorded: {note}" for note in record["notes"])
 
 
@@ -116,13 +116,14 @@ def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: 
         [claim for claim in chosen if claim.name in run.judged and of_package(claim)], {v.name: v for v in held}
     )
     if broken:
-        err.print(f"Claims that break a rule: {broken}.", markup=False, highlight=False)
+        err.print(f"Number of claims that break a rule for writing claims: {broken}.", markup=False, highlight=False)
     if len(chosen) == 1 and held:
         return EXIT[held[0].status] or int(bool(broken))
     out_of_date = 0 if options.write else out_of_date
     if out_of_date:
         said = (
-            f"The catalogue was out of date in {out_of_date} claims. Update it with `lemmata verify --stale --write`."
+            f"The catalogue was out of date for {out_of_date} claims. Update the catalogue with `lemmata verify "
+            "--stale --write`."
         )
         err.print(said, markup=False, highlight=False)
     code = worst(chosen, held)

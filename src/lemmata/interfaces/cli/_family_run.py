@@ -30,15 +30,17 @@ class RunOptions(Judging):
 
     minutes: Annotated[
         float | None,
-        typer.Option(metavar="M", help="Start no claim after M minutes. The next run tests the remaining claims."),
+        typer.Option(
+            metavar="M", help="Do not start further claims after M minutes. The next run tests the remaining claims."
+        ),
     ] = None
     continued: Annotated[
         bool,
         typer.Option(
             "--continue",
             help=(
-                "Add new trials to the trials in the ledger. The error level stays valid, because e-values combine "
-                "the sessions."
+                "Add new trials to the trials in the ledger. The error level stays valid, because the sessions are "
+                "combined with e-values."
             ),
         ),
     ] = False
@@ -69,7 +71,7 @@ class RunOptions(Judging):
         if self.write and (self.budget is not None or self.corners is not None or self.level != 1e-3 or self.continued):
             raise SettingError(
                 "--write",
-                rule="--write needs verdicts at the default budget, extra settings and level, from a single run",
+                rule="--write needs a single run with the default --budget, --corners and --level",
                 remedy="leave out --write, or leave out --budget, --corners, --level and --continue",
             )
 
@@ -182,7 +184,7 @@ class FamilyRun:
 
     def _tell(self, verdict: Any, amiss: str) -> None:
         """Note that a verdict was not written, but only once: writing its final status may fail for the same reason."""
-        note = f"{verdict.name}, seed {verdict.seed}: the verdict was not recorded: {amiss}"
+        note = f"{verdict.name}, seed {verdict.seed}: the verdict was not recorded ({amiss})"
         if amiss and note not in self.notes:
             self.notes.append(note)
 

@@ -42,7 +42,7 @@ def prepare_directory(
         if (directory / name).is_dir():
             raise SettingError(
                 f"{directory / name} is a directory",
-                rule="the name of a file that can be written",
+                rule="this path must not be a directory, because a file is written there",
                 remedy="choose another directory with --out",
             )
 

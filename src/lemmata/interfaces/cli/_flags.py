@@ -44,7 +44,7 @@ def no_start() -> SettingError | None:
         return SettingError(
             "JAX does not start",
             found=", ".join(f"{name}={os.environ[name][:60]!r}" for name in names) + (f" ({said})" if said else ""),
-            rule="variables that begin with JAX_ must have values that JAX accepts on this machine",
+            rule="environment variables that begin with JAX_ must have values that JAX accepts on this machine",
             remedy=f"remove them from the environment: unset {' '.join(names)}",
         )
     return None

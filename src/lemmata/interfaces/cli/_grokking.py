@@ -29,13 +29,16 @@ def grokking(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="accuracy or loss. Needed only if the column names contain neither word."),
+        typer.Option(metavar="NAME", help="Write accuracy or loss if the column names contain neither word."),
     ] = None,
     threshold: Annotated[
         list[float] | None,
         typer.Option(
             metavar="A",
-            help="Accuracy at which a run counts as fitted or generalised. Repeatable. Default: 0.5, 0.9 and 0.99.",
+            help=(
+                "Accuracy from which on a run counts as fitted (training) or as generalised (validation). Repeatable. "
+                "Default: 0.5, 0.9 and 0.99."
+            ),
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -66,7 +69,9 @@ def grokking(
     for line in str(report).splitlines():
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     own = report.claims[0]
-    out.print(f"The test of clocks relies on the claim {own}. `lemmata show {own}` prints it.", markup=False,
+    out.print(
+        f"The test for one or two clocks (time scales) relies on the claim {own}. `lemmata show {own}` prints it."
+    , markup=False,
               highlight=False, soft_wrap=True)  # fmt: skip
 
 

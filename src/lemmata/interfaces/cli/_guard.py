@@ -47,7 +47,7 @@ _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-def left(words: list[str], found: str, calls: str = "sys.exit, os._exit and the like") -> int:
+def left(words: list[str], found: str, calls: str = "sys.exit, os._exit and similar calls") -> int:
     """Print that the user's own code ended the command, and return the exit code.
 
     Args:
@@ -61,7 +61,7 @@ def left(words: list[str], found: str, calls: str = "sys.exit, os._exit and the 
         LemmataError(
             "the command was ended by a program that it ran",
             found=found,
-            rule="your own code must return, or raise an error",
+            rule="your own code must return or raise an error, and must not end the process",
             remedy=f"remove {calls} from your file",
         )
     )
@@ -204,27 +204,32 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
     if listener is not None:
         listener.tell()
     if said[:1] == _CLOSED:
-        return left(words, "that it closed sys.stdout or sys.stderr", "sys.stdout.close, os.close and the like")
+        return left(
+            words, "that this program closed sys.stdout or sys.stderr", "sys.stdout.close, os.close and similar calls"
+        )
     where = said[1:].decode(errors="replace") if len(said) > 2 and said[:1] == _PLACE else ""
     if said and not where:
         if said[1]:
-            return _lacked("the command was ended by a lack of memory" + _last(noise))
+            return _lacked("that the command ran out of memory" + _last(noise))
         return code if code > 0 else said[0]
     if listener is not None and listener.hangs:
-        return _lacked("that the command had no memory left and computed nothing, so it was ended")
+        return _lacked("that the command had no memory left and made no progress, so lemmata ended it")
     if code == -signal.SIGKILL:
-        return _lacked("that the kernel ended the command") if killed_for_memory else _killed(-code)
+        return _lacked("that the operating system's kernel ended the command") if killed_for_memory else _killed(-code)
     if code < 0 and listener is not None:
-        return _lacked(f"that it was ended by signal {-code}{_last(noise)}", speaks_of_memory(noise))
+        return _lacked(f"that the command was ended by signal {-code}{_last(noise)}", speaks_of_memory(noise))
     if code < 0:
         return _killed(-code)
     if code in (128 + number for number in _PASSED_ON):
         return code  # ended at once by a second signal
     if listener is not None and (code == _NOT_LOADED or speaks_of_memory(noise) or not _runs_other_code(words)):
-        return _lacked(f"that it ended with code {code}{_last(noise)}", speaks_of_memory(noise))
+        return _lacked(f"that the command ended with exit code {code}{_last(noise)}", speaks_of_memory(noise))
     if odd_flags() and code == 1 and not where:
         return _refused(told_to_end())
-    return left(words, f"os._exit({code}){where}" if where else f"that it called os._exit({code}), or the like")
+    return left(
+        words,
+        f"os._exit({code}){where}" if where else f"that this program called os._exit({code}) or a similar function",
+    )
 
 
 def _refused(error: LemmataError) -> int:

@@ -8,7 +8,7 @@ import typer
 from lemmata.files import keep_inputs
 
 MOST_ROWS = 2500
-"""The largest number of rows that are used, because the attention of each query covers all rows."""
+"""The largest number of rows that are used. It is limited because the attention of each query covers all rows."""
 
 
 def in_context(
@@ -30,7 +30,9 @@ def in_context(
     ] = 401,
     penalty: Annotated[float, typer.Option(help="Lasso penalty, for a target of variance 1.")] = 3e-3,
     sharpness: Annotated[float, typer.Option(help="Slope of the features.")] = 4.0,
-    width: Annotated[float, typer.Option(help="Width of the bumps of the function class, in the unit ball.")] = 0.5,
+    width: Annotated[
+        float, typer.Option(help="Width of the bumps in the function class, for inputs in the unit ball.")
+    ] = 0.5,
     held_out: Annotated[
         float, typer.Option("--held-out", help="Fraction of the rows that are used as queries.")
     ] = 0.25,

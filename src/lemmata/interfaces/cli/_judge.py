@@ -76,7 +76,7 @@ def _judged(run: FamilyRun) -> None:
             f"{at} {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}", markup=False, highlight=False
         )
         if run.options.write and amiss([claim], {claim.name: verdict}):
-            run.notes.append(f"{claim.name} breaks a rule; its record was not changed")
+            run.notes.append(f"{claim.name} breaks a rule for writing claims, so its record was not changed")
         elif run.options.write:
             try:
                 write_record(claim, record_of(claim, verdict))

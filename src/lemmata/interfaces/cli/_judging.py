@@ -38,7 +38,10 @@ class Judging:
     corners: Annotated[
         int | None,
         typer.Option(
-            help="Number of extra settings, drawn at random, on which to test. Default: 3, or 0 with --set.",
+            help=(
+                "Number of extra settings, drawn at random, at which a claim is also tested. Default: 3, or 0 with "
+                "--set."
+            ),
             min=0,
             max=50,
         ),
@@ -59,7 +62,7 @@ class Judging:
                 "--budget is out of range",
                 found=self.budget,
                 rule=f"at least 1 trial and at most {MOST_TRIALS:,}",
-                remedy="leave --budget out to use as many trials as a verdict of support needs",
+                remedy="leave --budget out; lemmata then uses enough trials to support a true claim",
             )
         if not 0 < self.level < 0.5:
             raise SettingError("level", found=self.level, rule="a probability above 0 and below 0.5")
@@ -147,7 +150,7 @@ def named_claims(names: list[str] | None) -> list[Any]:
         if found.setdefault(claim.name, claim) is not claim:
             raise SettingError(
                 f"claim {claim.name}",
-                found="two different claims of this name",
+                found="two different claims with this name",
                 rule="different names for all claims of one run",
                 remedy="rename one of them, or judge them in two runs",
             )

@@ -13,7 +13,7 @@ from lemmata.printable import clean
 _APART = 3
 """The exit code if two runs judged no claim in common."""
 _MOST = 2**63 - 1
-"""The largest whole number of SQLite."""
+"""The largest whole number that SQLite can store."""
 _ACTIONS = {
     "list": "[CLAIM]: all runs, or the trials and verdicts of one claim",
     "compare": "RUN RUN: verdicts that changed, and the reasons",
@@ -90,7 +90,7 @@ def _check_replay(action: str, setting: list[str] | None, seed: int | None) -> N
     if given and action != "replay":
         raise SettingError(
             f"lemmata ledger {action} with {' and '.join(given)}",
-            rule="--set and --seed name the trial of `lemmata ledger replay`",
+            rule="only `lemmata ledger replay` uses --set and --seed, which select its trial",
             remedy="leave them out",
         )
     check_seed(seed or 0)
@@ -142,7 +142,11 @@ def _compare(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
               for word in words]  # fmt: skip
     if not judged[0] & judged[1]:
         return _APART, record, ["no claim has a verdict in both runs, so nothing was compared"]
-    return 0, record, [str(change) for change in found] or ["all verdicts that occur in both runs are the same"]
+    return (
+        0,
+        record,
+        [str(change) for change in found] or ["every claim that was judged in both runs has the same verdict in both"],
+    )
 
 
 def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
@@ -162,7 +166,7 @@ def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
     lines = [
         f"{name}: {', '.join(f'{value:.17g}' for value in values[:8])}" for name, values in numbers_of(row).items()
     ]
-    word = "the same numbers as in the ledger, bit for bit" if same else "OTHER NUMBERS than in the ledger"
+    word = "the same numbers as in the ledger, bit for bit" if same else "DIFFERENT NUMBERS from those in the ledger"
     return int(not same), record, [*lines, word]
 
 

@@ -14,7 +14,7 @@ from ._subjects import Subjects, is_of, known_subjects
 
 WEAK = "weak"
 FIRST = 20
-"""The number of claims that are printed if words are given."""
+"""The number of claims that are printed if search words are given."""
 
 
 def list_claims(
@@ -39,15 +39,16 @@ def list_claims(
         str | None,
         typer.Option(
             help=(
-                "Only claims with this last verdict, such as refuted. The word weak selects claims whose trials do not "
-                "refute some slightly wrong versions of them (`lemmata mutate`)."
+                "Only claims with this last verdict, such as refuted. The word weak selects claims with a slightly "
+                "wrong version that the same trials do not refute (`lemmata mutate`)."
             )
         ),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = None,
     subject: Subjects = None,
     runs: Annotated[
-        str | None, typer.Option(help="Only claims that run this public function, such as solvers.kernel_ridge.")
+        str | None,
+        typer.Option(help="Only claims whose trials run this public function, such as solvers.kernel_ridge."),
     ] = None,
     first: Annotated[
         int | None,
@@ -219,7 +220,7 @@ def _check_asked(part: str, source: str | None, unrun: bool, given: dict[str, An
         what = "the public functions that no claim runs" if unrun else "the statements of a source"
         raise SettingError(
             f"{own} with {', '.join(others)}",
-            rule=f"{own} lists {what}, which these options cannot select",
+            rule=f"{own} lists {what}; the other options cannot select among them",
             remedy=f"use {own} alone, or leave {own} out",
         )
     for option, value in {"source": source, **given}.items():
@@ -229,7 +230,7 @@ def _check_asked(part: str, source: str | None, unrun: bool, given: dict[str, An
     if given["first"] is not None and (as_json or not part):
         raise SettingError(
             f"--first {'with --json' if as_json else 'without words'}",
-            rule="--first shortens the printed list of the best matches of words; every other list is complete",
+            rule="--first limits only the printed list of best matches for WORDS; every other list is complete",
             remedy="leave --first out" + ("" if as_json else ", or add words"),
         )
 

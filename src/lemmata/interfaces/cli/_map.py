@@ -75,7 +75,7 @@ def _refuse_addresses(base_url: str | None, repository: str | None) -> None:
     if given:
         raise SettingError(
             f"{' and '.join(given)} without --out or --serve",
-            rule="these addresses are written into the pages of a site",
+            rule="these addresses are used only in the pages of a site",
             remedy="add --out DIR, or leave them out",
         )
 

@@ -25,8 +25,11 @@ def _model(
     program: Annotated[
         str,
         typer.Argument(
-            help="A Python file, which lemmata executes. Its function build() returns the model; fit and decay are"
-            " optional. You can also give a scikit-learn pipeline FILE.skops, written by `lemmata study --save-model`."
+            help=(
+                "A Python file, which lemmata executes. Its function build() returns the model; the functions fit and "
+                "decay are optional. You can also give a scikit-learn pipeline FILE.skops, written by `lemmata study "
+                "--save-model`."
+            )
         ),
     ],
     data: Annotated[

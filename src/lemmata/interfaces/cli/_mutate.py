@@ -25,8 +25,8 @@ def mutate(
         typer.Option(
             metavar="N",
             help=(
-                "Test N claims, chosen in turn from each group of claims with the same subject and the same kind of "
-                "comparison. Each group gives its cheapest claims."
+                "Test N claims. Claims with the same subject and the same kind of comparison form a group. The groups "
+                "take turns, and each gives its cheapest claims first."
             ),
         ),
     ] = None,
@@ -38,7 +38,9 @@ def mutate(
     seed: Annotated[int, typer.Option(help="Seed of the sample and of all trials.")] = 0,
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="Do not start further claims after M minutes.")
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="Store the results in the catalogue.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print only the tables, as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -20,7 +20,10 @@ Dask = Annotated[
     typer.Option(
         "--dask",
         metavar="ADDRESS",
-        help="Address HOST:PORT of a Dask scheduler, or its scheduler file. Its workers then do the work.",
+        help=(
+            "Address HOST:PORT of a Dask scheduler, or its scheduler file. The scheduler's workers then do the "
+            "computation."
+        ),
     ),
 ]
 """The address of a scheduler, such as tcp://10.0.0.1:8786, or the scheduler's file."""

@@ -34,8 +34,8 @@ def refute(
         typer.Option(
             "--all",
             help=(
-                "Use with --write: search for counterexamples to all bounds and to all statements that are false as "
-                "printed, unless the catalogue already has the search."
+                "Use with --write. Search for counterexamples to all bounds and to all statements that are false as "
+                "printed. Searches that the catalogue already has are left out."
             ),
         ),
     ] = False,
@@ -44,8 +44,8 @@ def refute(
         typer.Option(
             "--write",
             help=(
-                "Record the tightness in the catalogue. The tightness is the largest ratio of measured value to bound "
-                "that was found. --minutes then counts processor time."
+                "Record the tightness in the catalogue: the largest ratio of measured value to bound that the search "
+                "finds. With --write, --minutes counts processor time."
             ),
         ),
     ] = False,
@@ -205,7 +205,7 @@ def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
         except KeyboardInterrupt:
             if not told:
                 raise
-            err.print("Interrupted; only the hypotheses above were finished.")
+            err.print("Interrupted; only the hypotheses above were tested.")
             return exit_code()
         codes |= {EXIT["failed"] if one.untested else 0 for one in found} or {EXIT["inapplicable"]}
         if not found:
@@ -232,7 +232,7 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
 
             def moved(settings: int, ratio: float | None, name: str = claim.name, progress: Any = progress) -> None:
                 progress(
-                    f"{name}: {settings} setting{'s' * (settings != 1)}"
+                    f"{name}: {settings} setting{'s' * (settings != 1)} tried"
                     + ("" if ratio is None else f", ratio {ratio:.4g}"),
                     0,
                     1,
@@ -313,7 +313,7 @@ def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> 
     rows, broken, failed = [], False, False
     if not claims:
         err.print(
-            "Nothing to search: the catalogue already has a search of each of these claims with its current code."
+            "Nothing to search: for each of these claims, the catalogue already has a search with the current code."
         )
     for claim, record in searched_one_by_one(claims, minutes, seed):
         if isinstance(record, str):

@@ -41,7 +41,7 @@ def report(
 
     if len(records) > 2:
         raise SettingError(
-            "lemmata report", found=f"{len(records)} records", rule="one file of results, or two records to compare"
+            "lemmata report", found=f"{len(records)} records", rule="one result file, or two result files to compare"
         )
     for path in records:
         finish(path.parent, path.name)

@@ -26,17 +26,17 @@ _BLOCK = re.compile(
     rb"|terminate called |memory allocation of \d+ bytes failed|.*Check failed: |.*Check failure|thread '.*panicked"
     rb"|MemoryError|OpenBLAS error|LLVM ERROR|.*out of memory"
 )
-"""A pattern of the first line of a library's last output, or of an error that lemmata reports in its own words."""
+"""A pattern of the line that begins a library's last output, or an error that lemmata reports in its own words."""
 _OWN = re.compile(rb"(\x1b\[[0-9;]*m)*(Error|Warning): |\[ *[0-9.]+ s\]")
 """A pattern of lines that lemmata itself writes after such output."""
 _HELD = 2**20  # the largest number of bytes that are kept
 _LOOK = 0.2  # seconds between two looks at whether the process has ended
 _STILL = 60.0
-"""If the address space of a process is full and it computes nothing for this many seconds, it counts as hanging."""
+"""A process counts as hanging if its address space is full and it has computed nothing for this many seconds."""
 _FULL = 128 * 2**20
 """An address space with fewer free bytes than this counts as full: a thread or its heap may not fit."""
 _WAITS = ("--serve", "--dask")
-"""Options with which a command only waits for other processes, so it does not count as hanging."""
+"""With these options, a command only waits for other processes. Such a command does not count as hanging."""
 _ROOM = "most commands need 2 to 3 GiB of address space, although libraries use only a small part of it"
 
 

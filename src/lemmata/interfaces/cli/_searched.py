@@ -37,11 +37,13 @@ def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any
         raise nothing(part, [], "give words of a claim, part of its name, or the number of a statement")
     if found.hits:
         read = " and ".join(f"'{word}'" for word in found.mistyped)
-        said = f"No claim has {read}; these claims have the nearest spelling." if read else ""
+        said = (
+            f"No claim contains {read}. The following claims contain words with the nearest spelling." if read else ""
+        )
         return [known[place] for place in found.hits], said
     return [
         known[place] for place in found.near[:_NEAREST]
-    ], f"No claim has all words; {found.told}. The nearest claims are:"
+    ], f"No claim contains all words; {found.told}. The nearest claims are:"
 
 
 def _names(row: dict[str, Any], part: str) -> bool:

@@ -21,7 +21,10 @@ _HEADINGS = {
 
 def show(
     claim: Annotated[
-        str, typer.Argument(help='Name of a claim, the end of its name, "Lemma E.4", a section, or FILE.py[:Claim].')
+        str,
+        typer.Argument(
+            help='Name of a claim or end of the name, statement number ("Lemma E.4"), section, or FILE.py[:Claim].'
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -59,7 +62,7 @@ def show(
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"), older(record))
         _show_beside("tightness (evidence from a search, never proof)", told_search, record["search"])
-        _show_beside("tests at the ends of its declared ranges", told_walk, record["walk"])
+        _show_beside("tests at the ends of the settings' declared ranges", told_walk, record["walk"])
         _show_places(record["walk"])
         _show_beside("tests of slightly wrong versions, on the same trials", told_mutations, record["mutations"])
 

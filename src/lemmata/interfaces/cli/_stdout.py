@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _SIZES = {"COLUMNS": range(20, 1001), "LINES": range(1, 10_001)}
-"""For each variable, the values that are accepted as a terminal's size. In 0 columns, rich prints nothing."""
+"""For each environment variable, its accepted values. A width of 0 is refused: rich would then print nothing."""
 _kept: list[Any] = []  # the stream of results of the command that runs
 
 

@@ -17,7 +17,10 @@ def _verify(
     claims: Annotated[
         list[str] | None,
         typer.Argument(
-            help='Claims: full names, ends of names, subjects, sections, "Lemma E.4", or FILE.py[:Claim].',
+            help=(
+                'Claims: full names, ends of names, subjects, sections, statement numbers ("Lemma E.4"), or '
+                "FILE.py[:Claim]."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -47,7 +50,7 @@ def _verify(
             "lemmata verify",
             found="no claim",
             rule="at least one claim",
-            remedy="name a claim (`lemmata list` lists them), or use `lemmata judge` to judge many",
+            remedy="name a claim (`lemmata list` lists all claims), or judge many claims with `lemmata judge`",
         )
     import jax
 
@@ -118,4 +121,4 @@ def _report(verdicts: list[Any], chosen: int, level: float) -> None:
             f"{len(verdicts)} claims were judged at a family-wise level of {level:g}; each verdict gives its own level."
         )
     if len(verdicts) < chosen:
-        plain(f"Interrupted: {chosen - len(verdicts)} claims were not run.")
+        plain(f"Interrupted: {chosen - len(verdicts)} claims were not tested.")

@@ -41,10 +41,10 @@ def walk(
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
     trial_seconds: Annotated[float, typer.Option(help="Time limit of one trial.")] = SECONDS,
-    place_seconds: Annotated[
-        float, typer.Option(help="Time limit of all trials at one setting together.")
-    ] = PLACE_SECONDS,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
+    place_seconds: Annotated[float, typer.Option(help="Time limit of all trials at one setting.")] = PLACE_SECONDS,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="Do not start further claims after M minutes.")
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also test claims whose current code was already tested in this way.")
     ] = False,
@@ -80,8 +80,8 @@ def walk(
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     if not chosen:
         err.print(
-            "Nothing to test: the catalogue already has the results of each of these claims with its current code. "
-            "Use --again to repeat."
+            "Nothing to test: for each of these claims, the catalogue already has the results with the current code. "
+            "Use --again to repeat the tests."
         )
     import jax
 

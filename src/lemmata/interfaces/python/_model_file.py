@@ -33,7 +33,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
         raise SettingError(
             f"the model {final.name!r} cannot be stored",
             found=line_of(error),
-            rule="skops stores scikit-learn estimators, but no code of your own",
+            rule="skops stores scikit-learn estimators, but not your own code",
             remedy="use study.best() in Python, or name another model of the study",
         ) from error
     _check_importable(final.name, trusted)
@@ -54,8 +54,11 @@ def _check_importable(name: str, types: Sequence[str]) -> None:
         raise SettingError(
             f"the model {name!r} cannot be stored",
             found=f"{what}, defined in {place}" + (f", and {len(lost) - 1} more" if len(lost) > 1 else ""),
-            rule="the file names each class and function, and whoever loads it must be able to import them by name",
-            remedy=f"define {new} in a module of its own, such as parts.py in the same folder, and import it",
+            rule=(
+                "the file stores only the names of classes and functions, so a program that loads it must be able to "
+                "import them"
+            ),
+            remedy=f"define {new} in a separate module, such as parts.py in the same folder, and import it from there",
         )
 
 

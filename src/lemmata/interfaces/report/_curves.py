@@ -198,7 +198,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     """
     models = drawn_models(record)
     if not models:
-        raise DataError("this study has no learning curve", rule="at least one model was measured")
+        raise DataError("this study has no learning curve", rule="at least one model must be measured")
     unit, answers, total = record.unit, record.answers, record.data.total
     best = [model for model in models if model.name in (answers.best, answers.first)]
     useful = [model for model in models if model.learns] or models

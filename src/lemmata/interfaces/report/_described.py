@@ -77,11 +77,11 @@ def _spectra(record: StudyRecord) -> str:
             middle = len(found.index) // 2
             parts.append(
                 f"{model.title}: largest eigenvalue {number(found.eigenvalues[0])}, the first {found.index[middle]:,} "
-                f"directions hold {100 * found.alignment[middle]:.0f} % of the target"
+                f"eigenvectors contain {100 * found.alignment[middle]:.0f} % of the target's variance"
             )
     return (
-        "Two panels over the directions of each kernel, strongest first. They show the eigenvalue of each direction "
-        f"and the share of the target in the first directions: {'; '.join(parts)}."
+        "Two panels for the eigenvectors of each kernel, the largest eigenvalue first. They show each eigenvalue, and "
+        f"the share of the target's variance in the first eigenvectors: {'; '.join(parts)}."
     )
 
 
@@ -93,9 +93,10 @@ def _residuals(record: StudyRecord) -> str:
     ]
     missed = [value for value in missed if math.isfinite(value)]
     if not missed:
-        return "Truth minus prediction against prediction."
+        return "True value minus predicted value, against the predicted value."
     return (
-        f"Truth minus prediction against prediction, for {len(missed):,} held-out rows. The differences range from "
+        f"True value minus predicted value, against the predicted value, for {len(missed):,} held-out rows. The "
+        "differences range from "
         f"{number(float(min(missed)))} to {number(float(max(missed)))}, with median "
         f"{number(float(statistics.median(missed)))}."
     )
@@ -107,6 +108,6 @@ def _training(run: dict[str, Any]) -> str:
         for width in run.get("widths") or []
     )
     return (
-        f"{run.get('title') or run.get('name') or 'Network'}: squared error against training time of the trained "
-        f"network and of its kernel, on training and on held-out rows, one panel for each width; {gaps}."
+        f"{run.get('title') or run.get('name') or 'Network'}: squared error against training time, for the trained "
+        f"network and for its kernel, on training and on held-out rows. One panel for each width: {gaps}."
     )

@@ -51,7 +51,7 @@ def errors_chart(record: ComparisonRecord) -> Spec | None:
                          "to": max(own.upper, FLOOR)})  # fmt: skip
     low, high = min(row["from"] for row in rows) / 1.3, max(row["to"] for row in rows) * 1.1
     scale = {"type": "log", "domain": [low, high], "nice": False}
-    axis = {"title": "share of the variance left (1: guessing)", "values": ticks(low, high), "format": ".4~r",
+    axis = {"title": "share of the variance unexplained (1: guessing)", "values": ticks(low, high), "format": ".4~r",
             "labelOverlap": "greedy", "labelSeparation": 6}  # fmt: skip
     order = [family.title for family in sorted(record.families, key=lambda own: own.error.value)]
     y = word("model", sort=order, title=None, axis={"labelFontSize": 13, "ticks": False, "domain": False})
@@ -81,7 +81,7 @@ def curves_chart(record: ComparisonRecord) -> Spec | None:
     x = quantity("n", scale={"type": "log", "domain": ends, "nice": False},
                  axis={"title": "training rows", "values": ticks(*ends), "format": ",d", "labelOverlap": "greedy"},
                  )  # fmt: skip
-    axis = {"title": "share of the variance that is left", "values": ticks(low, high), "format": ".4~r"}
+    axis = {"title": "share of the variance that is unexplained", "values": ticks(low, high), "format": ".4~r"}
     up = {"scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True}, "axis": axis}
     tips = [word("model", title="family"), word("what"), quantity("n", format=",d"),
             *(quantity(name, format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip

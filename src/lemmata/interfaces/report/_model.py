@@ -88,13 +88,14 @@ def _sets(record: ExaminationRecord) -> str:
     seen = f"contained {percent(own.covered.value)} of the targets of {own.measured:,} other held-out rows {ends}."
     if own.single is None:
         return (
-            f"An interval around the prediction that holds {percent(own.level)} of new targets is {number(own.size)} "
-            f"wide. Around the mean of the training targets it is {number(own.trivial)} wide. Such intervals {seen}"
+            f"To contain {percent(own.level)} of new targets, an interval around the prediction must be "
+            f"{number(own.size)} wide. An interval around the mean of the training targets must be "
+            f"{number(own.trivial)} wide. Intervals around the prediction {seen}"
         )
     return (
-        f"A set that holds the right class of {percent(own.level)} of new rows has {number(own.size)} classes on "
-        f"average ({number(own.trivial)} without the model). {percent(own.single)} of the sets have one class, and "
-        f"none is empty. Such sets {seen}"
+        f"To contain the right class of {percent(own.level)} of new rows, a set of classes needs {number(own.size)} "
+        f"classes on average ({number(own.trivial)} without the model). {percent(own.single)} of these sets have one "
+        f"class, and no set is empty. The sets {seen}"
     )
 
 
@@ -141,8 +142,8 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
             verdict = " Prediction and measurement agree, but the interval is so wide that this says little."
         if left_out.status == "vacuous" and record.held_error is not None:
             missed = not left_out.predicted.lower <= record.held_error.value <= left_out.predicted.upper
-            verdict = " This prediction says no more than the error without the model"
-            verdict += ", and the measured error lies outside its interval." if missed else "."
+            verdict = " The prediction is no better than the error without the model"
+            verdict += ", and the measured error lies outside the predicted interval." if missed else "."
         found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
     if record.held_error is None:
         found.append("The error on new rows was not measured, because no held-out rows were given.")
@@ -182,7 +183,7 @@ def _held(record: ExaminationRecord) -> list[str]:
     show = percent if task == "classification" else number
     gain = own.gain
     if own.beaten is None:
-        verdict = "The model is not significantly better: the model's error minus this error is "
+        verdict = "The model is not significantly better: the model's error minus the error of this baseline is "
         verdict += f"{show(0.0 - gain.value)}, {gain.at} interval {show(0.0 - gain.upper)} to {show(0.0 - gain.lower)}."
     else:
         verdict = "The model is significantly better." if own.beaten else "The model is significantly worse."
@@ -197,10 +198,11 @@ def _held(record: ExaminationRecord) -> list[str]:
         rare = own.classes[0]
         named = f"it never predicts {rare.label}"
         if rare.precision is not None:
-            named = f"{percent(rare.precision)} of the rows that it predicts as {rare.label} are {rare.label}"
+            named = f"of the rows that it predicts as {rare.label}, {percent(rare.precision)} are {rare.label}"
         found.append(
-            f"Classes are unbalanced: the error is {percent(own.balanced)} if each class counts equally. The rarest "
-            f"class is {rare.label}: the model finds {percent(rare.recall)} of its {rare.rows:,} rows, and {named}."
+            f"The classes are unbalanced: if each class has the same weight, the error is {percent(own.balanced)}. "
+            f"The rarest class is {rare.label}. The model finds {percent(rare.recall)} of its {rare.rows:,} rows, and "
+            f"{named}."
         )
     return found
 

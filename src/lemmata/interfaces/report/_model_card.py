@@ -110,7 +110,7 @@ def _making(final: Any, model: ModelResult, target: str) -> list[str]:
         return [
             "## Make it again",
             f"The estimator is your own ({model.formula}), so this card holds no program. After loading, "
-            f"`sklearn.base.clone(model)` is the same model before it was fitted. Fit it to the columns above and the "
+            "`sklearn.base.clone(model)` gives the same model, but unfitted. Fit it to the columns above and the "
             f"target {_code(target)}.",
         ]
     return [
@@ -140,7 +140,7 @@ def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
     if "keep_default_na" in final.code:
         lines.append(
             "Read tables for the model with the arguments `keep_default_na` and `na_values` of the program below. "
-            "Otherwise pandas takes other texts for missing cells than the study did."
+            "Otherwise pandas reads other texts as missing cells than the study did."
         )
     if final.why:
         each: dict[str, list[str]] = {}

@@ -16,11 +16,10 @@ _SIZES = {  # the meaning of a column of numbers
             "is the mean size of the gradient times the input's standard deviation"
         ),
         "loss grows by": (
-            "by how much the mean loss grows if the input's values are permuted among the rows, with "
-            "its 95 % interval for new rows. If the growth is below 0, the model errs less without "
-            "the input"
+            "by how much the mean loss grows if the input's values are permuted among the rows, with a 95 % interval "
+            "for new rows. If the value is below 0, the model errs less with permuted values"
         ),
-        "by chance": "if an input carries no information, 95 % of its growths lie in this range",
+        "by chance": "the range of the growth for 95 % of inputs that carry no information",
     },
     "layer": {
         "norm": "the Frobenius norm, the root of the sum of squared entries",
@@ -78,7 +77,7 @@ def posterior_words(record: ExaminationRecord) -> str:
     if own.covered is not None:
         ends = f"{percent(own.covered.lower)} to {percent(own.covered.upper)}"
         return (
-            f"{told} With the noise of the residuals, the {percent(own.level)} intervals hold "
+            f"{told} With the noise of the residuals included, intervals at level {percent(own.level)} contain "
             f"{percent(own.covered.value)} of the targets of {own.rows:,} held-out rows ({ends})."
         )
     gain = own.gain
@@ -86,8 +85,9 @@ def posterior_words(record: ExaminationRecord) -> str:
         return ""
     verdict = "better than" if gain.lower > 0 else "worse than" if gain.upper < 0 else "no different from"
     return (
-        f"{told} Averaged over this posterior, the probabilities of {own.rows:,} held-out rows have log loss "
-        f"{number(own.corrected)}, {verdict} the {number(own.plain)} of the model itself (the gain is {_ends(gain)})."
+        f"{told} On {own.rows:,} held-out rows, probabilities averaged over this posterior have log loss "
+        f"{number(own.corrected)}. This is {verdict} the log loss {number(own.plain)} of the model itself (the gain "
+        f"is {_ends(gain)})."
     )
 
 

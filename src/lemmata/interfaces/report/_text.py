@@ -112,7 +112,7 @@ def told_marks(record: StudyRecord) -> str:
     cells = [told_rows(own.needed, total) if own.learns or own.name == best else MISSING for own in record.models]
     value = f"{record.unit.name} {told_asked(record.answers, record.unit)}"
     words = {
-        "open (≥": f"“open (≥ n)” means that at least n rows are needed for {value}, which may never be reached",
+        "open (≥": f"“open (≥ n)” means that at least n rows are needed for {value}, if it can be reached at all",
         "open": f"“open” means that more rows may or may not reach {value}",
         "out of reach": f"“out of reach” means that {value} is not expected even with 8 times the rows",
         MISSING: f"“{MISSING}” means that no number is given, because the model may be no better than guessing",

@@ -104,8 +104,9 @@ def quality(record: StudyRecord) -> str:
     accuracy = ""
     if gaps:
         accuracy = (
-            " The accuracy is predicted from the mean and the variance of a kernel's outputs. It differs from the"
-            f" measured accuracy by {statistics.median(gaps):.1f} points in the median and by {max(gaps):.1f} at most."
+            " The accuracy is predicted from the mean and the variance of a kernel's outputs. The predicted accuracy "
+            f"differs from the measured accuracy by {statistics.median(gaps):.1f} points in the median, and by "
+            f"{max(gaps):.1f} at most."
         )
     return (
         f"At the {len(ratios)} measured points of kernels, prediction and measurement differ by a factor of "

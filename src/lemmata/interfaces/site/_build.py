@@ -98,7 +98,7 @@ def own_files(directory: pathlib.Path) -> set[str]:
                 remedy=_REMEDY,
             )
         return set()
-    told = Told(f"file {manifest}", "the list of the files of a site", _REMEDY)
+    told = Told(f"file {manifest}", "the list of a site's files", _REMEDY)
     names = built(list[str], parsed(read_bytes(manifest, told.name, told.about), told), told)
     for name in names:
         if not name or "\0" in name:

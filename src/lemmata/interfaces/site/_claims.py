@@ -116,7 +116,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         ("How prediction and measurement compare", _compared(row["relation"])),
         ("What decides", row["band"]),
         ("Tightness, by a search for counterexamples", told_search(row["search"])),
-        ("Tests at the ends of its declared ranges", told_walk(row["walk"])),
+        ("Tests at the ends of the settings' declared ranges", told_walk(row["walk"])),
         ("Tests of slightly wrong versions, on the same trials", told_mutations(row["mutations"])),
         ("The control, a false version that must be refuted", control["statement"]),
         ("Why there is no nearer control", control["loose"]),

@@ -53,7 +53,8 @@ def front_page(known: list[dict[str, Any]]) -> str:
 
 ABOUT = (
     "lemmata estimates how many rows of data you need and how far you can trust a trained model. Each answer is a "
-    "number with an interval. It also tests statements of deep-learning theory numerically and shows which are false."
+    "number with an interval. It also tests statements of deep-learning theory numerically, and shows which "
+    "statements are false."
 )
 """The purpose of lemmata, in two sentences."""
 

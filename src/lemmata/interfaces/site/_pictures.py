@@ -77,7 +77,9 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
         share = {**verdict, "estimate": interval[0]}
         found.append(_share(share, "share of trials that contradict the claim", (0.0, 0.1)))
     elif relation.startswith("the construction"):
-        found.append(_share(verdict, "share of constructions that attain it", verdict["band"], success=True))
+        found.append(
+            _share(verdict, "share of constructions that attain the predicted value", verdict["band"], success=True)
+        )
     elif relation.startswith(("measured <= predicted", "measured >= predicted")):
         found.append(_share(verdict, "share of trials that contradict the claim", verdict["band"]))
     elif "is ordered" in relation:

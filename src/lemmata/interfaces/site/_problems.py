@@ -16,7 +16,7 @@ from ._pictures import STEPS, Panel, panels, supported_where, svg, words
 from ._prose import first_sentence, sentence
 
 _PROBES = "open_problems"
-"""The subject whose sections are probes of open problems."""
+"""The subject whose sections are about open problems."""
 
 
 @dataclasses.dataclass(frozen=True)

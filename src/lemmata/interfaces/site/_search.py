@@ -18,7 +18,7 @@ _HIDDEN = re.compile(r"^```.*?^```|\]\([^)]*\)|<[^>]+>", re.M | re.S)
 
 
 _HOUSE = ("interfaces.cli", "interfaces.search", "interfaces.site")
-"""Subpackages whose names users do not call: the commands, which have help texts, and the builder of this site."""
+"""Subpackages whose functions users do not call: the commands, which have help texts, and the builder of this site."""
 
 
 def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:

@@ -13,10 +13,10 @@ DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
 The errors are shares of the target's variance.
 """
 TIMES, ROUNDING = 2.0, 1e-10
-"""The smallest factor between two errors that matters even if both errors are small, and the size of rounding errors.
+"""Two limits. A factor of `TIMES` between two errors matters even if both are small. `ROUNDING` is rounding error.
 
-A model whose error falls as 1/n gains this factor from twice the rows. Two errors below `ROUNDING` differ only by
-rounding.
+A model whose error falls as 1/n gains the factor `TIMES` from twice the rows. Two errors below `ROUNDING` differ only
+by rounding.
 """
 
 

@@ -17,7 +17,7 @@ from lemmata.workflows.records.comparisons import Cost, CostPoint
 from ._mixers import BY_NAME, MODES, mixer, one_step
 
 SHORTEST_RUN = 0.01
-"""The duration of one timing in seconds. Shorter runs are repeated until they fill it, but at most 200 times."""
+"""The duration of one timing in seconds. Shorter runs are repeated until they fill this time, but at most 200 times."""
 
 
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:

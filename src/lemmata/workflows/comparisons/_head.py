@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 RIDGES = np.logspace(-7, 2, 15)
-"""The tried ridges, as multiples of the mean diagonal of the centred Gram matrix.
+"""The ridge penalties that are tried, as multiples of the mean diagonal entry of the centred Gram matrix.
 
 The largest ridge fits little more than the mean of the targets.
 """

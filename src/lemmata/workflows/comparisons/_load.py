@@ -39,7 +39,7 @@ MATRICES = 6
 
 _OF_TABLES = ("target", "id", "time", "drop_column")
 """Options that name columns of a table."""
-_NO_COLUMNS = "arrays x (n, T, c) and y have no names of columns"
+_NO_COLUMNS = "the arrays x (n, T, c) and y have no column names"
 
 
 def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
@@ -128,7 +128,7 @@ def _from_arrays(
     if mask.shape != x.shape[:2] or len(y) != len(x) or y.ndim > 2:
         raise DataError(
             f"the arrays of {name} do not have matching shapes", found=f"x {x.shape}, y {y.shape}, mask {mask.shape}",
-            rule="x (n, T, c), y (n) or (n, k), mask (n, T)",
+            rule="x (n, T, c), y (n) or (n, k), mask (n, T) for n rows, T tokens, c channels and k outputs",
         )  # fmt: skip
     if mask.dtype.kind not in "b" and not np.isin(mask, (0, 1)).all():
         raise DataError(f"the mask of {name} cannot be used", found=f"type {mask.dtype}", rule="booleans, or 0 and 1")
@@ -150,8 +150,10 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
     if length is None:
         raise SettingError(
             "--sequence-length is missing", found=f"{columns} columns",
-            rule="T must divide the number of columns, because the columns in order are T tokens of equal "
-                 "length", remedy=f"T one of {_divisors(columns)}",
+            rule=(
+                "the number of columns must be a multiple of T, because the columns are read, in order, as T tokens of "
+                "equal length"
+            ), remedy=f"set --sequence-length T to one of {_divisors(columns)}",
         )  # fmt: skip
     if length < 2:
         check_length(length, table.name)
@@ -160,7 +162,10 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
         near = [*[value for value in known if value < length][-1:], *[value for value in known if value > length][:1]]
         raise SettingError(
             "--sequence-length does not divide the columns", found=f"{length} for {columns} columns",
-            rule="T must divide the number of columns, because the columns in order are T tokens of equal length",
+            rule=(
+                "the number of columns must be a multiple of T, because the columns are read, in order, as T tokens of "
+                "equal length"
+            ),
             remedy=f"set --sequence-length to {' or '.join(map(str, near))}, or leave columns out with --drop-column",
         )  # fmt: skip
     inputs = [plain_column(table.frame[name]) for name in roles.inputs]
@@ -194,8 +199,10 @@ def _check_cells(name: str, x: np.ndarray, columns: Sequence[str]) -> None:
         raise DataError(
             f"{name} has cells that are missing, NaN or infinite", found=listing(where, 5),
             rule="every cell of a token must be a finite number",
-            remedy=("fill these cells; if rows have unequal lengths, store one line for each token and use "
-            "--id and --time"),
+            remedy=(
+                "fill these cells; if sequences have unequal lengths, store one line for each token and use --id and "
+                "--time"
+            ),
         )  # fmt: skip
 
 
@@ -239,6 +246,6 @@ def _most_rows(x: np.ndarray, options: ComparisonOptions, limit: int, rows: int)
     if options.max_rows is not None or fits < 40:
         raise MemoryPlanError(
             "the comparison does not fit into memory", found=f"{need} bytes needed for {asked} rows",
-            rule=f"at most {limit} bytes", remedy=f"--max-rows {max(fits, 40)}",
+            rule=f"at most {limit} bytes", remedy=f"set --max-rows {max(fits, 40)}",
         )  # fmt: skip
     return fits

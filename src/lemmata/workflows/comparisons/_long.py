@@ -51,14 +51,16 @@ def long_form(table: Table, options: ComparisonOptions) -> Found:
     changed = np.flatnonzero((targets[1:] != targets[:-1]).fill_null(True).to_numpy() & (np.diff(ids) == 0))
     if len(changed) and not targets.null_count():
         raise DataError(
-            f"target {target!r} changes within a row", found=f"in {len(np.unique(ids[changed]))} of {len(starts)} rows",
-            rule="one target for each value of --id", remedy="repeat the target of a row on each of its lines",
+            f"target {target!r} changes within the lines of one --id",
+            found=f"for {len(np.unique(ids[changed]))} of {len(starts)} values of --id",
+            rule="one target for each value of --id", remedy="write the same target on all lines of one --id",
         )  # fmt: skip
     length = int(lengths.max()) if options.sequence_length is None else options.sequence_length
     if length < 1 or len(starts) * length * len(channels) > MOST_CELLS:
         raise MemoryPlanError(
             "rows of this length do not fit into memory", found=f"{len(starts)} rows of {length} tokens",
-            rule=f"at most {MOST_CELLS} numbers", remedy="--sequence-length keeps the last tokens of each row",
+            rule=f"at most {MOST_CELLS} numbers",
+            remedy="set --sequence-length to keep only the last tokens of each row",
         )  # fmt: skip
     tokens, mask = np.zeros((len(starts), length, len(channels))), np.zeros((len(starts), length), bool)
     back = np.repeat(starts + lengths, lengths) - np.arange(len(ids))  # 1 for the last token of a row
@@ -98,7 +100,7 @@ def _tokens(name: str, frame: pl.DataFrame, channels: list[str]) -> np.ndarray:
     if broken:
         raise DataError(
             f"{name} has cells that are missing, not finite or text", found=listing(broken, 5),
-            rule="tokens must be vectors of finite numbers", remedy="fill them in, or leave the column out "
-                "(--drop-column)",
+            rule="tokens must be vectors of finite numbers",
+            remedy="fill these cells in, or leave the column out with --drop-column",
         )  # fmt: skip
     return np.stack([column.to_numpy() for column in columns], axis=1)

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Complex, Float
 
 WINDOW, FEATURES, MODES = 3, 300, 16
 ROWS_AT_ONCE = 64
-"""The number of sequences that a mixer processes at the same time. The memory is therefore independent of the rows."""
+"""The number of sequences that a mixer processes at the same time. The memory does not grow with the rows."""
 
 Mixer = Callable[[Float[Array, "T c"], Bool[Array, " T"]], Float[Array, " q"]]
 
@@ -52,7 +52,7 @@ class Family:
 
 
 FAMILIES = (
-    Family("mlp", "flattened", "all tokens side by side as one vector, without combining positions",
+    Family("mlp", "flattened", "all tokens, concatenated into one vector",
            "width of the head", (0.5, 1.0, 2.0)),
     Family("conv", "convolution", "the mean over positions of 300 cosine features of windows of 3 tokens",
            "width of the features", (0.5, 1.0, 2.0)),

@@ -110,7 +110,7 @@ def standard_tokens(
             found=f"channel {', '.join(names)}",
             rule="each channel must vary over rows and positions",
             remedy=(
-                "leave this channel out: it carries no information, and layers that combine tokens turn it into "
+                "leave this channel out: it carries no information, and layers that combine tokens would turn it into "
                 "rounding errors"
             ),
         )

@@ -46,8 +46,8 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     else:
         right = better
     own = (
-        "the two rates of the theorem contradict its last sentence at every number n of training rows, and neither "
-        f"rate depends on the target. With n = {training} training rows, d = {d} numbers in a row, smoothness s = "
+        "for every number n of training rows, the theorem's two rates contradict its last sentence, and neither rate "
+        f"depends on the target. With n = {training} training rows, d = {d} numbers in a row, smoothness s = "
         f"{SMOOTHNESS} and all constants 1, the rate is {rates[0]:.2g} for attention and {rates[1]:.2g} for recurrence"
     )
     says = "For fixed n, state-space models strictly dominate in terms of approximation rate when d > 2."
@@ -68,8 +68,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found = [
         Statement(
             "effective dimension of softmax attention",
-            "If n tokens are spread evenly on a sphere in R^p, the effective dimension of the kernel grows as (log "
-            "n)^(p - 1), not as log n.",
+            "If n tokens are spread evenly on a sphere in R^p, the effective dimension of the attention kernel grows "
+            "as (log n)^(p - 1), not as log n.",
             spread < 0.05,
             f"the norms of the tokens vary by {spread:.0%} of their mean, but the result needs equal norms",
             _claim("attention.effective_dimension.effective_dimension_is_power_of_log"),
@@ -79,11 +79,11 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         found.append(
             Statement(
                 "rank of the kernel of a linear recurrence",
-                "If a linear recurrence has N complex states for each channel, a linear function of its last states "
-                "combines at most 2 N fixed functions of the row for each channel. A nonlinear head removes this "
-                "limit.",
+                "Let a linear recurrence have N complex states for each channel. Then a linear function of its last "
+                "states is a combination of at most 2 N fixed functions of the row for each channel. A nonlinear head "
+                "removes this limit.",
                 True,
-                f"here the limit is {cap}. With the middle one of the tried step sizes, the last states of "
+                f"here the limit is {cap}. With the middle step size of those that were tried, the last states of "
                 f"{len(data.x)} rows form a matrix of rank {rank}. Half of the head is nonlinear",
                 _claim("state_space.induced_kernels.final_state_rank"),
             )
@@ -107,8 +107,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "cost against length",
                 "Operations grow as T² for softmax attention at every position, and as T for a recurrence.",
                 abs(attention - 2) < 0.15 and abs(recurrence - 1) < 0.15,
-                f"in the compiled code, the number of operations grows with exponent {attention:.2f} for attention and "
-                f"{recurrence:.2f} for recurrence",
+                f"in the compiled code, the number of operations grows as T to the power {attention:.2f} for "
+                f"attention, and {recurrence:.2f} for recurrence",
                 _claim("approximation.costs.attention_operations_in_length"),
             )
         )
@@ -136,4 +136,7 @@ def _marked(data: Sequences, marks: list[int]) -> str:
     p = shares[0]
     left = f"{2 * (1 - p) / (2 - p):.2f} of the variance"
     text = f"channel {marks[0]} has two values, and a share p = {p:.2f} of the tokens has the larger value. So {left}"
-    return f"{text} {'is' if data.name == 'hold' else 'would be'} left if the target is the last marked number"
+    return (
+        f"{text} {'is' if data.name == 'hold' else 'would be'} left unexplained by the best linear time-invariant "
+        "model if the target is the last marked number"
+    )

@@ -60,8 +60,8 @@ def sentences(
         else "For attention and recurrence, the model uses the outputs averaged over all positions"
     )
     found.append(
-        f"{position}. For the convolution it uses the outputs averaged over positions, and for the flattened row all "
-        "tokens."
+        f"{position}. For the convolution, it uses the outputs averaged over positions. For the flattened row, it "
+        "uses all tokens."
     )
     if theorem is not None:
         judged = {True: "That is right here", False: "That is wrong here", None: "These rows do not decide it"}
@@ -106,8 +106,8 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
     leave = f"each leaves {values[0]}" if len(set(values)) == 1 else f"they leave {listed(values)}"
     text = (
         f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance unexplained. The "
-        "differences may be due to chance. Or they are below 5 % of the variance, and no error is significantly more "
-        "than twice another."
+        "differences may be due to chance, or they are too small to matter: below 5 % of the variance, and no error "
+        "is significantly more than twice another."
     )
     if behind:
         each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
@@ -124,9 +124,9 @@ def _by_factor(best: FamilyResult, behind: list[FamilyResult], compared: Sequenc
     error = second.error
     return (
         f"{best.title.capitalize()} wins: it leaves {told_small(best.error.value)} of the target's variance "
-        f"unexplained. The second best, {second.title}, leaves {told_small(error.value)}{more}. Both errors are small: "
-        f"{second.title} also predicts all but {_percent(error.value)} of the variance. So the difference matters only "
-        "if you need errors that small."
+        f"unexplained. The second best, {second.title}, leaves {told_small(error.value)}{more}. Both errors are "
+        f"small: {second.title} also explains all but {_percent(error.value)} of the variance. So the difference "
+        "matters only if you need errors that small."
     )
 
 
@@ -150,13 +150,13 @@ def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[s
         return []
     if "mlp" in leaders:
         return [
-            "The model that takes all tokens side by side predicts as well as the families that combine tokens. So on "
-            "these rows, little is gained by mixing positions."
+            "The model on the flattened row (all tokens side by side) predicts as well as the families that combine "
+            "tokens. So on these rows, combining tokens gains little."
         ]
     return [
-        f"The model that takes all tokens side by side leaves {told(flat.error.value)} of the variance unexplained. So "
-        f"combining the positions by {best.title} explains {told(flat.error.value - best.error.value)} more of the "
-        "variance."
+        f"The model on the flattened row (all tokens side by side) leaves {told(flat.error.value)} of the variance "
+        f"unexplained. Combining the tokens by {best.title} explains {told(flat.error.value - best.error.value)} more "
+        "of the variance."
     ]
 
 
@@ -201,13 +201,14 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            "With shuffled targets nothing can be learned, so the error should be 1, that of predicting the mean. But "
-            f"{listed(leaks)} still {_leave(leaks)} an error below 1. Do not trust the errors in this comparison."
+            "With shuffled targets nothing can be learned, so every error should be 1, the error of predicting the "
+            f"mean. But {listed(leaks)} still {_leave(leaks)} an error below 1. Do not trust the errors in this "
+            "comparison."
         )
     if costly:
         found.append(
-            f"With shuffled targets {listed(costly)} {_leave(costly)} an error above 1, that of predicting the mean. "
-            "This is the cost of choosing two hyperparameters (a setting and a ridge) with so few rows."
+            f"With shuffled targets {listed(costly)} {_leave(costly)} an error above 1, the error of predicting the "
+            "mean. This is the cost of choosing two hyperparameters (a setting and a ridge) with so few rows."
         )
     return found
 
@@ -228,7 +229,7 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
     best, chosen = min(results, key=lambda own: own.error), min(results, key=lambda own: own.kernel)
     each = listed([f"{told(own.error)} for {titles[own.name]}" for own in results])
     text = (
-        "On one split, a small network of each family was trained. The share of the variance that it leaves "
+        "On one split, a small network of each family was trained. The share of the variance that the network leaves "
         f"unexplained is {each}"
     )
     if len(results) == 1:
@@ -243,14 +244,14 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
         ]
     if best.error <= 1 - RELEVANT:
         return [
-            f"{text}. Of the kernels, that of {titles[chosen.name]} has the lowest error. Trained as a network, this "
-            "family also has the lowest error, or nearly the lowest."
+            f"{text}. The kernel of {titles[chosen.name]} has the lowest error of all kernels. Trained as a network, "
+            "this family also has the lowest error, or nearly the lowest."
         ]
     if chosen.kernel > 1 - RELEVANT:
         return [f"{text}. None of the networks learns anything."]
     return [
         f"{text}. With these rows and training steps, no network learns what the kernel of {titles[chosen.name]} "
-        "predicts. The kernel starts with its features, which a network must first learn."
+        "predicts. The kernel has its features from the start, but a network must first learn them."
     ]
 
 
@@ -264,6 +265,6 @@ def scored(results: list[ScoreResult]) -> str:
         else "no kernel beats the best linear denoiser by 5 %, so the rows look Gaussian to a denoiser"
     )
     return (
-        "A diffusion model does not mix a sequence, so it is not compared. Of the kernels that were used to remove "
-        f"noise, {gain}."
+        "A diffusion model does not combine the tokens of a sequence, so it is not compared here. Of the kernels that "
+        f"were tested as denoisers, {gain}."
     )

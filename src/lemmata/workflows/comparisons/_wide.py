@@ -13,7 +13,7 @@ from ._networks import POLES, SETTINGS, network, points
 from ._sequences import Sequences
 
 OPERATIONS = 1.5e9
-"""The most work for a kernel, which takes 20 to 40 s.
+"""The most work that is allowed for a kernel. This much work takes 20 to 40 s.
 
 The work is the product of three numbers: the pairs of rows, the pairs of positions, and the poles of a recurrence.
 """

@@ -23,13 +23,13 @@ STEPS = (0.25, 1.0, 3.0, 7.0)
 MOST_NAMED = 2
 """If at most this many models may be as good as the best, they are named. If there are more, they are only counted."""
 EXACT = 1e-10
-"""Predictions of a number are called exact if their loss is at most this share of the loss of guessing."""
+"""Predictions of a numeric target are called exact if their loss is at most this share of the loss of guessing."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
 """Two models count as measured at the same size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows that differ by at most this factor count as equal, because a forecast cannot distinguish them."""
-CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from earlier rows."
+CHANGING = "Later rows differ from earlier rows, so the study does not estimate how many rows are needed."
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
@@ -236,7 +236,7 @@ def _rows(
     least = float(first.losses.sizes[0])
     upper = rows(needed.upper) if needed.upper <= far else f"more than {_spelled(far)}"
     if needed.value <= least:
-        text = f"{act} takes at most about {_rows_of(least)} with {first.title}, the smallest size that was measured"
+        text = f"{act} takes at most about {_rows_of(least)}, the smallest size that was measured for {first.title}"
         wide = f" (the upper end of the 90 % interval is {upper})" if needed.upper > least else ""
         return f"{text}{wide}. The table has {total:,}."
     lower = rows(needed.lower) if needed.lower >= least else f"fewer than {rows(least)}"

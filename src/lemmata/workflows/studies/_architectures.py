@@ -102,7 +102,7 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
         raise UnknownNameError(
             f"there is no model '{shortened(name)}'",
             rule=rule,
-            remedy=f"{hint}choose from this list, separated by commas",
+            remedy=f"{hint}choose names from this list, and separate them with commas",
         )
 
 

@@ -69,7 +69,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
         raise DataError(
             f"{path} cannot be read as NPZ",
             found=str(error).split(". ")[0],
-            rule="an NPZ file must hold plain arrays; Python objects in it are never unpickled",
+            rule="an NPZ file must hold plain arrays, because lemmata never unpickles Python objects",
             remedy="save numeric or text arrays with numpy.savez",
         ) from error
     notes = [f"ignored entries that are not arrays: {listing(others)}"] if others else []

@@ -71,4 +71,4 @@ def _rare(dataset: Dataset) -> str:
     if not few:
         return ""
     named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    return f"Classes with fewer than {RARE} rows have too few rows to be split between training and testing: {named}."
+    return f"These classes have fewer than {RARE} rows, which is too few for both training and testing: {named}."

@@ -204,8 +204,8 @@ def _parts_of(name: str, parts: tuple[str, ...]) -> str:
         "year": "part of the year (sine, cosine)",
         "day": "time of day (sine, cosine)",
     }
-    listed = ", ".join(["days since the first", *(words[part] for part in parts)])
-    return f"dates {shortened(name)!r} are encoded as {listed}"
+    listed = ", ".join(["days since the first date", *(words[part] for part in parts)])
+    return f"the dates of {shortened(name)!r} are encoded as {listed}"
 
 
 def _varies(column: pl.Series) -> bool:
@@ -243,7 +243,7 @@ def _text(
             f"{other!r}"
         )
         notes.append(
-            f"each of the {distinct} categories of {kind} {name!r} enters as the mean target of its training rows"
+            f"each of the {distinct} categories of {kind} {name!r} is encoded as the mean target of its training rows"
             + (most if len(frequent) else "")
         )
     else:

@@ -103,7 +103,7 @@ def equal_rows(
         asked = [name for name, given in (("the time", time), ("the group", group)) if given is not None]
         same = ["every input", "the target", *asked]
         twice = "every number here counts these rows more than once"
-        away = "a copy in the training set gives away the held-out row"
+        away = "a copy in the training set reveals the target of the held-out row"
         text = (
             f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in {', '.join(same[:-1])} and {same[-1]}. If"
             f" these rows are copies, remove them: {away if len(same) == 2 else twice}."
@@ -111,9 +111,9 @@ def equal_rows(
         found.append(("repeats", text))
     if across and _tells_apart(inputs, targets):
         text = (
-            f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every "
-            "input and the target. If such rows are the same case, give them the same group. Otherwise a "
-            "copy in the training set gives away the held-out row."
+            f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every input and the "
+            "target. If such rows are the same case, give them the same group. Then no held-out row has a copy in the "
+            "training set."
         )
         found.append(("repeats", text))
     return found + _contradictions(first_equal(*cells), targets, label, time is not None)

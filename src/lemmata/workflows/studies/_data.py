@@ -333,7 +333,7 @@ def _imputed(inputs: Inputs) -> list[str]:
     """Return remarks on how missing cells are replaced."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
-    for texts, words in ((False, "are filled in with the median of the training rows, and get an indicator column"),
+    for texts, words in ((False, "are replaced by the median of the training rows and marked in an indicator column"),
                          (True, "are a category of their own")):  # fmt: skip
         columns = [
             (int(n), name)

@@ -23,7 +23,7 @@ _MARKS = frozenset(
 )  # fmt: skip
 """Dates that programs write for an unknown date, or that are their smallest or largest date."""
 _MORE_OFTEN = 5
-"""A date also counts as far from the others if it occurs at least this many times as often as any other date."""
+"""A date outside the range of the others counts as odd if it occurs this many times as often as any other date."""
 
 
 def date_marks(read: Sequence[pl.Series], raw: pl.DataFrame) -> list[Finding]:
@@ -64,8 +64,8 @@ def _of_column(column: pl.Series, raw: pl.Series) -> list[Finding]:
         cell = raw[int(np.flatnonzero(days == day)[0])]
         remedy = f"add --na {cell.strip()!r}" if isinstance(cell, str) else "leave these cells empty"
         text = (
-            f"{count(rows, 'row')} have the date {day} in {shortened(column.name)!r}, which differs from all other "
-            f"dates. If {day} stands for a missing value, {remedy}."
+            f"{count(rows, 'row')} have the date {day} in {shortened(column.name)!r}. This date lies outside the "
+            f"range of all other dates. If {day} stands for a missing value, {remedy}."
         )
         found.append(Finding("missing", (column.name,), text))
     return found

@@ -81,9 +81,9 @@ def few_times(dataset: Dataset) -> list[str]:
         return []
     seen = "only one of them is" if tested == 1 else f"only {tested} of them are"
     return [
-        f"The rows have {number} different times, and {seen} tested. Rows of one time share what is special about this "
-        "time, so the error on a new time may be far from the measured one, and the intervals are too narrow. More "
-        "rows of the same times do not change this. More times do."
+        f"The rows have {number} different times, and {seen} tested. All rows of one time share the special "
+        "conditions of that time. So the error at a new time may be far from the measured error, and the intervals "
+        "are too narrow. More rows of the same times do not help. Rows of more times do."
     ]
 
 
@@ -111,10 +111,8 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
         return []
     told = [tell(question.unit, loss(starts, question.unit.rows), question.spread) for starts in (later, earlier)]
     return [
-        (
-            f"All models are tested on the last {100 * (1 - first / len(y)):.0f} % of the "
-            f"rows, which are calmer than the rows before. Repeating the last value over {ahead:,} "
-            f"rows gives {question.unit.title} {told[0]} on the tested rows, but {told[1]} on the "
-            "rows before. If such times return, the intervals may be too narrow."
-        )
+        f"All models are tested on the last {100 * (1 - first / len(y)):.0f} % of the rows, where the target "
+        f"changes less than in the rows before. Repeating the last value over {ahead:,} rows gives "
+        f"{question.unit.title} {told[0]} on the tested rows, but {told[1]} on the rows before. If such large "
+        "changes return, the intervals may be too narrow."
     ]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._calendar import Calendar, CalendarParts
 
 FARTHEST = 10.0
-"""A held-out entry is clipped to this many standard deviations, or to twice the farthest training entry if larger.
+"""A held-out entry is clipped to this many standard deviations, or to twice the farthest training entry if it is more.
 
 Otherwise a single column that hardly varies among the training rows, such as a pixel, could outweigh all others.
 """

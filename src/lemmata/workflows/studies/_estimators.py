@@ -120,7 +120,7 @@ def chances_of(estimator: Any, x: Any, names: list[Any]) -> Float[np.ndarray, "m
         raise _unknown("classes_", odd[0], names)
     found, expected = np.asarray(estimator.predict_proba(x)), (len(x), len(own))
     if found.shape != expected:
-        raise PredictionError(f"predict_proba returned an array of shape {found.shape}, where {expected} is needed")
+        raise PredictionError(f"predict_proba returned an array of shape {found.shape}, but {expected} is needed")
     chances = np.zeros((len(x), len(names)))
     chances[:, [place[name] for name in own]] = found
     return chances

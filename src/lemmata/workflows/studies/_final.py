@@ -78,7 +78,8 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
     if chosen in NAIVE:
         title = next(model.title for model in record.models if model.name == chosen)
         raise SettingError(f"the chosen model is the {title}, which does not use the columns",
-                           rule="this model only repeats the target's own past", remedy=remedy)  # fmt: skip
+                           rule="a model for new rows must use the columns, but this model only repeats past targets",
+                           remedy=remedy)  # fmt: skip
     return chosen
 
 

@@ -26,7 +26,7 @@ _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 FILLED = "missing"
 """The name of the category of missing texts. If the table contains this text, the name is put in brackets."""
 
-NOT_AVAILABLE, NOT_TEXTS = "missing cells that are pandas.NA", "cells that are not texts among texts"
+NOT_AVAILABLE, NOT_TEXTS = "missing cells that are pandas.NA", "cells of other types among texts"
 """Reasons why scikit-learn cannot read a column of a data frame."""
 CODES = "categories that are numbers"
 """Another reason: new cells of such a column may be numbers, numbers with decimals, or texts."""

@@ -91,9 +91,9 @@ def examine_columns(
             Finding(
                 "group",
                 (name,),
-                f"{name!r} may name groups of rows: {evidence}. If the model will predict rows of new groups, splitting"
-                " a group makes the error look too small."
-                f" Use --group {name!r} to keep the rows of each group together.",
+                f"{name!r} may name groups of rows: {evidence}. If the model will predict rows of new groups, "
+                f"splitting a group between training and testing makes the error look too small. Use --group {name!r} "
+                "to keep the rows of each group together.",
             )
         )
     times = [column.name for column in frame if column.name in dated or _looks_like_time(column)]
@@ -212,8 +212,8 @@ def examine_rows(
             Finding(
                 "leakage",
                 tuple(names),
-                f"{_together(names, reason.format(target=repr(label)))}. Leave out what is not known before"
-                f" the target: {' '.join(f'--drop-column {name!r}' for name in names[:10])}.",
+                f"{_together(names, reason.format(target=repr(label)))}. Leave out columns whose values are not known "
+                f"before the target: {' '.join(f'--drop-column {name!r}' for name in names[:10])}.",
             )
         )
     findings += [Finding(kind, (), text) for kind, text in equal_rows(inputs, targets, label, group, time)]
@@ -340,7 +340,7 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
     remedy, least = "", targets.values.min()
     if few == 1:
         alone = targets.values[int(np.argmax(squares))]
-        remedy = f" It is {listing([f'{value:g}' for value in alone])}. Check whether it is a mistake."
+        remedy = f" Its target is {listing([f'{value:g}' for value in alone])}. Check whether this value is a mistake."
     elif least >= 0:
         remedy = f" Consider predicting the logarithm of {'the target' if least > 0 else '1 + the target'} instead."
     return [

@@ -14,7 +14,7 @@ from ._memory import Table
 from ._numbers import NO_NUMBER, as_numbers, decimal_mark, stripped
 
 Texts = dict[str, str] | None
-"""The texts of a row that has no number, by their columns; None for other rows."""
+"""For a row without numbers, its texts by column; None for other rows."""
 MOST = 20
 """The largest number of lines below a table."""
 SAMPLED = 50

@@ -89,7 +89,7 @@ def odd_numbers(column: pl.Series) -> str:
     for pattern, remedy in (
         (
             _WITH_COMMA,
-            "say what a comma means: --decimal , if it marks decimals, --decimal . if it separates thousands",
+            "add --decimal , if a comma marks decimals, or --decimal . if it separates thousands",
         ),
         (_OTHER_DIGITS, OTHER_DIGITS),
         (_WITH_UNIT, "write the number without its unit"),

@@ -55,7 +55,7 @@ def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
 
 def _remedy(k: int, name: str, few: bool) -> str:
     if few:
-        return f"So few rows of {name} are not enough to test a model. Collect more of them, or merge classes."
+        return f"There are too few rows of {name} to test a model. Collect more such rows, or merge classes."
     balanced = "--metric balanced_accuracy gives every class the same weight"
     if k > 2:
         return f"{balanced}, and --metric f1 combines precision and recall of each class."

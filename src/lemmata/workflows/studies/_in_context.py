@@ -62,7 +62,7 @@ def run_in_context(
     """
     if dataset.task != "regression" or dataset.y.shape[1] != 1:
         raise DataError(f"target {dataset.target!r}", found=f"a {dataset.task} task", rule="one numeric target",
-                        remedy="--task regression, or another --target")  # fmt: skip
+                        remedy="use --task regression, or choose another --target")  # fmt: skip
     _check_numbers(width, sharpness, penalty, layers)
     order = np.random.default_rng(seed).permutation(len(dataset.x))
     queries = int(held_out * len(order)) if 0 < held_out < 1 else 0
@@ -74,7 +74,7 @@ def run_in_context(
     largest = 8 * (features + 1) * (2 * len(order) + 6 * queries + layers)
     if largest > available_bytes() // 2:
         raise MemoryPlanError("the transformer", found=f"{largest / 2**30:.2f} GiB for {features} features",
-                              rule="half of the free memory", remedy="fewer --features")  # fmt: skip
+                              rule="at most half of the free memory", remedy="use fewer --features")  # fmt: skip
     scale = float(np.linalg.norm(dataset.x, axis=1).max()) or 1.0
     x, y = jnp.asarray(dataset.x[order] / scale), jnp.asarray(dataset.y[order, 0])
     split = (x[queries:], y[queries:], x[:queries], y[:queries])
@@ -104,14 +104,14 @@ def run_in_context(
 def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) -> None:
     """Raise an error if width, sharpness, penalty or the number of layers is out of its bounds."""
     positive = f"positive and finite, from {_SMALLEST:g} to {_LARGEST:g}"
-    near = "a value near 1, because inputs lie in the unit ball"
+    near = "choose a value near 1, because inputs lie in the unit ball"
     for name, value in (("--width", width), ("--sharpness", sharpness)):
         if not _SMALLEST <= value <= _LARGEST:
             raise SettingError(f"{name} is out of bounds", found=value, rule=positive, remedy=near)
     if not 0 <= penalty <= _LARGEST:
         raise SettingError("--penalty is out of bounds", found=penalty,
                            rule=f"finite, at least 0 and at most {_LARGEST:g}",
-                           remedy="a value below 2, because from 2 on all coefficients are 0")  # fmt: skip
+                           remedy="choose a value below 2, because from 2 on all coefficients are 0")  # fmt: skip
     if not 3 <= layers <= _MOST_LAYERS:
         raise SettingError("--layers is out of bounds", found=layers,
                            rule=f"at least 3 (the first layer, and two layers for each step) and at most "
@@ -216,7 +216,8 @@ def _notes(models: dict[str, InContextTransformer], rows: list[dict[str, Any]]) 
     """Return remarks on the scaling of the data, and on transformers that have not converged."""
     lasso = next(row for row in rows if row["model"].startswith("Lasso"))
     notes = [
-        "inputs and target are standardised, and inputs are scaled into the unit ball, with all rows, even the queries"
+        "inputs and target are standardised, and inputs are then scaled into the unit ball; both steps use all rows, "
+        "including the queries"
     ]
     for name in models:
         gap = next(row for row in rows if row["model"].endswith(name))["objective"] - lasso["objective"]

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from ._validation import Groups, group_parts, parted
 
 RIDGES = np.logspace(-9, 3, 19)
-"""The tried ridges, as multiples of the mean diagonal of the centred Gram matrix. The last ridge fits only the mean."""
+"""The ridges to try, as multiples of the mean diagonal of the centred Gram matrix. The last one fits only the mean."""
 ROUNDING = 1e-9
 _SHARPNESS = np.logspace(-1, 2, 31)
 

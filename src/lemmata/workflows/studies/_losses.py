@@ -22,7 +22,7 @@ WILD, WILDER = 10.0, 20.0
 The first limit is a number. The second limit is a multiple of the median ratio over the splits.
 """
 MOST_WILD, SQUARES = 0.2, 0
-"""If more than this share of the splits would be left out, all are kept, because so many failures are no accident.
+"""If more than this share of the splits would be left out, no split is: so many failures are not an accident.
 
 Fits are judged by the squared error. `SQUARES` is its position among the metrics of numbers."""
 

@@ -219,7 +219,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     without = [own for own in splits if not math.isfinite(own.means[place])]
     # A constant prediction has a value on every split, unless the metric needs two classes.
     lonely = unit.task == "classification" and not any(math.isfinite(own.guessed[place]) for own in without)
-    one_class = f"the held-out rows have a single class, for which {unit.title} has no value"
+    one_class = f"the held-out rows contain a single class, so {unit.title} has no value"
     why = one_class if lonely else (
         f"the {unit.title} of the model's predictions is not a finite number (one cause is the logarithm of a negative "
         "prediction)"
@@ -231,7 +231,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
             f"in {len(without)} of {len(splits)} splits {why}, and the errors on the other splits would look too small"
         )
     if without:
-        less = "" if lonely else " The errors of few training rows may therefore be too small."
+        less = "" if lonely else " The errors at small training sizes may therefore look too small."
         notes.append(f"In some splits {why}. These splits are left out of all curves.{less}")
     if any(own.certain for own in splits) and unit.probable:
         raise UnmeasuredError(f"the model predicts classes without probabilities, which {unit.title} needs")

@@ -257,7 +257,10 @@ def _dense(x: Any) -> Any:
             "the sparse matrix is too large to be stored densely",
             found=f"{rows:,} x {columns:,} cells",
             rule=f"at most {MOST_DENSE:,} cells",
-            remedy="keep the columns that occur most often, or project it first: sklearn.decomposition.TruncatedSVD",
+            remedy=(
+                "keep the columns that are most often nonzero, or reduce the matrix with "
+                "sklearn.decomposition.TruncatedSVD"
+            ),
         )
     return x.toarray()
 
@@ -323,7 +326,9 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
     names, columns = [], []
     for name, array in arrays.items():
         if array.ndim > 2:
-            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row for each first index")
+            notes.append(
+                f"array {name!r} of shape {array.shape} was flattened: each index of the first axis is one row"
+            )
         width = widths[name]
         flat = (array if array.dtype.kind == "O" else plain_array(source, name, array)).reshape(len(array), width)
         own = [name if width == 1 else f"{name}[{j}]" for j in range(width)]

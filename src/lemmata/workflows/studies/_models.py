@@ -103,7 +103,7 @@ def models(
         other = "classes" if task == "regression" else "numbers"
         raise UnknownNameError(
             f"model {missing[0]!r} is for {other}",
-            rule=f"for a {task} there are {', '.join(known)}, and kernels",
+            rule=f"the models for a {task} are {', '.join(known)}, and kernels",
             remedy=None if task == "regression" else "use --task regression if the target is a number and not a class",
         )
     check_amounts(wanted, targets)

@@ -7,9 +7,9 @@ from scipy.stats import rankdata
 SAME = 0.999
 """The share of the target's variance that a column must explain alone to count as a function of the target."""
 MONOTONE = 0.75
-"""If fewer of the target's steps have one direction than this share, the relation is not tested for being monotone.
+"""A monotone relation is tested only if at least this share of the target's steps have the same direction.
 
-The steps are those between neighbours in the order of the column. Otherwise ranks decide.
+The steps are those between neighbours in the order of the column. The test then compares ranks.
 """
 _EXTREME = 3
 """The relation must also hold without this number of rows that are farthest from the median, such as a row of sums."""

@@ -25,7 +25,7 @@ def one_name(option: str, name: object) -> str | None:
         f"--{option} is not the name of a column",
         found=f"type {type(name).__name__}",
         rule="one name, as text",
-        remedy=f'{option}="NAME"; put an array into the table as a column',
+        remedy=f'write {option}="NAME"; to use an array, add it to the table as a column',
     )
 
 

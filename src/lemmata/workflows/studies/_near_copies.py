@@ -59,9 +59,9 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
         return []
     text = (
         f"{len(involved):,} rows are nearly equal to another row{' of another group' if groups is not None else ''}, "
-        "much nearer than neighbours usually are. If these rows are repeated measurements, jittered copies, or "
-        "parts of the same object, give them the same group with --group. Otherwise a copy in the training set gives "
-        "away the held-out row."
+        "and much closer to it than neighbours in this table usually are. If these rows are repeated measurements, "
+        "jittered copies, or parts of the same object, give them the same group with --group. Then no held-out row "
+        "has a near copy in the training set."
     )
     return [Finding("repeats", (), text)]
 

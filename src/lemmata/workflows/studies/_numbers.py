@@ -154,7 +154,10 @@ def check_marks(columns: Iterable[pl.Series]) -> None:
     raise DataError(
         f"the decimal mark of {shortened(unsure[0].name)!r} is not clear",
         found=", ".join(f"{like(own, pattern)} in {shortened(own.name)!r}" for own, pattern in cells),
-        rule="if some columns have decimal commas and others have decimal points, each column must show its mark",
+        rule=(
+            "if some columns have decimal commas and others have decimal points, each column must contain a number "
+            "that shows its mark"
+        ),
         remedy="add --decimal , or --decimal . for the columns that do not show it, or write all numbers with one mark",
     )
 

@@ -17,14 +17,14 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""A sample may lack this many rows of the size of its largest row.
+"""A sample may miss this many rows that are as large as its largest row.
 
 With probability 5 %, a share 3/m of the distribution does not occur in m rows.
 """
 TRAINED = 1.5
-"""If errors are few, the upper end of a share is at most this many times its exact bound.
+"""If errors are few, the upper end of a share's interval is at most this many times its exact bound.
 
-It may be above the exact bound, because training sets vary.
+The upper end may be above the exact bound, because training sets vary.
 """
 STEEPEST = 2.0
 """Beyond the measured sizes, no loss is expected to fall faster than as n to the power of minus this number."""

@@ -18,12 +18,12 @@ FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
 The second number is for a quick study. The page shows up to which size each model was measured.
 """
 SMALLEST_TOP, STEPS_DOWN = 32, 200
-"""If a model costs too much at the table's sizes, a smaller largest size of at least 32 rows is searched for.
+"""If a model costs too much at the table's sizes, a smaller maximum size of at least 32 rows is searched for.
 
 The second number is the number of candidates for this size.
 """
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
-"""The largest allowed price of all fits at one size, in seconds; the second number is for a quick study.
+"""The largest allowed cost of all fits at one size, in seconds; the second number is for a quick study.
 
 The least number of splits is fitted even if these splits cost more.
 """
@@ -31,12 +31,12 @@ FEW_ROWS, FEWEST_SPLITS = 400, 4
 """If a table has fewer than `FEW_ROWS` rows, the allowed cost is lower in proportion to the number of rows.
 
 The reason is that more splits of few rows hold out the same rows again. On such tables, at least `FEWEST_SPLITS` splits
-are measured at any price.
+are measured at any cost.
 """
 LEAST_BLOCKS = 4
 """With --time, even a costly model is measured on at least this number of stretches of time."""
 WHOLE = 6.0
-"""The allowed cost of holding out every row once at the last size, divided by the allowed price of one size."""
+"""The allowed cost of holding out every row once at the last size, divided by the allowed cost of one size."""
 COSTLY = 8.0
 """If the least number of fits costs more seconds than this, the model is measured only at every second size."""
 

@@ -8,7 +8,7 @@ from lemmata.workflows.records import spell, spell_asked
 from ._metrics import Metric
 
 GAIN = 0.9
-"""The factor of the error to reach if no value is requested: the shown error is to fall by a tenth."""
+"""If no value is requested, the error to reach is this factor times the error that is shown: a tenth less."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -59,8 +59,8 @@ def about_models(
     if dataset.texts and not quick:
         text = (
             f"The theory is left out: {listing([repr(name) for name in dataset.texts])} "
-            f"{'enters' if len(dataset.texts) == 1 else 'enter'} as mean targets, but the theory needs inputs that do "
-            "not depend on targets."
+            f"{'enters' if len(dataset.texts) == 1 else 'enter'} the models as mean targets of the categories, but "
+            "the theory needs inputs that do not depend on targets."
         )
         findings.append(Finding("theory", dataset.texts, text))
     wild = {item.measured.model.title: item.measured.wild for item in candidates if item.measured.wild}

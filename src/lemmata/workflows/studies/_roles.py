@@ -305,7 +305,7 @@ def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str])
                 f"{asked[0]!r}, which decides the splits, has missing cells",
                 found=f"{frame[asked[0]].null_count()} of {frame.height} rows",
                 rule="every row must have a group and a time",
-                remedy="fill them in, or drop these rows with --drop-missing",
+                remedy="fill these cells in, or drop the rows with --drop-missing",
             )
         return frame.filter(known), np.flatnonzero(known)
     whole = known.copy()

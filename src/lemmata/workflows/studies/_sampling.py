@@ -40,7 +40,7 @@ def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"
     used, here = np.unique(groups[chosen], return_counts=True)
     if np.array_equal(here, np.unique(groups[np.isin(groups, used)], return_counts=True)[1]):
         return f"{len(used)} whole groups drawn at random"
-    return "drawn at random, not by groups, which are too large"
+    return "drawn at random and not by groups, because the groups are too large"
 
 
 def group_codes(column: pl.Series) -> Int[np.ndarray, " N"]:

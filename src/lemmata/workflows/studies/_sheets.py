@@ -61,7 +61,7 @@ def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFra
     full = {name: frame for name, frame in sheets.items() if frame.width > 1 and frame.height}
     if not full:
         raise DataError(f"{source.path} has no sheet with a table", found=listing(list(sheets)),
-                        rule="a sheet must have a row of names, and a row for each example")  # fmt: skip
+                        rule="a sheet must have a row of column names, and one row for each example")  # fmt: skip
     first = name = next(iter(full))
     own, frame = _below_title(source, full[name], name)
     if len(full) > 1 and not {*columns} <= {*frame.columns}:
@@ -115,9 +115,14 @@ def _check_formulas(source: Source, frame: pl.DataFrame) -> None:
         return
     raise DataError(
         f"{source.path} has formulas without values",
-        found=f"{listing([repr(shortened(name)) for name in empty])} without a value, and the formula "
-        f"={shortened(found[1].decode(errors='replace'))}",
-        rule="a workbook must hold the value of each formula; the program that wrote it has not computed them",
+        found=(
+            f"no value in {listing([repr(shortened(name)) for name in empty])}, for example for the formula "
+            f"={shortened(found[1].decode(errors='replace'))}"
+        ),
+        rule=(
+            "a workbook must hold the value of each formula, but the program that wrote this workbook computed no "
+            "values"
+        ),
         remedy="open it in a spreadsheet program, and save it",
     )
 

@@ -11,7 +11,7 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""The target of a group is averaged over a number of rows that at least this share of the groups has."""
+"""The target of each group is averaged over the same number of rows. At least this share of the groups has so many."""
 _ENUMERATED = 800
 
 

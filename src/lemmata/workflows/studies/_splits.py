@@ -9,7 +9,7 @@ from lemmata.errors import DataError
 
 POINTS, QUICK_POINTS = 8, 5
 LEAST_FACTOR = 1.5
-"""The least factor between two sizes, unless it leaves fewer than five sizes. Closer sizes share nearly all rows."""
+"""The least factor between two sizes, unless it gives fewer than five sizes. Closer sizes share nearly all rows."""
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
 """With --time, the last 40 % of the rows are divided into stretches, and each stretch is predicted."""
@@ -160,7 +160,7 @@ def check_times(order: np.ndarray, name: str, example: object) -> None:
         raise DataError(
             f"--time {name!r} has a single time",
             found=f"{example} in all {total} rows",
-            rule="at least two different times, because models of earlier rows are tested on later rows",
+            rule="at least two different times, because models trained on earlier rows are tested on later rows",
             remedy="name a column whose times differ, or leave --time out",
         )
     raise DataError(

@@ -68,7 +68,7 @@ def total_row(frame: pl.DataFrame) -> list[Finding]:
         return []
     text = (
         "The last row looks like a total row: its cells are the sums of the rows above in "
-        f"{listing([repr(shortened(name)) for name in sums], 5)}. A total is no case, so remove this row."
+        f"{listing([repr(shortened(name)) for name in sums], 5)}. A total is not an observation, so remove this row."
     )
     return [Finding("total", tuple(sums), text)]
 
@@ -105,7 +105,8 @@ def _texts(column: pl.Series) -> Iterable[Finding]:
     if odd.len() and rows <= (1 - NUMBERS) * len(values):
         text = (
             f"{column.name!r} has {listing([repr(shortened(one)) for one in odd], 5)} ({count(rows, 'cell')}) among "
-            f"numbers, so each of its {len(known)} values is a category. If it holds numbers, correct these cells."
+            f"numbers, so each of its {len(known)} values is a category. If the column holds numbers, correct these "
+            "cells."
         )
         yield Finding("categories", (column.name,), text)
     alike: dict[str, list[str]] = {}
@@ -114,8 +115,7 @@ def _texts(column: pl.Series) -> Iterable[Finding]:
     groups = [" and ".join(names) for names in alike.values() if len(names) > 1]
     if groups:
         text = (
-            f"{column.name!r} has values that differ only in capital letters or blanks: "
-            f"{listing(groups, 5)}. The study treats them as different values. If they mean the same, "
-            "write them in the same way."
+            f"{column.name!r} has values that differ only in capital letters or blanks: {listing(groups, 5)}. The "
+            "study treats them as different values. If such values mean the same, write them in the same way."
         )
         yield Finding("categories", (column.name,), text)

@@ -21,8 +21,8 @@ def rare_texts(inputs: Inputs) -> list[Finding]:
         if len(few):
             text = (
                 f"{len(few):,} of the {len(sizes):,} categories of {shortened(name)!r} have fewer than "
-                f"{FEWEST_REPEATS} rows ({few.sum():,} rows in all). Each category enters as the mean target of its "
-                "training rows, which is unreliable for so few rows. A new category gets the mean of all rows."
+                f"{FEWEST_REPEATS} rows ({few.sum():,} rows in all). Each category is encoded as the mean target of "
+                "its training rows, which is unreliable for so few rows. A new category gets the mean of all rows."
             )
             found.append(Finding("categories", (name,), text))
     return found
@@ -34,7 +34,8 @@ def free_texts(inputs: Inputs) -> list[Finding]:
     The study's own models do not use such a column. Only a model of the user can use it.
     """
     text = (
-        "{} is text that hardly repeats. The study's own models do not use this column; only a model of --model does."
+        "{} is text that hardly repeats. The study's own models do not use this column; only a model that you give "
+        "with --model uses it."
     )
     return [Finding("categories", (name,), text.format(repr(shortened(name)))) for name in inputs.free]
 

@@ -166,7 +166,7 @@ def _sentence(widths: list[dict], left_out: list[int]) -> str:
     if len(trained) == 1:
         text = (
             f"At width {trained[0]['width']} the predictions of the network and of its tangent kernel differ on test "
-            f"rows by at most {trained[0]['gap']:.2g} of the targets' size."
+            f"rows by at most {trained[0]['gap']:.2g} times the root mean square of the targets."
         )
     elif trained:
         first, last = trained[0], trained[-1]
@@ -174,7 +174,8 @@ def _sentence(widths: list[dict], left_out: list[int]) -> str:
         verb = "shrinks" if slope < 0 else "grows"
         text = (
             f"The largest gap between the predictions of the network and of its tangent kernel {verb} from "
-            f"{first['gap']:.2g} of the targets' size at width {first['width']} to {last['gap']:.2g} at width "
+            f"{first['gap']:.2g} times the root mean square of the targets at width {first['width']} to "
+            f"{last['gap']:.2g} at width "
             f"{last['width']}. The gap changes as the width to the power {slope:.2f}; the theory predicts the power "
             f"-1/2. Training changes the tangent kernel by {100 * first['kernel_movement']:.2g} % at the smallest "
             f"width and by {100 * last['kernel_movement']:.2g} % at the largest."

@@ -16,7 +16,7 @@ from ._units import say_guess
 OPEN = 0.05
 """If the p-value lies between the level of the test and this number, it is open whether there is a signal."""
 BLIND = 0.5
-"""If a test only finds signals above this share of the variance, it is open whether there is a signal."""
+"""If a test finds only signals above this share of the variance, the study leaves open whether there is a signal."""
 COMMON = 0.2
 """If guessing the most frequent class is wrong in a smaller share of rows than this, accuracy shows little."""
 SERIES = 400
@@ -36,13 +36,13 @@ _SHUFFLED = {
     "whole groups": "in {} rows, the targets of whole groups were exchanged",
     "groups": "the targets of {} rows were shuffled within groups and exchanged between whole groups",
     "within times": "the targets of {} rows were shuffled among rows of the same time",
-    "time": "in {} rows, models of earlier rows were tested on later rows, and the target was shifted in time",
+    "time": "in {} rows, models trained on earlier rows were tested on later rows, and the target was shifted in time",
 }
 
 
 def predicted(found: Signal) -> str:
     """Return the sentence that there is a signal, with the p-value."""
-    test = "permutation test" if found.shuffles else "models of earlier rows tested on later rows"
+    test = "permutation test" if found.shuffles else "models trained on earlier rows, tested on later rows"
     if found.kind == "held-out rows":
         test = f"{test} on {found.held:,} held-out rows"
     if found.kind == "within times":
@@ -86,8 +86,8 @@ def copied(found: Signal) -> str:
     if found.alike:
         return (
             f"{rows} {same} in every input and the target. If all columns have few values, different cases may be "
-            "equal. If these rows are copies, every number here is too optimistic: a copy in the training set gives "
-            "away the held-out row."
+            "equal. If these rows are copies, every number here is too optimistic: a copy in the training set reveals "
+            "the target of the held-out row."
         )
     return (
         f"{rows} {same} in every input and the target. A held-out row with a duplicate in the training set does not "
@@ -167,9 +167,9 @@ def _tested(found: Signal) -> str:
     share = f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
     if not found.shuffles:
         return (
-            f"models of earlier rows were tested on later rows, {found.rows:,} rows in all. They were not "
-            "significantly better than "
-            f"the mean, the last value and the season ({_p(found)}; p ≤ {LEVEL:g} counts as a signal)."
+            f"models trained on earlier rows were tested on later rows, {found.rows:,} rows in all. These models were "
+            f"not significantly better than the mean, the last value and the season ({_p(found)}; p ≤ {LEVEL:g} "
+            "counts as a signal)."
         )
     if found.kind == "both":
         return (

@@ -120,11 +120,11 @@ def say_unit(unit: Metric, dataset: Dataset) -> str:
         return f"{name} is the mean over the {len(dataset.classes)} classes, each with the same weight."
     rare = rarer(dataset)
     counts = dataset.targets.sum(axis=0)
-    which = "the rarer one" if counts[rare] < counts[1 - rare] else "the second one"
+    which = "the rarer class" if counts[rare] < counts[1 - rare] else "the second class"
     text = f"{name} is computed for the class {dataset.classes[rare]!r}, {which}."
     sure, y = np.repeat(np.eye(2)[rare][None], len(dataset.targets), axis=0), dataset.targets
     if isinstance(unit.rows, Scored) and not unit.probable and unit.rows.loss(y, sure) == 0:
-        text += " Always predicting that class gives the perfect value. Use --metric f1 to count false alarms, too."
+        text += " Always predicting that class gives the perfect value. Use --metric f1 to count false positives, too."
     return text
 
 

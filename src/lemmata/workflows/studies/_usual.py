@@ -16,9 +16,9 @@ from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price,
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
 STEPS = 20
-"""The most steps per training row of a support vector machine. Without this limit, some fits never end."""
+"""The largest number of steps per training row of a support vector machine. Without this limit, some fits never end."""
 RATIOS = (0.2, 0.5, 0.9)
-"""The tried shares of the absolute penalty in the whole penalty of an elastic net."""
+"""The values that are tried for the share of the absolute penalty in the whole penalty of an elastic net."""
 
 
 Makers = Sequence[Callable[[], Any]]
