@@ -160,7 +160,7 @@ def expected(cell: Cell) -> Iterator[tuple[str, bool]]:
         within, across = cell.counts
         yield "both counts exact", f"{across} of {HELD}" in text and f"{within} of {TRAIN}" in text
         yield "leaving one out withdrawn", told["status"] == "inapplicable" and "duplicate" in told["reason"]
-        yield "error without copies", "Without these duplicates the error is" in text
+        yield "error without copies", "Without these duplicates, the error is" in text
     if condition == "backdoor":
         yield "the trigger works", numbers["share called the trigger's class"] > 0.9
         looked = any("trigger" in name and status in SCORED for name, status in cell.statuses.items())

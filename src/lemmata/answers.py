@@ -109,7 +109,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
     return int(number)
 
 
-_ONE = "pass one number, not a text, a list or an array"
+_ONE = "pass a single number, not a string, a list or an array"
 # relative amount by which a confidence limit is moved outward; the error of SciPy's quantiles is smaller
 _OUTWARD = 1e-13
 

@@ -74,7 +74,7 @@ class Bundled:
         return MissingFileError(
             f"there is no file and no bundled {self.kinds} called {shortened(data)!r}",
             rule=self.listed,
-            remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file",
+            remedy=f"{hint}give one of these names or the path of a {', '.join(SUFFIXES)} file",
         )
 
 

@@ -76,10 +76,10 @@ class Facts(TypedDict, total=False):
         Fact(
             "the training loss",
             (
-                '"log", "squared", "huber WIDTH", "poisson", "quantile SHARE" or "other", or a mapping of '
-                'classes to weights. To "log" you can append ", smoothed by SHARE" and ", weights '
-                'CLASS=WEIGHT ..." or ", weights balanced". Without it, lemmata infers the loss from '
-                "outputs, targets and the estimator"
+                "without it, lemmata infers the loss from outputs, targets and the estimator. State "
+                '"log" (to which you can append ", smoothed by SHARE" and ", weights CLASS=WEIGHT ..." or '
+                '", weights balanced"), "squared", "huber WIDTH", "poisson", "quantile SHARE" or "other"; or a mapping '
+                "of classes to weights"
             ),
             "--loss TEXT, or loss in the program",
         ),
@@ -142,7 +142,7 @@ class Facts(TypedDict, total=False):
     noised: Annotated[
         Any,
         Fact(
-            "the noisy steps that should give that privacy",
+            "the noisy training steps that the claimed privacy is based on",
             '{"sampling": probability with which a row took part in a step, "noise": standard deviation of the noise '
             'in units of the clipping norm, "steps": how many}',
             "privacy in the program",
@@ -165,7 +165,7 @@ class Facts(TypedDict, total=False):
     scale: Annotated[
         float | None,
         Fact(
-            "the largest size of an input, if all inputs have the same unit",
+            "the largest absolute value of an input, if all inputs have the same unit",
             "255 for pixels, say",
             "scale in the program",
         ),

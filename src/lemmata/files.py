@@ -133,7 +133,7 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
     return FileError(
         f"file {path} cannot be written",
         found=error.strerror or str(error),
-        rule=rule or "a file is written whole or not at all; the earlier file is unchanged",
+        rule=rule or "a file is written completely or not at all; the earlier file is unchanged",
         remedy=full if error.errno in FULL else closed,
     )
 
@@ -278,7 +278,7 @@ def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None
                 raise SettingError(
                     f"file {output} would be overwritten",
                     found=f"{given} as an input, and {output} as an output",
-                    rule="results must not replace a file from which they are computed",
+                    rule="results must not replace an input of the computation",
                     remedy="choose another place for the results, or rename the input",
                 )
 

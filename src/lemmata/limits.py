@@ -20,8 +20,8 @@ _UNLIMITED = 2**60
 
 If there is no limit, control groups of version 1 report about 2^63 bytes."""
 _OWN = (
-    ("RLIMIT_AS", "the address space of the process (RLIMIT_AS, `ulimit -v`)"),
-    ("RLIMIT_DATA", "the data of the process (RLIMIT_DATA, `ulimit -d`)"),
+    ("RLIMIT_AS", "the address space of this process (RLIMIT_AS, `ulimit -v`)"),
+    ("RLIMIT_DATA", "the data segment of this process (RLIMIT_DATA, `ulimit -d`)"),
 )
 _WORDS = (
     "MemoryError", "RESOURCE_EXHAUSTED", "bad_alloc", "annot allocate memory", "failed to map segment",

@@ -132,15 +132,15 @@ class ComparisonOptions:
     ] = None
     target: Annotated[str | None, "The column to predict. Bundled data sets have a default."] = None
     id: Annotated[
-        str | None, "For a table with one line for each token: the column that names the sequence of the token."
+        str | None, "The column that names the sequence of each token, for a table with one line for each token."
     ] = None
     time: Annotated[
-        str | None, "For a table with one line for each token: the column that orders the tokens of a sequence."
+        str | None, "The column that orders the tokens of a sequence, for a table with one line for each token."
     ] = None
     families: Annotated[
         str,
-        "Families to compare, separated by commas: mlp (all tokens side by side), conv, recurrent, attention. Add score"
-        " to test denoising kernels too; they are not part of the comparison.",
+        "Families to compare, separated by commas: mlp (which reads all tokens side by side), conv, recurrent, "
+        "attention. Add score to test denoising kernels as well. They are not part of the comparison.",
     ] = ",".join(FAMILY_NAMES)
     kernels: Annotated[
         str,
@@ -149,13 +149,13 @@ class ComparisonOptions:
         " wide: each family is the kernel of an infinitely wide network.",
     ] = "fixed"
     finite: Annotated[bool, "Also train one small network of each family, all with the same budget."] = False
-    read: Annotated[str, "last predicts from the last token; mean predicts from the mean over positions."] = "last"
+    read: Annotated[str, "last: predict from the last token. mean: predict from the mean over positions."] = "last"
     test: Annotated[
         float | None, "Fraction of the sequences to hold out. Default: 0.5, or the fraction of the bundled task."
     ] = None
     repeats: Annotated[int, "Number of random splits."] = 5
     lengths: Annotated[
-        str, "Sequence lengths at which the cost is measured, separated by commas; none skips this measurement."
+        str, "Sequence lengths at which the cost is measured, separated by commas. With none, the cost is not measured."
     ] = "64,256,1024"
     task: Annotated[str | None, "classification or regression. Default: chosen from the target."] = None
     drop_column: Annotated[tuple[str, ...], "Leave this column out. Repeatable."] = ()
@@ -182,7 +182,7 @@ class ComparisonOptions:
                 "--time is given without --id",
                 found=self.time,
                 rule="a table with one line for each token needs both options",
-                remedy="with --id, name the column that says which row a token belongs to",
+                remedy="with --id, name the column that tells to which row a token belongs",
             )
         if self.max_rows is not None and self.max_rows < 40:
             raise SettingError("--max-rows is too small", found=self.max_rows, rule="at least 40")
@@ -269,7 +269,7 @@ class ModelOptions:
         if self.held is not None and self.split is not None:
             raise SettingError(
                 "--held with --split",
-                rule="at most one of them, because each says which rows the model was not trained on",
+                rule="at most one of the two, because each option says which rows the model was not trained on",
                 remedy="leave one of them out",
             )
         if self.decay is not None and not (math.isfinite(self.decay) and self.decay >= 0):

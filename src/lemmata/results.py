@@ -183,7 +183,7 @@ def _move(whole: Path, folder: Path) -> None:
         except OSError as error:
             if error.errno != errno.EXDEV:  # the error EXDEV means that the place is on another disk
                 raise unwritable(
-                    path, error, f"the whole result is in {whole}; the next command moves it to its place"
+                    path, error, f"the complete result is in {whole}; the next command moves this result to its place"
                 ) from error
             replace_bytes(path, read_bytes(draft))
     for name in filter(_is_below, moves["gone"]):
@@ -207,7 +207,7 @@ def _written(draft: Path, content: str | bytes, path: Path) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise unwritable(
-            path, error, "a result is written whole or not at all; the earlier one is unchanged"
+            path, error, "a result is written completely or not at all; the earlier result is unchanged"
         ) from error
 
 

@@ -277,8 +277,8 @@ def test_a_limit_that_the_moments_give(layers):
         (lambda: Contract(1.0, "h->h"), "array,positions->new positions"),
         (lambda: Contract([1.0], "hw,hw->"), r"1 letters for the array, because its shape is \(1,\)"),
         (lambda: Contract(1.0, ",hh->h"), "different letters within each part"),
-        (lambda: Contract(1.0, ",h->k"), "new positions that are axes"),
-        (lambda: Contract([1.0], "k,h->h"), "axes of the array that are old"),
+        (lambda: Contract(1.0, ",h->k"), "new positions whose letters"),
+        (lambda: Contract([1.0], "k,h->h"), "axes of the array whose letters"),
         (lambda: Contract(1.0, ",...->"), r"or in neither"),
     ],
 )

@@ -103,7 +103,7 @@ def test_derivatives_by_what_the_function_holds():
     ids=["hard tanh", "shifted bend", "fast sine", "saw"],
 )
 def test_what_is_not_resolved_is_refused(fn):
-    with pytest.raises(SettingError, match="bends or jumps at a point other than 0"):
+    with pytest.raises(SettingError, match="kinks or jumps away from 0"):
         TangentKernel(fully_connected(Elementwise(fn), 1)).diagonal(jnp.asarray(ROWS))
 
 

@@ -241,7 +241,7 @@ def test_a_position_that_is_empty_is_the_vector_zero():
         (ImageResize(4, "nearest"), "ImageResize.*masks"),
         (ImageResize(4, "linear"), "ImageResize.*masks"),
         (Index(-1), "index on masked fields; found -1"),
-        (Index(slice(None, None, -1)), "counted from the front"),
+        (Index(slice(None, None, -1)), "nonnegative positions"),
         (ConvTranspose(4, 3, padding="CIRCULAR"), "window on masked fields"),
     ],
 )
@@ -330,5 +330,5 @@ def test_vectors_are_refused(layer):
 
 def test_sums_of_positions_without_all_pairs_are_refused():
     for layer in (ImageResize((2, 2), "linear"), AveragePool((2, 2))):
-        with pytest.raises(SettingError, match="at equal positions, on a grid"):
+        with pytest.raises(SettingError, match="at the same position, on a grid"):
             layer.push(state((4, 3), pairs=False))

@@ -54,7 +54,7 @@ def test_dates_are_days_with_their_parts():
     told = PlainTable(["d"], dates={"d": ["weekday", "year"]}, formats={"d": "%d/%m/%Y"})
     assert told.fit_transform(texts).equals(expected)
     assert plain.fit_transform(stamped).equals(expected)
-    with pytest.warns(UserWarning, match="Europe/Berlin, but in the table that the model was fitted to they had none"):
+    with pytest.warns(UserWarning, match="Europe/Berlin, but they had no time zone in the table"):
         assert plain.fit_transform(zoned).equals(expected)
     assert plain.fit_transform(pd.DataFrame({"d": ["2024-01-01", "soon", "2024-01-07"]})).equals(expected)
     assert plain.fit_transform(pd.DataFrame({"d": ["", None]}))["d"].to_list() == [None, None]
@@ -88,7 +88,7 @@ def test_a_number_in_another_unit_is_not_missing_without_a_word(units, odd):
     unit = "" if units is None else f" {units['x']}"
     plain = PlainTable(["x"], numbers=["x"], units=units)
     for table in both(pd.DataFrame({"x": [f"1{unit}", odd, "n.d.", ""]})):
-        with pytest.warns(UserWarning, match="1 cell of 'x' cannot be read as numbers, such as"):
+        with pytest.warns(UserWarning, match="1 cell of 'x', such as .*, cannot be read as numbers"):
             assert plain.transform(table)["x"].to_list() == [1.0, None, None, None]
 
 
@@ -107,7 +107,7 @@ def test_a_typeset_minus_is_a_minus():
     [
         ("%d/%m/%Y", ["2024-02-01", "01.02.24", "01.02.2024"], "'31/01/2024'"),
         ("%d/%m/%y", ["02/31/24", "01/02/2024", "01/02/24"], "'31/01/24'"),
-        ("%d/%m/%Y", ["02/31/2024", "20240201", "1-2-2024"], "days and months are exchanged"),
+        ("%d/%m/%Y", ["02/31/2024", "20240201", "1-2-2024"], "Days and months may be exchanged"),
         (None, ["01/02/2024", "20240201", "2024-02-01"], "'2024-01-31'"),
         ("%b/%Y", ["2024-02-01", "Feb 24", "Feb 2024"], "'Jan 2024'"),
         ("quarter", ["2024-02", "Feb 2024", None], "'2024Q1'"),
@@ -159,7 +159,7 @@ def test_instants_of_any_zone_are_read_on_the_clock_of_the_zone_that_was_learned
         for table in (same.to_frame("t"), pl.DataFrame({"t": same.tolist()})):
             assert plain.transform(table).equals(expected)
     for bare in (times.dt.tz_localize(None), times.dt.tz_localize(None).astype(str)):
-        with pytest.warns(UserWarning, match="'t' have no time zone and are taken for times of America/New_York"):
+        with pytest.warns(UserWarning, match="'t' have no time zone. They are read as times of America/New_York"):
             assert plain.transform(bare.to_frame("t")).equals(expected)
 
 

@@ -108,7 +108,7 @@ def test_targets_of_any_size(model, size):
 )
 def test_contradictions_are_named_where_the_fit_interpolates(model):
     x = np.concatenate([X, X[3:4]])
-    with pytest.warns(ContradictionWarning, match=r"1 rows have the inputs .*row 20"):
+    with pytest.warns(ContradictionWarning, match=r"1 rows have the same inputs .*row 20"):
         model.fit(x, np.concatenate([Y, Y[:1]]))
     model.fit(x, np.concatenate([Y, Y[3:4]]))  # equal targets contradict nothing
 

@@ -170,7 +170,7 @@ def test_what_goes_wrong_on_a_worker_is_named(tmp_path):
 
 
 def test_only_a_finished_matrix_is_opened(tmp_path):
-    with pytest.raises(DataError, match="no zarr array there that can be read"):
+    with pytest.raises(DataError, match="without a readable zarr array"):
         open_gram(tmp_path)
     import zarr
 

@@ -146,8 +146,8 @@ class Aggregate(AbstractLayer):
         if grid.left is None or grid.right is None:
             raise SettingError(
                 "input of Aggregate",
-                found="only moments of x and y at the same place",
-                rule="the moments of all pairs of positions",
+                found="moments only for pairs with x and y at the same position",
+                rule="moments for all pairs of positions",
             )
         left, right = self._summed(grid.left), self._summed(grid.right)
         new = with_own_variances(self._summed(state), state, left, right)

@@ -204,8 +204,10 @@ class Attention(AbstractLayer):
         grid = state.grid
         field_shape("Attention", (*grid.sites, state.fan_in))
         if grid.left is None or grid.right is None:
-            rule = "moments of all pairs of positions"
-            raise SettingError("input of Attention", found="only moments of x and y at the same place", rule=rule)
+            rule = "moments for all pairs of positions"
+            raise SettingError(
+                "input of Attention", found="moments only for pairs with x and y at the same position", rule=rule
+            )
         moments = self._moments(state, grid.left, grid.right)
         if grid.joint:
             # the moments of every input with itself are entries of the matrix of all pairs, from the same draws

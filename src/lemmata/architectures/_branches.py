@@ -112,9 +112,9 @@ class AbstractBranches(AbstractLayer):
         if len(loose) > 1:
             raise SettingError(
                 self._name,
-                found=f"branches {loose}, whose outputs may have a mean other than 0 (given the input)",
+                found=f"branches {loose}, whose outputs may have a mean other than 0 for a given input",
                 rule="at most one such branch, because the product of two such branches need not have mean 0",
-                remedy="end all branches but one with a Dense layer",
+                remedy="let every branch except one end with a Dense layer",
             )
         self.check_wide(pushed)
 
@@ -124,10 +124,9 @@ class AbstractBranches(AbstractLayer):
         if narrow and len(pushed) > 1:
             raise SettingError(
                 self._name,
-                found=f"branches {narrow} that pass on the inputs of the network",
+                found=f"branches {narrow}, which return inputs of the network, so their width is fixed",
                 rule=(
-                    "branches with many coordinates, because the products of branches must average out over the "
-                    "coordinates"
+                    "branches whose width tends to infinity, because products of branches are averaged over the width"
                 ),
                 remedy=f"put a Dense layer before {type(self).__name__}",
             )

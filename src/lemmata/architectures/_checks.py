@@ -56,9 +56,9 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
             found="values that are not finite",
             rule="activations with finite moments, and finite inputs",
             remedy=(
-                "use finite or smaller inputs, float64, or a smaller weight_std. If the function of "
-                "Elementwise bends or jumps at a point other than 0, oscillates fast, or grows like "
-                "exp(u²/4), use a layer with a closed form: Relu, LeakyRelu, ABRelu, Sin, Cos, Polynomial"
+                "use finite or smaller inputs, float64, or a smaller weight_std. If the function of Elementwise "
+                "oscillates fast, grows like exp(u²/4), or has kinks or jumps away from 0, use a layer with a closed "
+                "form: Relu, LeakyRelu, ABRelu, Sin, Cos, Polynomial"
             ),
         )
     return values

@@ -83,7 +83,7 @@ class Concatenate(AbstractBranches):
             raise ShapeError(
                 "outputs of the branches of Concatenate",
                 found=f"{axes} axes",
-                rule=f"an axis with number {self.axis}",
+                rule=f"enough axes for axis={self.axis}",
                 remedy="use axis=-1 to concatenate the coordinates",
             )
         return self.axis % axes

@@ -88,16 +88,16 @@ class Contract(AbstractLayer):
             if len(set(names)) < len(names) or any(name not in string.ascii_letters for name in names if name != "."):
                 raise self._wrong("different letters within each part")
         if "." in own or ("." in old) != ("." in new):
-            raise self._wrong("'...' in both the positions and the new positions, or in neither")
+            raise self._wrong("'...' in both the old and the new positions, or in neither")
         if len(own) != self.array.ndim:
             raise self._wrong(f"{self.array.ndim} letters for the array, because its shape is {self.array.shape}")
         if set(new) - set(own) - set(old):
-            raise self._wrong("new positions that are axes of the array or old positions")
+            raise self._wrong("new positions whose letters also occur in the array or in the old positions")
         if set(own) - set(old) - set(new):
-            raise self._wrong("axes of the array that are old or new positions")
+            raise self._wrong("axes of the array whose letters also occur in the old or in the new positions")
 
     def _wrong(self, rule: str) -> SettingError:
-        remedy = "'gh,hw->gw', for a matrix along the first axis of a grid"
+        remedy = "write, for example, 'gh,hw->gw' for a matrix along the first axis of a grid"
         return SettingError("form of Contract", found=repr(self.form), rule=rule, remedy=remedy)
 
     def _parts(self) -> tuple[str, str, str]:
@@ -180,8 +180,8 @@ class Contract(AbstractLayer):
         if grid.left is None or grid.right is None:
             raise SettingError(
                 "input of Contract",
-                found="only moments of x and y at the same place",
-                rule="the moments of all pairs of positions",
+                found="moments only for pairs with x and y at the same position",
+                rule="moments for all pairs of positions",
             )
         pooled = lambda _, values: self.along(self.array, self.along(self.array, values, count, count), count, 0)
         alone = lambda part, values, side: self._of_one(self.array, values, side, part.grid)

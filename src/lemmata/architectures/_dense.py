@@ -64,9 +64,9 @@ class Dense(AbstractLayer):
                 found=self.parameterization,
                 rule="'ntk', 'standard' or WidthExponents",
                 remedy=(
-                    "for the mean-field and maximal-update parameterisations, use MAXIMAL_UPDATE.first, "
-                    ".hidden or .readout, or fully_connected(..., parameterization=...); these differ "
-                    "between layers"
+                    "for the mean-field and maximal-update parameterisations, use MAXIMAL_UPDATE.first, .hidden or "
+                    ".readout for each layer, or set the parameterization of fully_connected(..., "
+                    "parameterization=...)"
                 ),
             )
         if not isinstance(self.width, int) or self.width < 1:

@@ -87,8 +87,8 @@ class Embedding(AbstractLayer):
             raise SettingError(
                 "input of Embedding",
                 found="vectors",
-                rule="tokens, because Embedding must be the first layer of a network, or of each branch of "
-                "its first layer",
+                rule="tokens, because an Embedding must be the first layer of the network, or of each branch of the "
+                "network's first layer",
                 remedy="use Dense for vectors",
             )
         w2 = self.weight_std**2

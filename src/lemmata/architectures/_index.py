@@ -121,7 +121,7 @@ class Index(AbstractLayer):
                 raise SettingError(
                     "index on masked fields",
                     found=slice(*place) if isinstance(place, tuple) else place,
-                    rule="positions counted from the front, so that they are the same for every length",
+                    rule="nonnegative positions, because positions counted from the end depend on the length",
                 )
 
 

@@ -80,7 +80,7 @@ class Masked(AbstractLayer):
             raise SettingError(
                 f"input of {name}",
                 found="a state without masks",
-                rule=f"points with a mask, because {name} must be the outermost layer of the network",
+                rule=f"masked points as input, which requires that {name} is the outermost layer of the network",
                 remedy=f"use NNGPKernel({name}(network)) on points whose last channel is the mask",
             )
         return self.network.push(state)

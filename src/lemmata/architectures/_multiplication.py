@@ -75,10 +75,11 @@ class Multiply(AbstractBranches):
         if len(tied) > 1:
             raise SettingError(
                 "branches of Multiply",
-                found=f"branches {tied}, in which a coordinate depends on one coordinate of the input, or the "
+                found=f"branches {tied}, in which coordinate i is a function of input coordinate i, or in which "
                 "coordinates have different distributions",
                 rule="at most one such branch, because the coordinates of two such branches need not be independent",
-                remedy="put a Dense layer into all branches but one, with only activations after it",
+                remedy="put a Dense layer into every branch except one, and let only activations follow this Dense "
+                "layer",
             )
         self.check_wide(pushed)
         # one factor of mean 0 is enough, because the other factors are independent of it

@@ -17,7 +17,7 @@ _EPS = float(np.finfo(float).eps)
 _SNAP = (8.0 * _EPS) ** 2
 """If the versine (1 - cosine) of an angle is at most this, it is a rounding error, and the angle is set to 0."""
 _TILE = 128
-"""The largest number of rows, and of columns, of a tile. The arrays of the tile's recursion then stay in the cache."""
+"""The largest number of rows, and of columns, of a tile. Arrays of this size fit into the processor's cache."""
 
 Matrix = Float[np.ndarray, "n m"]
 

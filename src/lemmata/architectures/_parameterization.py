@@ -57,7 +57,7 @@ class WidthExponents:
             raise SettingError(
                 "the argument 'of' of WidthExponents",
                 found=self.of,
-                rule="'fan_in' or 'fan_out', the width that the exponents refer to",
+                rule="'fan_in' or 'fan_out': this width is the base of the powers",
             )
 
 

@@ -20,9 +20,9 @@ def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], wi
     """
     (pooled, alone), state = over, at_filled(state)
     if not state.grid.sites or state.grid.left is None or state.grid.right is None:
-        places = f"only moments of x and y at equal positions, on a grid of shape {state.grid.sites}"
+        places = f"moments only for pairs with x and y at the same position, on a grid of shape {state.grid.sites}"
         found = places if state.grid.sites else "vectors"
-        raise SettingError(f"input of {name}", found=found, rule="fields with the moments of all pairs of positions")
+        raise SettingError(f"input of {name}", found=found, rule="fields with moments for all pairs of positions")
 
     def mapped(part: State) -> State:
         means = None if part.means is None else Means(*(alone(part, part.means[i], i) for i in (0, 1)))

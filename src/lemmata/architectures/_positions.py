@@ -125,7 +125,7 @@ class PositionalEmbedding(AbstractLayer):
                 "input of PositionalEmbedding",
                 found="the network's own inputs",
                 rule="the output of a layer whose width tends to infinity, because kind='sum' adds random coordinates",
-                remedy="put a Dense layer before it, or use kind='concat'",
+                remedy="put a Dense layer before PositionalEmbedding, or use kind='concat'",
             )
         share, own = self.shares(state.fan_in)
         covariance = own * jnp.asarray(self.covariance(state.grid.sites), state.nngp.dtype)

@@ -92,7 +92,7 @@ def with_standard_error(
     plan.require(everything, remedy="pass fewer points or positions, use float32, or use kernel.cross for the mean")
     mean, error = _replicated(kernel.entries(), everything, jax.random.split(key, replicates))
     if not bool(jnp.isfinite(mean).all()):
-        rule = "finite values, which need finite inputs and moments"
+        rule = "finite values; they require finite inputs and finite moments"
         raise SettingError("kernel of the network", found="values that are not finite", rule=rule)
     columns = slice(None) if y is None else slice(len(x), None)
     return MonteCarloMean(mean[: len(x), columns], error[: len(x), columns])

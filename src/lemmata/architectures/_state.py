@@ -54,9 +54,9 @@ class Law:
             raise SettingError(
                 "input of an activation",
                 found=(
-                    "coordinates that are not Gaussian, or that have different distributions, such as inputs "
-                    "of the network, or outputs of an activation, of Dropout, of Flatten, of a concatenation "
-                    "or of a product"
+                    "coordinates that are not Gaussian, or that have different distributions. Examples are inputs of "
+                    "the network, and outputs of an activation, of Dropout, of Flatten, of a concatenation or of a "
+                    "product"
                 ),
                 rule="outputs of Dense or of a convolution, or sums of such outputs",
                 remedy="put a Dense layer before the activation, or move the activation to the end of each "

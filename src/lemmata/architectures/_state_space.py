@@ -163,8 +163,10 @@ class StateSpace(AbstractLayer):
             )
         state = at_filled(state)
         if state.grid.left is None or state.grid.right is None:
-            rule = "sequences, with the moments of all pairs of positions"
-            raise SettingError("input of StateSpace", found="only moments of x and y at the same place", rule=rule)
+            rule = "sequences, with moments for all pairs of positions"
+            raise SettingError(
+                "input of StateSpace", found="moments only for pairs with x and y at the same position", rule=rule
+            )
         left, right = self._moments(state.grid.left), self._moments(state.grid.right)
         pushed = with_own_variances(self._moments(state), state, left, right).replace(means=None)
         left, right = (with_own_variances(side, side, side, side) for side in (left, right))

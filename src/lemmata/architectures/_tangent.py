@@ -215,7 +215,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
             "points x",
             found=f"points of shape {x.shape[1:]}; parameters of shapes {shapes}",
             rule="points for which f(params, x[0]) can be computed",
-            remedy=f"correct the error that the function raises: {type(error).__name__}: {error}",
+            remedy=f"correct the function; it raised {type(error).__name__}: {error}",
         ) from error
     if not isinstance(out, jax.ShapeDtypeStruct):
         raise ShapeError(
@@ -361,7 +361,7 @@ def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
             rule=f"shape {(len(x), *out.shape)}, one output for each point of x",
         )
     if jnp.iscomplexobj(v) and not jnp.issubdtype(out.dtype, jnp.complexfloating):
-        remedy = "use its real part, or its modulus"
+        remedy = "use the real part or the modulus of the output"
         raise DataError("vector v", found=f"entries of type {jnp.result_type(v)}", rule="real numbers", remedy=remedy)
     return jnp.asarray(v, out.dtype)
 

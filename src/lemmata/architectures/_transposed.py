@@ -63,7 +63,7 @@ class TransposedWindow(Window):
             SettingError: for padding that depends on where the filled positions end.
         """
         if self.padding == "CIRCULAR":
-            rule = "padding 'VALID' or 'SAME', for which the window is the same for every length"
+            rule = "padding 'VALID' or 'SAME': then the window is the same for every length"
             raise SettingError("window on masked fields", found="padding 'CIRCULAR'", rule=rule)
         reach = self.strides
         if self.padding == "VALID":

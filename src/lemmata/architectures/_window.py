@@ -107,8 +107,8 @@ class Window(eqx.Module):
         raise SettingError(
             "window on masked fields",
             found=f"padding {self.padding!r} with strides {self.strides}",
-            rule="padding 'VALID', or 'SAME' with strides 1, for which the windows lie at the same "
-            "positions for every length",
+            rule="padding 'VALID', or 'SAME' with strides 1: then the windows lie at the same positions for every "
+            "length",
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:

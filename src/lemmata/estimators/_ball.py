@@ -29,9 +29,8 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
     if normalise is None:
         warnings.warn(
             (
-                f"inputs are divided by {longest:.6g}, the norm of training row {row}, because the theory "
-                "assumes inputs in the unit ball. Set normalise=True to silence this warning, or scale "
-                "the inputs yourself"
+                f"inputs are divided by {longest:.6g}, the norm of training row {row}, because the theory assumes "
+                "inputs of norm at most 1. Set normalise=True to silence this warning, or scale the inputs yourself"
             ),
             UserWarning,
             stacklevel=3,

@@ -111,8 +111,8 @@ class KernelBarlowTwins(KernelParametersMixin, ClassNamePrefixFeaturesOutMixin, 
             raise SettingError(
                 "start",
                 found=start,
-                rule="a number above 0 for which start² times the largest eigenvalue, "
-                f"{self.eigenvalues_[0]:.3g}, is at most 1/2",
+                rule=f"a number above 0 such that start² times the largest eigenvalue, {self.eigenvalues_[0]:.3g}, "
+                "is at most 1/2",
             )
         with jax.enable_x64(True):
             values = jnp.asarray(self.eigenvalues_)

@@ -168,10 +168,10 @@ def warn_of_centres(rows: int, found: OnCentres) -> None:
     least, most = found.price
     warnings.warn(
         (
-            f"{rows} rows are fitted on {len(found.centres)} of them as centres, because "
-            f"centres='auto' is exact only up to {_EXACT} rows. Leave-one-out errors estimate that "
-            f"the squared error of the exact fit would be {least:.0%} to {most:.0%} smaller. Set "
-            "centres to a larger number, or to None for the exact fit."
+            f"this fit to {rows} rows is approximate: it uses {len(found.centres)} of the rows as centres, because "
+            f"centres='auto' is exact only up to {_EXACT} rows. According to leave-one-out errors, an exact fit "
+            f"would have a squared error that is {least:.0%} to {most:.0%} smaller. Set centres to a larger number, "
+            "or to None for the exact fit."
         ),
         ApproximationWarning,
         stacklevel=4,
@@ -192,9 +192,9 @@ def warn_of_least_squares(found: OnCentres, setting: str) -> None:
     if share > MISSED:
         warnings.warn(
             (
-                f"with {setting} the fit should pass through the training rows. But with {len(found.centres)} "
-                f"centres, it is a least-squares fit, which misses targets by up to {share:.2g} times the root mean "
-                "square of the targets. Set centres=None to pass through the rows, or set a ridge or noise above 0."
+                f"with {setting} the fit should pass through the training rows. But with only {len(found.centres)} "
+                f"centres, least squares misses targets by up to {share:.2g} times the root mean square of the "
+                "targets. Set centres=None to pass through the rows, or set a ridge or noise above 0."
             ),
             InterpolationWarning,
             stacklevel=4,

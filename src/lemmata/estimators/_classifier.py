@@ -90,8 +90,9 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             if len(rows.points) == len(self.classes_):
                 warnings.warn(
                     "each class has only one row, so a fit without this row does not know the class. The "
-                    f"leave-one-out outputs cannot calibrate predict_proba (sharpness {self.sharpness_:.3g}); "
-                    "predict is not affected. Give more rows of each class to calibrate predict_proba.",
+                    "leave-one-out outputs therefore cannot calibrate predict_proba (its sharpness is "
+                    f"{self.sharpness_:.3g}), but predict is not affected. To calibrate predict_proba, give more "
+                    "rows of each class.",
                     CalibrationWarning,
                     stacklevel=2,
                 )

@@ -92,12 +92,12 @@ def _on_the_clock(column: pl.Series, zone: str | None) -> pl.Series:
         column = column.dt.convert_time_zone(str(zone))
     if (own is None) != (zone is None) and column.null_count() < len(column):
         text = (
-            f"the times of {column.name!r} have no time zone and are taken for times of {zone}, the zone of the table "
-            f"that the model was fitted to. If they are of another zone, convert the column to {zone}"
+            f"the times of {column.name!r} have no time zone. They are read as times of {zone}, the zone of the "
+            f"table that the model was fitted to. If the times are of another zone, convert the column to {zone}"
             if own is None
-            else f"the times of {column.name!r} have the time zone {own}, but in the table that the model was fitted "
-            "to they had none. The clock times are used as they are, without the zone. If that table had the times of "
-            "another zone, convert the column to this zone"
+            else f"the times of {column.name!r} have the time zone {own}, but they had no time zone in the table "
+            "that the model was fitted to. The clock times are used without the zone. If that table had times "
+            "of another zone, convert this column to that zone"
         )
         warnings.warn(text, stacklevel=5)
     return column if own is None else column.dt.replace_time_zone(None)
@@ -108,10 +108,12 @@ def _warn_of_unread(name: str, cells: pl.Series, format: str | None) -> None:
     if len(cells):
         exchanged = {"%d", "%m"} <= set(re.findall("%[A-Za-z]", format or ""))
         warnings.warn(
-            f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be read as dates or times, such as "
-            f"{shortened(str(cells[0]))!r}, and count as missing. The table that the model was fitted to writes "
-            f"{_example(format)}. Write all cells of this column so"
-            + (". If days and months are exchanged, other cells are read as wrong dates" if exchanged else ""),
+            f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be read as dates or times, such "
+            f"as {shortened(str(cells[0]))!r}, and count as missing. The table that the model was fitted to has "
+            f"{_example(format)}. Write all cells of this column in that form"
+            + (
+                ". Days and months may be exchanged here: then other cells are read as wrong dates" if exchanged else ""
+            ),
             stacklevel=4,
         )
 
@@ -123,7 +125,7 @@ def _example(format: str | None) -> str:
     ("dates like '31/01/2024 03:30 PM' (%d/%m/%Y/%I:%M/%p)", "months like 'Jan 2024' (%b/%Y)")
     """
     if format is None:
-        return "dates with the year first, like '2024-01-31', or has dates and times that are not texts"
+        return "dates with the year first, like '2024-01-31', or cells that are dates and not texts"
     if format in _PERIODS:
         return f"{format}s like {_PERIODS[format]!r}"
     text = re.sub("/(?=%[HIp])", " ", format)

@@ -113,7 +113,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         nu: Any = self.nu
         if isinstance(nu, float) and nu == math.inf:
             return nu
-        return at_least_0("nu", nu, "a number, at least 0, or math.inf")
+        return at_least_0("nu", nu, "a number of at least 0, or math.inf")
 
     def _scaled(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return (points - self.shift_) / self.scale_

@@ -67,7 +67,7 @@ def _with(kernel: Any, path: list[str], value: Any, name: str) -> Any:
     first, *rest = path
     known = _fields(kernel)
     if first not in known:
-        rule = f"one of {', '.join(known)}" if known else "a parameter of the kernel, which has none"
+        rule = f"one of {', '.join(known)}" if known else "a parameter of the kernel, but this kernel has none"
         remedy = "give the estimator a kernel first, as in KernelRegressor(RBF(1.0))" if kernel is None else None
         raise SettingError(name, found=f"a kernel of type {type(kernel).__name__}", rule=rule, remedy=remedy)
     new = _with(getattr(kernel, first), rest, value, name) if rest else value

@@ -278,13 +278,16 @@ def _warn_of_marks(name: str, cells: pl.Series, decimal: str) -> None:
     if len(cells):
         mark, other = ("comma", "point") if decimal == "," else ("point", "comma")
         plain = int(cells.cast(pl.Float64, strict=False).is_not_null().sum())
-        taken = f"{plain} of these cells are read with a decimal point, and {len(cells) - plain} count as missing"
+        taken = (
+            f"{plain} of these cells are read with a decimal point, and the other {len(cells) - plain} count as missing"
+        )
         warnings.warn(
             (
-                f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be numbers in the format of "
-                f"the table that the model was fitted to, such as {shortened(str(cells[0]))!r}. In that table a {mark} "
-                f"stands before decimals, and a {other} only between groups of three digits. {taken}. Other cells "
-                "of the column may be read as wrong numbers. Write all numbers in the format of that table"
+                f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r}, such as "
+                f"{shortened(str(cells[0]))!r}, cannot be numbers in the format of the table that the model was "
+                f"fitted to. In that table, the decimal mark is a {mark}, and a {other} stands only between groups "
+                f"of three digits. {taken}. Other cells of this column may be read as wrong numbers. Write all "
+                "numbers in the format of that table"
             ),
             stacklevel=4,
         )
@@ -295,9 +298,9 @@ def _warn_of_unread(name: str, cells: pl.Series) -> None:
     if len(cells):
         warnings.warn(
             (
-                f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be read as "
-                f"numbers, such as {shortened(str(cells[0]))!r}, and count as missing. Write all numbers "
-                "in the format of the table that the model was fitted to"
+                f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r}, such as "
+                f"{shortened(str(cells[0]))!r}, cannot be read as numbers and count as missing. Write all numbers in "
+                "the format of the table that the model was fitted to"
             ),
             stacklevel=4,
         )
@@ -308,9 +311,10 @@ def _warn_of_kept(column: pl.Series, kept: Any) -> None:
     if len(kept) and column.null_count() and not column.is_in(list(kept)).any():
         warnings.warn(
             (
-                f"{column.null_count()} cell{('s' if column.null_count() > 1 else '')} of {column.name!r} are missing. "
-                f"In the table that the model was fitted to, {' and '.join(map(repr, kept))} is a value, but "
-                "pandas.read_csv reads it as missing. Read the table with keep_default_na=False and na_values=['']"
+                f"{column.null_count()} cell{('s' if column.null_count() > 1 else '')} of {column.name!r} are "
+                f"missing. In the table that the model was fitted to, {' and '.join(map(repr, kept))} is a value, "
+                "but pandas.read_csv reads such a cell as missing. Read the table with keep_default_na=False and "
+                "na_values=['']"
             ),
             stacklevel=4,
         )

@@ -180,9 +180,9 @@ def without_contradictions(rows: Rows, setting: str) -> Rows:
         return rows
     row = int(np.argmax(differs))
     warnings.warn(
-        f"{int(differs.sum())} rows have the inputs of another row but different targets (the first is row {row}, "
-        f"counted from 0). No function passes through two different targets at the same inputs, so with {setting} "
-        "the mean of these targets is fitted. Set a ridge or noise above 0, or drop the repeated rows.",
+        f"{int(differs.sum())} rows have the same inputs as another row, but other targets (the first is row {row}, "
+        f"counted from 0). No function passes through two targets at the same inputs, so with {setting} the fit uses "
+        "the mean of these targets. Set a ridge or noise above 0, or drop the repeated rows.",
         ContradictionWarning,
         stacklevel=4,
     )
@@ -213,10 +213,10 @@ def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
     if shares.max() > MISSED:
         row = int(shares.argmax())
         warnings.warn(
-            f"with {setting} the fit should pass through the training rows. But it misses the target of row {row} "
-            f"(counted from 0 among the distinct rows) by {shares[row]:.2g} times the root mean square of the "
-            "targets. The Gram matrix is singular up to rounding. Set a ridge or noise above 0, or use a kernel "
-            "with a shorter lengthscale or less smoothness.",
+            f"with {setting} the fit should pass through the training rows. But the fit misses the target of row "
+            f"{row} (counted from 0 among the distinct rows) by {shares[row]:.2g} times the root mean square of the "
+            "targets, because the Gram matrix is singular up to rounding. Set a ridge or noise above 0, or use a "
+            "kernel with a shorter lengthscale or less smoothness.",
             InterpolationWarning,
             stacklevel=4,
         )

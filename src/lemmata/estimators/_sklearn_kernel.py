@@ -81,7 +81,7 @@ class SklearnKernel(Kernel):
             raise SettingError(
                 "eval_gradient",
                 found="eval_gradient=True with other points Y",
-                rule="eval_gradient=True only for K(X, X)",
+                rule="eval_gradient=True only without Y, for K(X, X)",
                 remedy="leave Y out, or set eval_gradient=False",
             )
         with jax.enable_x64(True):
@@ -190,8 +190,8 @@ def _positive(kernel: AbstractKernel, path: str) -> np.ndarray:
         raise SettingError(
             f"hyper-parameter {path!r}",
             rule=(
-                "the path of a number in the kernel, such as 'lengthscale', or of an array of numbers; "
-                "the numbers must be positive and have a derivative"
+                "the path of a number or an array in the kernel, such as 'lengthscale'. The numbers must be "
+                "positive, and the kernel must have a derivative with respect to them"
             ),
             found=f"no such number in {kernel!r}"[:300],
         )

@@ -189,7 +189,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise DataError(
                 f"row {row} (counted from 0)",
                 rule="finite outputs",
-                found=f"outputs that are not finite, at inputs of absolute value up to {np.abs(X[row]).max():.6g}",
+                found=f"outputs that are not finite, for inputs with absolute values up to {np.abs(X[row]).max():.6g}",
                 remedy="predict at inputs nearer to the training inputs",
             )
         return outputs if times.ndim else outputs[0]

@@ -70,7 +70,7 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
         return functions.bumps * (math.log1p(4 / epsilon) + functions.dimension * math.log1p(8 / epsilon))
     raise SettingError(
         "class of functions", found=type(functions).__name__, rule="a class with finitely many parameters",
-        remedy="pass the logarithm of its covering number yourself",
+        remedy="compute the logarithm of its covering number yourself, and pass it",
     )  # fmt: skip
 
 

@@ -117,11 +117,11 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
     if last >= _GROWING * before:
         raise SettingError(
             "Barron parameter", found=(
-                f"contributions of {before:.3g} and {last:.3g} to the integral from the last two shells of {what}"
+                f"contributions of {before:.3g} and {last:.3g} from the last two shells of {what} to the integral"
             ),
             rule="a finite integral of |omega| |F(omega)|",
-            remedy=("if the function has jumps or kinks, smooth it, because its parameter is infinite; "
-            "otherwise use a finer grid"),
+            remedy=("use a finer grid; if the function has jumps or kinks, its parameter is infinite, so smooth the "
+                    "function"),
         )  # fmt: skip
     return last * (last / before) / (1 - last / before)
 
@@ -159,7 +159,7 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
         raise SettingError(
             "side",
             found=side,
-            rule="a number above 1, because the margin around the unit ball holds the extension of the function",
+            rule="a number above 1, because the function is extended into a margin around the unit ball",
             remedy="use a larger side",
         )
     axis = -side + 2 * side / m * np.arange(m)

@@ -92,8 +92,8 @@ def gram_on_disk(
         if block not in (None, kept := stored.chunks[0]):
             print(
                 (
-                    f"lemmata: the matrix in {folder} already has tiles of {kept} x {kept}, so tiles of {block} x "
-                    f"{block} are not used"
+                    f"lemmata: the matrix in {folder} already has tiles of {kept} x {kept}. These tiles are kept, "
+                    f"and not replaced by tiles of {block} x {block}"
                 ),
                 file=sys.stderr,
             )
@@ -159,8 +159,8 @@ def _check_chunks(plan: GramPlan, folder: pathlib.Path, finished: set[str]) -> N
                     f"tile {tile_name(i, j)} in {folder}",
                     rule=f"{expected} bytes in {chunk.relative_to(folder)}",
                     found="no file" if found is None else f"a damaged array: {found} bytes",
-                    remedy=f"remove {folder / 'done' / tile_name(i, j)} and repeat the call, which then computes "
-                    "this tile again",
+                    remedy=f"remove {folder / 'done' / tile_name(i, j)}, and repeat the call to compute this tile "
+                    "again",
                 )
 
 
@@ -171,8 +171,8 @@ def _compare(computed: np.ndarray, found: np.ndarray, folder: pathlib.Path) -> N
     if not np.all(np.abs(computed - found) <= allowed):
         raise DataError(
             f"folder {folder}",
-            found="a finished tile with different values",
-            rule="the matrix of this kernel and points",
+            found="a finished tile with other values than this kernel gives",
+            rule="the matrix of this kernel and these points",
             remedy="choose another path, or remove the folder",
         )
 
@@ -184,7 +184,7 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
     except Exception as error:  # the readers of metadata in zarr raise many classes of errors
         raise DataError(
             f"folder {folder}",
-            found=f"no zarr array there that can be read ({type(error).__name__}: {error})",
+            found=f"a folder without a readable zarr array ({type(error).__name__}: {error})",
             rule="a new folder, or a folder that gram_on_disk wrote",
             remedy="choose another path, or remove the folder",
         ) from error
@@ -192,7 +192,7 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
         what = (
             "a zarr array that gram_on_disk did not write"
             if found[0] != FORMAT
-            else "the matrix of another kernel or points"
+            else "the matrix of another kernel or of other points"
         )
         raise DataError(
             f"folder {folder}",

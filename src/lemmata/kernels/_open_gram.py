@@ -38,7 +38,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
     try:
         stored = zarr.open_array(str(folder), mode="r", zarr_format=3)
     except Exception as error:  # the readers of metadata in zarr raise many classes of errors
-        found = f"no zarr array there that can be read ({type(error).__name__})"
+        found = f"a folder without a readable zarr array ({type(error).__name__})"
         raise file_error(error)(wrong, found=found, rule="a folder with a matrix that gram_on_disk wrote") from error
     if stored.attrs.get("format") != FORMAT:
         raise DataError(

@@ -68,14 +68,14 @@ def check_number(
         return
     rule = "finite and non-negative" if zero_allowed else "finite and positive"
     if known.shape != () and not (each_column and known.ndim == 1 and known.size):
-        many = ", or an array of one for each column" if each_column else ""
+        many = ", or an array with one number for each column" if each_column else ""
         raise SettingError(name, found=f"shape {known.shape}", rule=f"one number, {rule}{many}")
     for number in np.atleast_1d(known):
         if not (math.isfinite(number) and (number > 0 or (zero_allowed and number == 0))):
             raise SettingError(
                 name,
                 found=float(number),
-                rule=f"a number that is {rule}, because the function is not positive semidefinite otherwise",
+                rule=f"a number that is {rule}; otherwise the kernel is not positive semidefinite",
                 remedy="use a value in this range",
             )
 

@@ -84,9 +84,9 @@ class GramPlan:
     def __str__(self) -> str:
         kind = "symmetric Gram matrix" if self.symmetric else "cross matrix"
         return (
-            f"{kind} of {self.rows} x {self.columns} numbers of {self.itemsize} bytes = "
-            f"{size(self.output_bytes)}, in {len(self.tiles)} tiles of {self.block} x {self.block}, "
-            f"with {size(self.working_bytes)} of work space (and once about 100 MiB for compilation)"
+            f"{kind} of {self.rows} x {self.columns} numbers of {self.itemsize} bytes = {size(self.output_bytes)}, "
+            f"computed in {len(self.tiles)} tiles of {self.block} x {self.block}, with {size(self.working_bytes)} of "
+            "working memory (and about 100 MiB once, for compilation)"
         )
 
 
@@ -152,7 +152,7 @@ def gram_plan(
             raise MemoryPlanError(
                 "working set",
                 found=f"{limit} bytes",
-                rule=f"at least {needed} bytes, which one entry of this kernel needs",
+                rule=f"at least {needed} bytes, because one entry of this kernel needs so many",
                 remedy=f"set working_set to at least {needed} bytes",
             )
         candidate = max(1, min(candidate - 1, int(0.8 * candidate * math.sqrt(limit / needed))))
@@ -173,7 +173,7 @@ def check_blocks(block: object, working_set: object) -> None:
         raise SettingError(
             "block and working_set",
             found=f"block={block} and working_set={working_set}",
-            rule="at most one of the two, because each follows from the other",
+            rule="at most one of the two, because each determines the other",
             remedy="leave one of them at None",
         )
     for name, value, unit in (("block", block, "row"), ("working_set", working_set, "byte")):

@@ -98,7 +98,7 @@ def refuse_silence(temperature: float, highest: float) -> None:
     """
     if temperature > highest:
         raise SettingError(
-            "temperature", found=f"{temperature:g}, at which every target is rounded to 0",
+            "temperature", found=f"{temperature:g}, a temperature at which every target rounds to 0",
             rule=f"at most {highest:.3g} in this precision (2 eta C_F / eps, with machine epsilon eps)",
-            remedy="use a lower temperature, or a type with more digits",
+            remedy="use a lower temperature, or a floating-point type with more digits",
         )  # fmt: skip

@@ -145,7 +145,7 @@ def _check(draws: Any, outputs: Outputs, nngp: bool) -> None:
     options(outputs)
     if nngp and outputs != "mean":
         raise SettingError(
-            "outputs", found=repr(outputs), rule="'mean' if nngp is set, because it is a mean over outputs"
+            "outputs", found=repr(outputs), rule="'mean' if nngp is set, because this kernel is a mean over outputs"
         )
 
 

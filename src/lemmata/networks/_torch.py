@@ -258,7 +258,7 @@ class TorchEmpiricalKernel(eqx.Module):
             raise ShapeError(
                 "points x",
                 found=f"points of shape {tuple(x.shape[1:])}, {x.dtype}",
-                rule=f"points for which module(x[:1]) runs; it raised: {error}",
+                rule=f"points on which module(x[:1]) runs, but this call raised: {error}",
             ) from error
 
     def _numpy_type(self) -> np.dtype:

@@ -108,7 +108,7 @@ def train(
         raise SolverError(
             "gradient descent",
             found="outputs that are not finite",
-            rule=f"a learning rate at which training is stable (it was {float(rate):.3g})",
+            rule=f"a learning rate at which training is stable, unlike {float(rate):.3g}",
             remedy="choose a learning_rate of at most 1 / largest eigenvalue of the tangent kernel",
         )
     times = rate * jnp.asarray(records, x.dtype)

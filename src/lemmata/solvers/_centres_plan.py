@@ -126,7 +126,7 @@ def centres_plan(
         raise SettingError(
             "block and working_set",
             found="both",
-            rule="at most one of the two, because each follows from the other",
+            rule="at most one of the two, because each determines the other",
             remedy="leave one of them at None",
         )
     for name, value, unit in (("block", block, "rows"), ("working_set", working_set, "bytes")):
@@ -142,8 +142,9 @@ def centres_plan(
     if limit < tile + row:
         raise MemoryPlanError(
             "working set",
-            found=f"{max(limit, 0)} bytes for a block, after {beside} bytes for the square matrices and targets",
-            rule=f"at least {tile + row} bytes for a block, which one row of this kernel needs",
+            found=f"{max(limit, 0)} bytes for a block, in addition to {beside} bytes for the square matrices and "
+            "targets",
+            rule=f"at least {tile + row} bytes for a block, because one row of this kernel needs so many",
             remedy=f"set working_set to at least {beside + tile + row} bytes, or use fewer centres",
         )
     rows = min(n, (limit - tile) // row, max(_FEW_ROWS, _BLOCK // (8 * p)))

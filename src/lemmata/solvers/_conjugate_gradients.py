@@ -134,7 +134,7 @@ def conjugate_gradients(
         history.append(relative(state.residual))
         if not np.isfinite(history[-1]):
             raise _unfinished(
-                tolerance, history[:-1], "a singular direction", "use a larger ridge, above rounding errors"
+                tolerance, history[:-1], "a singular direction", "use a ridge that is larger than rounding errors"
             )
         if history[-1] <= tolerance:
             missed = flat - multiply(state.alpha) - ridge * state.alpha
@@ -202,10 +202,7 @@ def _fitting(name: str, function: Any) -> Product:
     """Wrap a function so that values of another shape than the argument raise an error."""
 
     def apply(v: Float[Array, "n k"]) -> Float[Array, "n k"]:
-        rule = (
-            f"a function that takes an array of shape {v.shape} (a row for each row of y) and returns "
-            "an array of this shape"
-        )
+        rule = f"a function that takes and returns arrays of shape {v.shape} (one row for each row of y)"
         try:
             found = jnp.asarray(function(v))
         except ShapeError as error:
@@ -262,7 +259,7 @@ def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, flo
 
 
 def _unfinished(tolerance: float, history: list[float], why: str, remedy: str) -> SolverError:
-    found = f"a relative residual of {history[-1]:.3g} after {len(history) - 1} iterations, which were ended by {why}"
+    found = f"a relative residual of {history[-1]:.3g} after {len(history) - 1} iterations, stopped by {why}"
     return SolverError(
         "conjugate gradients", found=found, rule=f"a relative residual of at most {tolerance:.3g}", remedy=remedy
     )

@@ -101,9 +101,9 @@ class SystemInPlace:
                 require_positive_semidefinite(jnp.asarray(self.columns))
         raise SolverError(
             "Cholesky factorisation of K + ridge I",
-            found=f"a factorisation that fails even with {JITTERS[-1] * unit:.3g} added to the diagonal",
+            found=f"a factorisation that fails, even after {JITTERS[-1] * unit:.3g} was added to the diagonal",
             rule="a positive definite matrix",
-            remedy="use a larger ridge, above the rounding errors of K",
+            remedy="use a ridge that is larger than the rounding errors of K",
         )
 
     def solved(self, y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:

@@ -175,16 +175,16 @@ def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
             "loss",
             found=given,
             rule="a function for which loss(f, y) can be computed",
-            remedy=f"correct the error that the loss raises: {words}",
+            remedy=f"correct the loss; it raised {words}",
         ) from error
     if shape != ():
-        rule = "one number for the outputs at all points together"
+        rule = "a single number, the loss of the outputs at all points together"
         raise ShapeError("loss", found=f"shape {shape}", rule=rule, remedy="sum over the points with jnp.sum")
     if not jnp.issubdtype(kind, jnp.floating):
         raise SettingError("loss", found=f"values of type {kind}", rule="a real floating-point number")
     value, slope = jax.value_and_grad(loss)(first, y)
     if not (bool(jnp.isfinite(value)) and bool(jnp.all(jnp.isfinite(slope)))):
-        found = f"the value {float(value):g} at the start, and a gradient of norm {float(jnp.linalg.norm(slope)):g}"
+        found = f"a loss of {float(value):g} at the start, with a gradient of norm {float(jnp.linalg.norm(slope)):g}"
         raise DataError("loss", found=found, rule="a finite value with a finite gradient")
     return OutputLoss(loss, first.shape)
 

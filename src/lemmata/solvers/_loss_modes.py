@@ -121,7 +121,7 @@ def _integrated(
             return found, stiff, steps
     raise SolverError(
         "flow under the loss",
-        found=f"that time {times[-1]:g} was not reached in {steps} steps",
+        found=f"a flow that did not reach time {times[-1]:g} in {steps} steps",
         rule=f"an error of at most {tolerance:g} in each step",
         remedy="use a larger tolerance, a shorter time, or a loss that is smooth and bounded below",
     )

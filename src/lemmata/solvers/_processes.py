@@ -146,7 +146,7 @@ class ProcessOperator:
                 raise SettingError(
                     "kernel",
                     found=f"{type(error).__name__}: {error}",
-                    rule="a kernel that can be pickled, so that it can be sent to another process",
+                    rule="a kernel that can be pickled, because it is sent to other processes",
                     remedy="define its classes and functions at the top level of a module",
                 ) from error
 

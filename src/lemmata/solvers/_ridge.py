@@ -90,9 +90,9 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
             return Solution(alpha, jnp.asarray(ridge, K.dtype), multiple * unit, residual, factor)
     raise SolverError(
         "Cholesky factorisation of K + ridge I",
-        found=f"a factorisation that fails even with {float(JITTERS[-1] * unit):.3g} added to the diagonal",
+        found=f"a factorisation that fails, even after {float(JITTERS[-1] * unit):.3g} was added to the diagonal",
         rule="a positive definite matrix",
-        remedy="use a larger ridge, above the rounding errors of K",
+        remedy="use a ridge that is larger than the rounding errors of K",
     )
 
 

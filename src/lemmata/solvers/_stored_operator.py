@@ -95,7 +95,7 @@ def _rows(matrix: Any, v: np.ndarray, start: int, end: int) -> np.ndarray:
             f"rows {start} to {end} of the product",
             found="numbers that are not finite",
             rule="finite entries in the vector and in the stored matrix",
-            remedy="check the vector for NaN; if it is finite, remove the folder and compute the matrix "
+            remedy="check the vector for NaN. If the vector is finite, remove the folder, and compute the matrix "
             "again with gram_on_disk",
         )
     return found

@@ -175,7 +175,7 @@ def _refuse_dependent(drift: Array, triangle: Array) -> None:
     if np.any(pivots <= 16 * len(drift) * np.finfo(pivots.dtype).eps * sizes):
         raise DataError(
             "drift",
-            found="columns that depend linearly on each other",
+            found="linearly dependent columns",
             rule="linearly independent columns",
             remedy="use points that do not lie in a common hyperplane, or a smaller drift",
         )
@@ -191,10 +191,10 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
         raise NotPositiveDefiniteError(
             "generalised covariance",
             found=(
-                f"a smallest eigenvalue of {smallest:.3g} on the complement of the drift, which is 0 up to rounding "
-                f"errors of {floor:.3g}"
+                f"a smallest eigenvalue of {smallest:.3g} on the complement of the drift, which is 0 up to the "
+                f"rounding error {floor:.3g}"
             ),
-            rule="a matrix that is positive definite on this complement by more than rounding errors",
+            rule="a matrix whose eigenvalues on this complement exceed the rounding error",
             remedy="use points that differ, noise above 0, or a covariance without a large constant added to it",
         )
     raise NotPositiveDefiniteError(
@@ -218,9 +218,9 @@ def _refuse_missed(y: Array, fitted: Array) -> None:
     row = int(np.argmax(np.abs((reached - seen).reshape(len(seen), -1)).max(axis=1)))
     raise NotPositiveDefiniteError(
         "generalised covariance",
-        found=f"a matrix so near to singular that the solution misses the target of row {row} by {np.max(missed):.3g}",
+        found=f"a nearly singular matrix, whose solution misses the target of row {row} by {np.max(missed):.3g}",
         rule=f"targets met within {np.max(allowed):.3g}",
-        remedy="merge rows at the same point (or nearly so), or use noise above 0",
+        remedy="merge rows at equal or nearly equal points, or use noise above 0",
     )
 
 

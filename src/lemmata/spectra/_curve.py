@@ -91,8 +91,8 @@ def learning_curve(
         raise SettingError(
             "learning_curve",
             found="a traced array",
-            rule="arrays with known numbers, because random splits are solved",
-            remedy="call it outside jit, grad and vmap, or use deterministic_equivalent, which checks nothing",
+            rule="arrays with known numbers, because the curve is computed from random splits",
+            remedy="call it outside jit, grad and vmap, or use deterministic_equivalent, which makes no checks",
         )
     check_real("ridge", ridge, "not negative", lambda number: number >= 0)
     check_interval(resamples, seed)

@@ -231,7 +231,8 @@ def _check(numbers: np.ndarray, asymmetry: float, eps: float) -> None:
     if asymmetry > 4 * math.sqrt(eps) * scale:
         raise DataError(
             "product",
-            found=f"|u'Av - v'Au| = {asymmetry:.2g} for vectors u and v, which is not small compared with {scale:.2g}",
+            found=f"|u'Av - v'Au| = {asymmetry:.2g} for vectors u and v, which should be near 0 compared with "
+            f"{scale:.2g}",
             rule="a symmetric operator",
         )
 

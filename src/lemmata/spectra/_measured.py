@@ -19,7 +19,7 @@ from ._intercept import between_contrasts, with_the_mean
 from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, check_interval, measure
 
 OPERATIONS = 2e8
-"""The most floating-point operations for one size. The smallest allowed number of solves may take more."""
+"""The largest number of floating-point operations for one size, unless the smallest number of solves takes more."""
 MEASURED_SIZES = 24
 """The largest number of sizes that are measured. Between these sizes, the correction is interpolated."""
 LEVEL = 0.95

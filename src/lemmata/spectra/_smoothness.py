@@ -135,7 +135,7 @@ def _decay(spectrum: Spectrum) -> float:
     last = min(max(n // 4, math.isqrt(n) + _LEAST_SEEN - 1), above)
     first = max(1, min(math.isqrt(n), last // 4))
     if last - first + 1 < _LEAST_SEEN:
-        rule = f"at least {_LEAST_SEEN} eigenvalues, because the fit of a slope needs so many"
+        rule = f"at least {_LEAST_SEEN} eigenvalues, which are needed to fit a slope"
         raise DataError(
             "eigenvalues",
             found=f"{above} eigenvalues above rounding errors",
@@ -157,7 +157,7 @@ def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
         raise DataError(
             "power of the labels",
             found="0 in every mode",
-            rule="power above 0 in at least one mode",
+            rule="nonzero power in at least one mode",
             remedy="pass labels that are not all 0",
         )
     least = max(_LEAST_FLOOR * level_there, float(np.finfo(float).tiny))
@@ -188,7 +188,7 @@ def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
             "power of the labels",
             found=f"{seen} modes in which the power decays and is above the noise level {floor:.3g}",
             rule=f"at least {_LEAST_SEEN} such modes",
-            remedy="use more rows, or a kernel whose leading modes contain the target",
+            remedy="use more rows, or a kernel whose leading modes represent the target",
         )
     # the sandwich estimator: the scatter of the slopes of the objective between two inverses of its curvature
     design = (slopes / (signal + floor)).T

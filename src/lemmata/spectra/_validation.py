@@ -78,7 +78,7 @@ def _in_squared_units(error: Float[Array, ""], exponent: Int[Array, ""]) -> Floa
             "squared error",
             found=f"about 1e{round(np.log10(float(error)) + 2 * float(exponent) * np.log10(2))}",
             rule=f"a number of {found.dtype}",
-            remedy="divide the targets by their standard deviation; the error is then in units of its square",
+            remedy="divide the targets by their standard deviation; the error is then a fraction of their variance",
         )
     return found
 

@@ -47,7 +47,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
         if jobs != 1:
             raise SettingError(
                 "--jobs with --dask",
-                rule="give only one of the two, because a Dask scheduler has its own workers",
+                rule="give only one of the two options, because a Dask scheduler has its own workers",
                 remedy="leave --jobs out",
             )
         with _cluster(dask) as executor:

@@ -210,7 +210,7 @@ def test_a_construction_that_succeeds_on_some_problems_alone_does_not():
         assert judged.holds is (False if low > 0.25 else True if high <= 0.35 else None), successes
         told[judged.holds] = judged
     assert set(told) == {True, False, None}
-    assert "both tries fail in" in told[False].reason
+    assert "both measurements fail in" in told[False].reason
 
 
 def test_an_interval_holds_its_ends_and_nothing_beyond():

@@ -66,7 +66,7 @@ AMISS = [
     ("title={T}", "title={T}}", "source 'k2020'", "braces that are not balanced"),
     ("entry=\"@article{k2020", "entry=\"@article{other", "source 'k2020'", "entry with the key 'other'"),
     ('entry="@article{k2020, author={A. B}, title={T}, year={2020}}"', 'entry=""', "source 'k2020'", "no entry"),
-    (', entry="@article{k2020, author={A. B}, title={T}, year={2020}}"', "", "source 'k2020'", "no entry of this key"),
+    (', entry="@article{k2020, author={A. B}, title={T}, year={2020}}"', "", "source 'k2020'", "no entry with this"),
     ('Source("k2020"', "Source(None", "source (key)", "NoneType None"),
     ('"Theorem 1"', "7", "source (locators)", "(7,)"),
     ('source = Source(', 'source = dict(key=', "", ""),

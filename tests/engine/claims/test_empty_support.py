@@ -39,7 +39,7 @@ def variant(claim, **attributes):
         (empty.LooseComponent(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
         (empty.LooseFloor(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
         (empty.UntouchedComponent(), Status.INCONCLUSIVE, "a component that the control does not change"),
-        (empty.SeldomWitness(), Status.REFUTED, "both tries fail in 198"),
+        (empty.SeldomWitness(), Status.REFUTED, "both measurements fail in 198"),
         (empty.DroppedViolations(), Status.FAILED, "the conclusion fails"),
     ],
     ids=lambda item: type(item).__name__ if isinstance(item, synthetic.Synthetic) else "",

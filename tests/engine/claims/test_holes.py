@@ -63,7 +63,7 @@ def test_vacuity_counts_components_and_has_a_status_of_its_own():
 
 @pytest.mark.parametrize(("name", "corner"), [("size", "3"), ("scale", "3.0"), ("law", "odd")])
 def test_a_variable_whose_range_is_never_visited_is_refused(name, corner):
-    with pytest.raises(ClaimError, match=f"extra settings with {name}={corner} only"):
+    with pytest.raises(ClaimError, match=f"extra settings that all have {name}={corner}"):
         check_ranges(holes.on(holes.PinnedNumbers(name)))
     check_ranges(holes.on(holes.OneSize()))
 

@@ -146,7 +146,7 @@ def test_processes_that_end_before_they_begin_end_the_walk_where_memory_is_limit
     worker.task = walk_of(claims[1]["AllSizes"], seed=0, budget=2, level=1e-3)[0]
     by = f"signal {-code}" if code < 0 else f"exit code {code}"
     if limited:
-        with pytest.raises(MemoryError, match=f"ended before their first claim; the last one ended by {by}"):
+        with pytest.raises(MemoryError, match=f"ended before it judged its first claim; the last one ended by {by}"):
             worker.read()
     else:
         assert f"the process ended by itself ({by})" in worker.read().verdict.reason

@@ -56,7 +56,7 @@ def test_an_export_replaces_only_an_earlier_export(recorded, tmp_path):
             else:
                 path.write_bytes(content)
             before = path.read_bytes()
-            with pytest.raises(SettingError, match="replaces only an earlier export"):
+            with pytest.raises(SettingError, match="may replace only an earlier export"):
                 ledger.export(path)
             assert path.read_bytes() == before
 

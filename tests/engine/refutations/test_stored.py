@@ -26,7 +26,7 @@ def trap(tmp_path, monkeypatch):
 def test_a_file_that_a_record_names_does_not_run(trap, name):
     (trap / "sub").mkdir()
     dataclasses.replace(FOUND, claim=name.format(trap)).save(trap / "record")
-    with pytest.raises(SettingError, match="because a record names it") as refused:
+    with pytest.raises(SettingError, match="because a record names the file") as refused:
         load_counterexample(trap / "record" / "counterexample")
     assert "find(" in refused.value.remedy
     assert not (trap / "ran").exists()

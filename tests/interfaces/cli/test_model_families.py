@@ -97,7 +97,7 @@ BAD = {
     "two": (
         ("--corrected", "two.csv"),
         {"data": "train.csv"},
-        "two.csv found: columns a, b rule: a column 'y', or only one column",
+        "two.csv found: columns a, b rule: a column 'y', or a single column",
     ),
     "no sizes": (("--size", "size1.safetensors"), {}, "--size found: no sizes() in"),
     "one size": (("--size", "size1.safetensors"), {"net": "sizes.py"}, "found: 1 files rule: 3 files, one for each"),
@@ -109,7 +109,7 @@ BAD = {
     "other shape": (3 * ("--size", "size1.safetensors"), {"net": "sizes.py"}, "size1.safetensors does not fit"),
     "no function": ((), {"net": "nosizes.py"}, "found: 3 rule: a function that returns models"),
     "raising": ((), {"net": "raising.py"}, "fails found: ValueError: none here"),
-    "words": ((), {"net": "words.py"}, "found: 'pixels' rule: a number, the largest size of an input"),
+    "words": ((), {"net": "words.py"}, "found: 'pixels' rule: a number, the largest absolute value of an input"),
     "negative": ((), {"net": "negative.py", "data": "train.csv"}, "scale found: -1 rule: a finite number above 0"),
 }
 

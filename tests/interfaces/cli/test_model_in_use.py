@@ -72,7 +72,7 @@ def test_rows_of_the_same_law_and_of_another(run, files, tmp_path):
     record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.gauge(IN_USE).status == "disagrees"
     assert record.gauge("error_in_use_by_confidence").status == "inapplicable"
-    assert "The deployment rows are not like the held-out rows" in " ".join(result.stdout.split())
+    assert "The deployment rows differ from the held-out rows" in " ".join(result.stdout.split())
     assert "the classes of 404 deployment rows" in (tmp_path / "model" / "index.html").read_text()
     assert record.score.tested == 0, "a shift is no prediction that failed"
 

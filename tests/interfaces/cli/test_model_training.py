@@ -98,7 +98,7 @@ BAD = {
         ("--checkpoint", "never.safetensors"),
         "never.safetensors cannot be read found: No such file or directory",
     ),
-    "pickle": (("--checkpoint", "step.pt"), "found: step.pt rule: safetensors, which runs no code"),
+    "pickle": (("--checkpoint", "step.pt"), "found: step.pt rule: a safetensors file"),
     "zero": (("--epsilon", "0"), "--epsilon is out of bounds found: 0.0 rule: a finite number above 0"),
     "negative": (("--epsilon", "-1"), "--epsilon is out of bounds found: -1.0"),
     "infinite": (("--epsilon", "inf"), "--epsilon is out of bounds found: inf"),
@@ -122,7 +122,7 @@ def test_bad_input_is_refused_in_a_line(run, files, tmp_path, case):
 
 
 @pytest.mark.parametrize(("net", "said"), [
-    ("vague.py", "steps of a private training found: ['noise'] rule: a mapping of sampling, noise, steps"),
+    ("vague.py", "steps of a private training found: ['noise'] rule: a mapping with the keys sampling, noise, steps"),
     ("none.py", "noise of a private training found: 0 rule: a finite number above 0"),
 ])  # fmt: skip
 def test_steps_that_a_program_states_badly(run, net, said):

@@ -23,7 +23,7 @@ def _record(**changed) -> dict:
     [
         (_record(), State.CURRENT, ""),
         (_record(whole="w", own="moved", shared={}), State.CURRENT, ""),
-        (_record(whole="v", own="p"), State.OWN, "judged with an earlier version of the section's own code"),
+        (_record(whole="v", own="p"), State.OWN, "judged with an earlier version of this section's own code"),
         (_record(whole="v", shared={"kernels": "old", "engine.claims": "c"}), State.SHARED,
          "judged with an earlier version of kernels"),
         (_record(whole="v", shared={"engine.claims": "c", "spectra": "s"}), State.SHARED,

@@ -30,7 +30,7 @@ def test_points_are_scaled_or_taken_as_the_kernel_sees_them(key):
     assert jnp.array_equal(halved.x, x[:16] / 2)
     found = examine(claim, regression(SoftmaxTangent(sigma=1.0), x), key)
     names = {finding.name for finding in found.hypotheses if finding.holds is False}
-    assert names == {"inputs lie in the unit ball", "the smallest width averages its lognormal terms"}
+    assert names == {"inputs lie in the unit ball", "the smallest width is large enough to average its lognormal terms"}
     assert examine(claim, regression(RBF(), x), key).applies
 
 

@@ -40,7 +40,9 @@ def test_outputs_that_bend_are_not_asked():
     radii = first_order_radii(model)
     assert np.median(smallest_attacks(model, radii)) > 2 * np.median(radii)
     failed = [own for own in SmallestAttack().hypotheses(model) if not own.holds]
-    assert [own.name for own in failed] == ["distance of the margin halfway to the boundary from half the margin"]
+    assert [own.name for own in failed] == [
+        "difference between the margin halfway to the boundary and half of the margin, relative to the margin"
+    ]
     assert float(failed[0].value) == pytest.approx(np.exp(-0.5) - 0.5, abs=0.02)  # of an exponential
 
 

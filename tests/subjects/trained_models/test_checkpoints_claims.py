@@ -146,11 +146,9 @@ def test_what_is_asked_of_a_law(falling):
         "inapplicable",
         "checkpoints = 3, required >= 4",
     )
-    assert said(claim, falling, checkpoints=falling.checkpoints[::-1])[1].startswith(
-        "slope of the logarithm of the loss"
-    )
+    assert said(claim, falling, checkpoints=falling.checkpoints[::-1])[1].startswith("slope of log loss")
     assert said(claim, falling, held=None)[0] == "unscored"
-    assert said(claim, falling, checkpoints=(falling.model,) * 6)[1].startswith("slope of the logarithm of the loss")
+    assert said(claim, falling, checkpoints=(falling.model,) * 6)[1].startswith("slope of log loss")
 
 
 def test_cosines_and_their_bound():

@@ -238,7 +238,7 @@ def test_tied_parameters_count_once():
     [
         (lambda: 3, "found an object of type int; .*remedy: pass the trained model itself"),
         (lambda: collections.OrderedDict(WEIGHTS), r"found an object of type OrderedDict; .*load_state_dict"),
-        (lambda: Ridge, r"found the class Ridge; .*pass the instance: Ridge\(\)\.fit"),
+        (lambda: Ridge, r"found the class Ridge; .*pass the fitted instance: Ridge\(\)\.fit"),
         (lambda: eqx.nn.MLP, r"found the class MLP; .*create an instance"),
         (lambda: "net.pkl", r"found 'net\.pkl', .*load the model from its file first"),
         (lambda: pathlib.Path("net.pkl"), r"found 'net\.pkl', .*load the model from its file first"),

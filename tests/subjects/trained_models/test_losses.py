@@ -102,7 +102,7 @@ def test_the_grammar(stated, kind, rest):
         ("hinge", "loss; found 'hinge'; rule: \"log\", \"squared\""),
         ("huber", "huber 1.35"),
         ("huber 0", "huber WIDTH"),
-        ("squared, smoothed by 0.1", "after \"log\""),
+        ("squared, smoothed by 0.1", "weights balanced\" to \"log\""),
         ("log, smoothed by 1.5", "share by which labels are smoothed; found 1.5; rule: from 0 to below 1"),
         ("log, weights a=-1", "CLASS=WEIGHT"),
         ("log, weights a", "CLASS=WEIGHT"),

@@ -150,7 +150,7 @@ def test_sampled_rows_ask_for_the_accountants_package(monkeypatch):
 @pytest.mark.parametrize(("rest", "said"), [
     ({"claimed": (0.0, 1e-5)}, "epsilon; found 0; rule: a finite number above 0"),
     ({"claimed": (1.0, 1.0)}, "delta; found 1; rule"),
-    ({"noised": {"sampling": 0.1, "noise": 1.0}}, "found ['noise', 'sampling']; rule: a mapping of sampling, noise"),
+    ({"noised": {"sampling": 0.1, "noise": 1.0}}, "found ['noise', 'sampling']; rule: a mapping with the keys"),
     ({"noised": 3}, "found int; rule: a mapping"),
     ({"noised": {"sampling": 1.5, "noise": 1.0, "steps": 3}}, "found 1.5; rule: a probability in (0, 1]"),
     ({"noised": {"sampling": 0.5, "noise": -1.0, "steps": 3}}, "noise of a private training; found -1"),

@@ -108,7 +108,7 @@ BAD = {
         X,
         np.arange(60) % 5,
         {},
-        r"class 3 in row 3, counted from 0.*labels=.* do not stand for the classes 0, 1, 2; else leave out",
+        r"class 3 in row 3, counted from 0.*other classes than 0, 1, 2, .*labels=.*Otherwise leave out",
     ),
     "two words": (
         X,
@@ -147,7 +147,7 @@ def test_one_output_for_two_classes_is_a_logit_unless_it_is_a_value():
     far = X.sum(1)
     assert np.abs(far).max() > 2
     assert read_trained(one, X, (far > 0).astype(float)).task.is_classification
-    with pytest.raises(ShapeError, match=r"1 for 2 classes.*plus and minus half of the single"):
+    with pytest.raises(ShapeError, match=r"1 for 2 classes.*two logits, plus and minus half of it"):
         read_task(read_model(one), X, Y % 2)  # which is not told that the output is a logit
     shrunk = (lambda own, x: 0.5 + x @ own, jnp.full((4, 1), 0.5 / np.abs(far).max()))
     assert read_trained(shrunk, X, (Y % 2).astype(float)).task.loss == "squared"
@@ -195,5 +195,5 @@ def test_several_labels_of_a_row_are_values_if_the_loss_says_so():
 
 
 def test_complex_rows_are_refused_with_their_own_remedy():
-    with pytest.raises(DataError, match="the real and the imaginary parts as two columns"):
+    with pytest.raises(DataError, match="its real and imaginary part in two columns"):
         read_trained(lambda x: abs(x[:, 0]), np.ones((9, 2), complex), np.ones(9))

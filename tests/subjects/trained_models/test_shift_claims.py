@@ -107,7 +107,7 @@ def test_when_gauges_are_silent(alike, said):
     else:
         own = dataclasses.replace(alike, held=None)
         expected = ["agrees", "unscored", "unscored"]
-        said = "its prediction needs held-out rows"
+        said = "the prediction of this check needs more held-out rows"
     found = [gauge(claim, own, 0) for claim in CLAIMS]
     assert [one.status for one in found] == expected
     assert said in found[1].reason

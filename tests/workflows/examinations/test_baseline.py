@@ -219,7 +219,7 @@ def test_copies_with_another_target_are_named(values):
         own.text for own in lemmata.study_model(quiet.fit(x, y), x, y).record.findings if "duplicate" in own.text
     ]
     what = "value" if values else "class"
-    told = f"4 of these rows equal a row with another {what}, so no model can predict both correctly. "
+    told = f"4 of these rows have a duplicate with another {what}, so no model can predict both rows correctly. "
     told += "Look at rows 2, 5, 72, 75"
     assert told in found
 
@@ -246,7 +246,7 @@ def test_targets_of_another_spread_are_told_by_it():
     y[300:] *= 2
     y[300:] += y[:300].mean() - y[300:].mean()
     text = drawn_apart(read_trained(lambda x: x[:, :1], x[:300], y[:300], held=(x[300:], y[300:])))
-    assert f"the spread of the target is {y[300:].std() / y[:300].std():.2g} times as large in held-out rows" in text
+    assert f"the spread of the target in held-out rows is {y[300:].std() / y[:300].std():.2g} times" in text
 
 
 def test_the_column_that_has_changed_is_called_as_in_the_frame():
@@ -313,7 +313,7 @@ def test_an_error_that_rests_on_few_rows_is_told():
     told = [uneven_errors(heavy(seed)) for seed in range(10)]
     assert sum(text is not None for text in told) >= 8
     first = next(seed for seed, text in enumerate(told) if text is not None)
-    assert "One held-out row has" in str(told[first])
+    assert "One held-out row makes up" in str(told[first])
     assert "uneven errors" in [sign.name for sign in signs(heavy(first), [], GaugeInterval(1.0, 0.5, 1.5))]
 
 

@@ -261,7 +261,7 @@ def test_what_a_vacuous_bound_says_of_itself(small):
     assert found.alternative == bounds.held_out_limit(small)
     assert found.reason == (
         f"the bound {found.predicted.value:.3g} is no better than the trivial value {trivial:.3g}; with "
-        f"{_gauges.times(factor)} times as many rows it would be better"
+        f"{_gauges.times(factor)} times as many rows, it would be better"
     )
     none = _gauges.gauge(claim, dataclasses.replace(small, held=None), 0)
     assert (none.status, none.rows_factor, none.alternative, none.reason) == ("vacuous", factor, None, found.reason)

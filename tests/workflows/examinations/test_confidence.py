@@ -36,7 +36,7 @@ def test_trees_that_know_their_rows_by_heart_are_too_sure():
     (sign,) = _confidence(trained)
     share = 100 * (model.predict(x[300:]) == y[300:]).mean()
     assert sign.name == "confidence too high"
-    assert f"probability 1 on average, but is right on {share:.3g} %" in sign.finding.text
+    assert f"probability 1 on average, but is right in {share:.3g} %" in sign.finding.text
 
 
 def test_a_model_that_is_right_as_often_as_it_is_sure_is_let_be():

@@ -159,7 +159,7 @@ def test_held_rows_that_are_training_rows_are_found(linear):
     findings = lemmata.study_model(linear, *TRAIN, held=some, decay=0.02).record.findings
     assert findings[0].text.startswith("40 of 160 held-out rows are duplicates of training rows (40 of them exact)")
     findings = lemmata.study_model(linear, *TRAIN, held=TRAIN, decay=0.02).record.findings
-    assert findings[0].text.endswith("Without these duplicates no row is left.")
+    assert findings[0].text.endswith("Without these duplicates, no row is left.")
 
 
 def test_without_derivatives_only_what_needs_none_speaks():
@@ -305,7 +305,7 @@ def test_good_and_bad_models_of_values_are_told_apart(values):
     ]
     said = [[own.text for own in own if "guesses" in own.text or "another unit" in own.text] for own in found]
     assert said[0] == []
-    assert "On training rows the mean squared error is 2.5e+03" in said[1][0]
+    assert "On training rows, the mean squared error is 2.5e+03" in said[1][0]
 
 
 def test_rows_of_one_class_show_no_guessing(linear):
@@ -339,5 +339,5 @@ def test_a_layer_that_undoes_the_size_of_its_weights_leaves_no_row_out(monkeypat
     params = {name: jnp.asarray(leaf) for name, leaf in trained.split(trained.theta).items()}
     record = lemmata.study_model((normalised, params), x[:60], y[:60], held=(x[60:], y[60:]), decay=0.01).record
     assert record.gauge(LEFT_OUT).status == "inapplicable"
-    assert "how far steps without a row are from their linearisation" in record.gauge(LEFT_OUT).reason
+    assert "deviation of Newton steps without a row from their linearisation" in record.gauge(LEFT_OUT).reason
     assert not any("labels look wrong" in finding.text for finding in record.findings)

@@ -111,7 +111,7 @@ def test_classes_that_overlap_are_not_wrong_labels(monkeypatch):
     assert wrong_labels(trained, None) is None
     monkeypatch.setattr(_wrong_labels, "of_held_rows", lambda trained: None)
     said = wrong_labels(trained, None).text
-    assert "This share is fitted to the votes of a random forest" in said
+    assert "This share is estimated from the votes of a random forest" in said
     assert "are sure of another class" not in said
 
 

@@ -79,7 +79,7 @@ def test_a_measurement_outside_its_own_limits_is_no_prediction_that_failed(value
     own = like_smallest_attack(measure=lambda self, problem, key: np.asarray(values))
     found = gauge(own(), trained, 0)
     assert found.status == status
-    assert "outside its own interval" in found.reason
+    assert "outside the interval of the measurement" in found.reason
 
 
 def test_bounds_come_after_gauges_that_measure(monkeypatch):

@@ -170,7 +170,7 @@ def test_what_is_not_asked():
     assert input_table(linear(rows=19, new=10)) is None
     assert input_table(linear(), deadline=time.monotonic() - 1).rows == 250
     late = input_table(linear(), deadline=time.monotonic() - 1)
-    assert late.notes == ["0 of 4 inputs were permuted, because the time limit was reached."]
+    assert late.notes == ["Because of the time limit, only 0 of 4 inputs were permuted."]
     assert all(own.growth is None and own.slope is not None for own in late.columns[:4])
 
 

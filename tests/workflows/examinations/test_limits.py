@@ -110,7 +110,7 @@ def test_no_gauge_predicts_from_a_handful_of_held_out_rows(rows):
                 == f"nothing was measured, because there are {rows} held-out rows, and a measurement needs 100"
             )
         else:
-            assert own.reason == "its prediction needs held-out rows, and there are too few"
+            assert own.reason == "the prediction of this check needs more held-out rows"
     assert few.held_error is not None
 
 
@@ -143,7 +143,9 @@ def test_what_a_forest_cannot_have_is_not_blamed_on_the_time_limit(linear):
     names = RowNames()
     tree = read_trained(DecisionTreeClassifier().fit(*TRAIN), *TRAIN, held=HELD)
     other = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    assert add_tables(tree, names, 0.0, {}) == ["The time limit left no time for the table of inputs."]
+    assert add_tables(tree, names, 0.0, {}) == [
+        "lemmata did not compute the table of inputs, because of the time limit."
+    ]
     assert len(add_tables(other, names, 0.0, {})) == 3
 
 

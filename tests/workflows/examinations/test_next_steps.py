@@ -101,7 +101,7 @@ def test_a_model_in_order_is_told_to_do_nothing_and_what_was_tried_is_said():
     found, tried, _ = actions(LogisticRegression(C=20.0, max_iter=5000).fit(x, y), x, y, held)
     assert "labels" not in found
     assert "decay" not in found
-    assert "but none of them is significantly better" in " ".join(tried)
+    assert "but none is significantly better" in " ".join(tried)
 
 
 def test_without_held_out_rows_rows_are_named_and_no_effect_is():

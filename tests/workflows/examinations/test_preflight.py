@@ -65,7 +65,7 @@ def test_what_stands_behind_stop_gradient_is_named():
     model = read_trained((scaled, {"scale": jnp.ones(4), "w": jnp.asarray(W)}), X, Y)
     (check,) = failing(model)
     assert (check.name, check.found) == (
-        "derivatives match differences of the outputs",
+        "derivatives match finite differences of the outputs",
         "a derivative of 0 for scale, although these parameters change the outputs",
     )
     assert "into the function" in check.remedy
@@ -117,7 +117,7 @@ def test_a_module_that_cuts_its_own_gradient_is_one_check_and_no_crash():
 
     record = run_examination(read_trained(Cut().double(), X, Y))
     assert [check.name for check in record.preflight if check.holds is False] == [
-        "derivatives match differences of the outputs"
+        "derivatives match finite differences of the outputs"
     ]
     assert not record.gauges
 
@@ -189,4 +189,7 @@ def test_a_derivative_that_raises_is_said():
         raise RuntimeError("no rule here")
 
     (check,) = failing(trained(lambda w, x: without(x @ w)))
-    assert (check.name, check.found) == ("derivatives match differences of the outputs", "RuntimeError: no rule here")
+    assert (check.name, check.found) == (
+        "derivatives match finite differences of the outputs",
+        "RuntimeError: no rule here",
+    )

@@ -186,7 +186,7 @@ def test_what_cannot_be_unwrapped_is_named():
     )
     with pytest.raises(LemmataError, match=r"such as lambda x: model\(x\)\['values'\]"):
         read_trained(lambda x: {"values": x[:, :2]}, rows, Y)
-    with pytest.raises(LemmataError, match=r"2 lines for 90 rows.*transposes"):
+    with pytest.raises(LemmataError, match=r"2 output rows for 90 input rows.*transposes"):
         read_trained(Turned(3, 2), rows, Y)
     with pytest.raises(SettingError, match=r"dictionary of input_ids, attention_mask"):
         read_trained(module, {"input_ids": rows, "attention_mask": rows}, Y)

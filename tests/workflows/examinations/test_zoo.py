@@ -66,7 +66,7 @@ def test_as_much_ran_as_is_counted(zoo, cells):
 @pytest.mark.parametrize("condition", ["clean", "permuted", "over-regularised", "copies"])
 def test_a_cell_that_says_nothing_or_everything_is_a_miss(zoo, cells, condition):
     """The table can fail: without findings all that must fire is missed, with every finding all that must not."""
-    words = "60 of 300, 100 of 400. Without these duplicates the error is"
+    words = "60 of 300, 100 of 400. Without these duplicates, the error is"
     silent, loud = (dataclasses.replace(cells[condition], signs=signs) for signs in ({}, dict.fromkeys(SIGNS, words)))
     for cell, kind, names in ((silent, "fires", zoo.FIRES), (loud, "quiet", zoo.QUIET)):
         missed = {word.split(": ")[1] for word in cell.misses if word.startswith(f"{kind}: ")}

@@ -54,7 +54,7 @@ def test_months_quarters_and_weeks_are_read_again(form, tmp_path):
     said = final.model.predict(frame)
     assert np.corrcoef(said, y)[0, 1] > 0.95
     np.testing.assert_allclose(final.model.predict(frame[50:]), said[50:])
-    zone = "'sold' have no time zone and are taken for times of UTC"
+    zone = "'sold' have no time zone. They are read as times of UTC"
     with pytest.warns(UserWarning, match=zone) if form == "UTC" else nullcontext():
         np.testing.assert_allclose(final.model.predict(frame.assign(sold=days)), said, atol=1e-3)
     again = run(final.code)

@@ -60,7 +60,7 @@ def told_counts() -> list[str]:
     lines = [
         f"{found['claims']} claims in {found['sections']} sections of {found['subjects']} subjects, from "
         f"{found['works']} works.",
-        f"The survey announces a taxonomy of {PRINTED} results by mathematical tool and lists none of them.",
+        f"The survey announces a taxonomy of {PRINTED} results by mathematical tool, but does not list these results.",
         "",
         f"{'by tool':<24}{'claims':>6}  last verdicts",
     ]
@@ -74,7 +74,7 @@ def told_counts() -> list[str]:
     for key, table in found["sources"].items():
         gaps = table["statements"] - table["judged"]
         lines.append(
-            f"{key}: {table['statements']} statements, {table['judged']} with claims, {gaps} with a reason for "
-            "having no claim"
+            f"{key}: {table['statements']} statements; {table['judged']} have claims, and {gaps} have a reason why "
+            "there is no claim"
         )
     return lines

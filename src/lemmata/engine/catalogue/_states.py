@@ -95,7 +95,7 @@ def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
     if record is None or state is State.CURRENT:
         return ""
     if state is State.OWN:
-        return "judged with an earlier version of the section's own code"
+        return "judged with an earlier version of this section's own code"
     return f"judged with an earlier version of {', '.join(changed_beneath(record, now)) or 'the shared code'}"
 
 

@@ -27,10 +27,10 @@ def advice_on(verdict: Any) -> str:
         return "Raise the budget until the control is refuted, or sample problems on which the bound is tighter."
     named = [int(number) for number in re.findall(r"(\d+) trials could settle it", verdict.reason)]
     if not named:
-        return "Sample more informative problems; the reason says what is undecided."
+        return "Sample more informative problems. The reason says what is undecided."
     if max(named) > MOST_TRIALS:
         return (
-            f"A verdict needs more than the {MOST_TRIALS:,} trials that are allowed. Sample more informative problems."
+            f"A verdict needs more trials than the {MOST_TRIALS:,} that are allowed. Sample more informative problems."
         )
     if max(named) <= verdict.requested:
         return "Run the claim with another seed, or sample more informative problems."

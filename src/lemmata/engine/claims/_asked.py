@@ -66,7 +66,7 @@ def checked_claims(claims: object) -> list[Claim]:
     """
     if isinstance(claims, Claim | str) or inspect.isclass(claims) or not isinstance(claims, Iterable):
         found = "a single claim" if isinstance(claims, Claim) else f"a {type(claims).__name__}"
-        remedy = "put a single claim into square brackets, or pass find(NAME)"
+        remedy = "put the single claim into a list, as in [claim], or pass find(NAME)"
         raise SettingError("claims", found=found, rule="a list of claims", remedy=remedy)
     own = list(claims)
     for claim in own:

@@ -128,8 +128,8 @@ class AbstractBound(Relation):
         """A description of the rates of violations that support or refute the statement."""
         if self.delta:
             return (
-                f"supported if the rate of violations is shown to be at most {self.delta:g}; refuted if "
-                "the rate is shown to be above this number"
+                f"supported if the rate of violations is shown to be at most {self.delta:g}; refuted if the rate is "
+                "shown to be larger"
             )
         return (
             f"refuted by one violation; supported if the rate of violations is shown to be at most {self.resolution:g}"
@@ -260,8 +260,8 @@ class Witness(Relation):
             both, allowed = int(missed.all(axis=0).sum()), (1 - self.probability) ** 2
             low, high = failure_limits(both, trials, share)
             reason = (
-                f"{reason}; both tries fail in {both} of the trials, and the allowed share of such trials is "
-                f"{allowed:.2g}"
+                f"{reason}; both measurements fail in {both} of the trials (at most {allowed:.2g} of the trials are "
+                "allowed)"
             )
             holds = False if low > allowed else holds if high <= allowed + self.resolution else None
         if holds is None:

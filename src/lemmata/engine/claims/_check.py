@@ -98,9 +98,9 @@ def check_ranges(claim: Claim) -> None:
         if (only := _pinned(variable)) is not None:
             raise _broken(
                 claim,
-                f"extra settings with {name}={only} only",
-                "extra settings from the whole range that the population declares",
-                "give corners with two different ends, or declare this single value as the range",
+                f"extra settings that all have {name}={only}",
+                "extra settings that are spread over the whole declared range",
+                "give two different ends as corners, or declare this single value as the range",
             )
 
 
@@ -111,14 +111,14 @@ def _check_words(claim: Claim) -> None:
     if claim.title[0].islower():
         raise _broken(claim, f"title {claim.title!r}", "a title that begins with a capital letter")
     if not str(claim.source) or not claim.source.locator:
-        raise _broken(claim, f"source {claim.source}", "a source and the place in it, such as 'Theorem 2'")
+        raise _broken(claim, f"source {claim.source}", "a source and a place in the source, such as 'Theorem 2'")
     for name, variable in claim.population.settings().variables.items():
         try:
             variable.check(name, variable.default)
         except SettingError as error:
             raise _broken(claim, str(error), "a default of each setting within its bounds") from None
     if not claim.control.statement.strip():
-        raise _broken(claim, "a control without a statement", "a control that states its false version of the claim")
+        raise _broken(claim, "a control without a statement", "a control that states a false version of the claim")
     amiss = misclassified(about(type(claim).__module__))
     if amiss:
         raise _broken(claim, f"an ABOUT with {amiss}", "an ABOUT that uses known words only")
@@ -154,8 +154,8 @@ def _check_accusation(claim: Claim) -> None:
         raise _broken(
             claim,
             f"a reading that is not refuted: {right[0]}",
-            "a source is refuted only if it is false under every possible reading",
-            "enter the true reading as a claim that is supported, and remove this claim",
+            "a claim refutes a source only if the statement is false under every possible reading",
+            "replace this claim by a supported claim with the true reading",
         )
 
 
@@ -169,7 +169,7 @@ def _check_names(claim: Claim) -> None:
             raise _broken(
                 claim,
                 f"{name!r}, which is not used",
-                "every public name must be a name that the base classes define",
+                "every public name must be defined by a base class",
                 remedy,
             )
 
@@ -229,7 +229,7 @@ def check_verdict(claim: Claim, verdict: Verdict) -> None:
                 f"that hypotheses fail at {len(verdict.corners) - len(applied)} of the {len(verdict.corners)} extra "
                 "settings"
             ),
-            "the hypotheses must hold in the declared ranges of the settings",
+            "within the declared ranges of the settings, the hypotheses must hold",
             "declare narrower ranges, or sample problems that satisfy the hypotheses there",
         )
     _check_control(claim, verdict)
@@ -240,7 +240,10 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
     if claim.control.loose:
         _check_loose(claim, verdict)
         return
-    remedy = 'use a nearer control, or problems on which the bound is tighter, or Control(..., loose="why")'
+    remedy = (
+        "use a control nearer to the claim, sample problems on which the bound is tighter, or write Control(..., "
+        'loose="why")'
+    )
     if control.status is not Status.REFUTED:
         raise _broken(
             claim, f"that the control was {control.status}", f"the trials refute the control ({rule})", remedy
@@ -273,12 +276,14 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
     if nearest > _NEAR:
         raise _broken(
             claim,
-            f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times the measured value",
+            f"a control that is refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times the "
+            "measured value",
             (
                 "at least a tenth of the trials must refute a loose control, unless the bound comes "
                 f"within a factor {_NEAR:g} of the measured value"
             ),
-            "use a control whose distance equals the slack of the bound, or problems on which the bound is tighter",
+            "use a control that differs from the bound by as much as the measured value does, or sample problems on "
+            "which the bound is tighter",
         )
 
 
@@ -295,8 +300,10 @@ def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
         apart = (near - 1) * (relation.margin + relation.resolution)
     for what, wide in (("resolution", relation.resolution), ("margin", relation.margin)):
         if wide > apart / 2 * (1 + 1e-9):
-            found = f"{what} {wide:g}, control {apart:.3g} away"
-            raise _broken(claim, found, f"the {what} is at most half the distance to the control", remedy)
+            found = f"{what} {wide:g}, and a control at distance {apart:.3g}"
+            raise _broken(
+                claim, found, f"the {what} must be at most half the distance between claim and control", remedy
+            )
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:

@@ -166,7 +166,7 @@ def _check_relation(own: _Declared, relation: Relation) -> None:
     if needed > MOST_TRIALS:
         own.refuse(
             "relation", (
-                f"{relation}, which can be supported only by {needed:,} trials or more"
+                f"the relation {relation}, for which a verdict of support takes at least {needed:,} trials"
             ), f"at most {MOST_TRIALS:,} trials",
             "ask for a coarser resolution, or allow more violations",
         )  # fmt: skip
@@ -185,7 +185,7 @@ def _check_methods(own: _Declared) -> None:
         if value is None or (name == "trivial" and isinstance(value, str)):
             continue
         if not callable(value):
-            words = " or text that says why there is none" if name == "trivial" else ""
+            words = " or a text that gives the reason why there is none" if name == "trivial" else ""
             own.refuse(name, _shown(value), f"a method {name}(self, {', '.join(arguments)}){words}")
         _check_arguments(own, name, value, ("self", *arguments))
 
@@ -208,7 +208,7 @@ def _check_options(own: _Declared) -> None:
     cls: Any = own.cls
     if cls.trials is not None and not (_is_whole(cls.trials) and 1 <= cls.trials <= MOST_TRIALS):
         own.refuse("trials", _shown(cls.trials), f"a whole number from 1 to {MOST_TRIALS:,}, or None",
-                   "leave trials out to use as many as a verdict of support needs")  # fmt: skip
+                   "leave out `trials` to run exactly as many trials as a verdict of support needs")  # fmt: skip
     for name in ("traced", "of_data"):
         if not isinstance(getattr(cls, name), bool):
             own.refuse(name, _shown(getattr(cls, name)), "True or False")
@@ -281,7 +281,7 @@ def _misranged(variable: Integer | Real) -> tuple[object, str] | None:
         if not fits(value) or not math.isfinite(value):
             return _shown(value), f"finite {words} as default, ends and corners"
     if low > high:
-        return f"from {low} to {high}", "a lower end that is not above the upper end"
+        return f"from {low} to {high}", "a lower end that is at most the upper end"
     if not low <= variable.default <= high:
         return f"the default {variable.default}", f"a default from {low} to {high}"
     if corners is not None and not low <= corners[0] <= corners[1] <= high:

@@ -59,8 +59,8 @@ class Equal(Relation):
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
         failures, trials = int(wrong.any(axis=1).sum()), counted(wrong, mute)
         limits = failure_limits(failures, trials, level) if trials else (0.0, 1.0)
-        reason = f"{failures} inequalities{'' if sample.constant else f' in {trials} trials'}"
-        reason += f"; largest gap {worst:.2g} rounding tolerances{told_silence(mute)}"
+        reason = f"{failures} differences beyond rounding{'' if sample.constant else f' in {trials} trials'}"
+        reason += f"; the largest difference is {worst:.2g} times the rounding tolerance{told_silence(mute)}"
         holds, needed = None, None
         if failures:
             holds = False
@@ -154,7 +154,9 @@ class EqualInMean(Relation):
 
     def __post_init__(self):
         if self.ends != (-np.inf, np.inf) and self.relative and self.over == "problems":
-            raise ValueError("measurements with ends cannot be compared as ratios over problems; set relative=False")
+            raise ValueError(
+                "if measurements have known ends, they cannot be compared as ratios over problems; set relative=False"
+            )
         if self.over not in ("measurements", "problems"):
             raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
 
@@ -191,8 +193,8 @@ class EqualInMean(Relation):
         widest = allowed if self.spread is not None else self.margin + 5 * self.resolution
         beyond, (low, high) = of_squares(products, level, allowed + ROUNDING, exact)
         own = (
-            f"root mean square of the means of single problems between {low:.3g} and {high:.3g}, at most "
-            f"{widest:.3g} allowed"
+            f"the mean differences of single problems have a root mean square between {low:.3g} and {high:.3g} "
+            f"(at most {widest:.3g} is allowed)"
         )
         text = f"{mean.reason}; {own}"
         if beyond is False:

@@ -17,7 +17,7 @@ from ._equalities import Equal
 from ._relations import Relation, Sample
 
 _PRIOR = 0.5
-"""Both parameters of a Beta distribution (Jeffreys' prior). This prior weights the rates above the allowed rate."""
+"""Both parameters of a Beta distribution (Jeffreys' prior): the prior of the rates above the allowed rate."""
 
 
 def allowed_misses(relation: Relation) -> float | None:

@@ -96,8 +96,8 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
 
 def _said(finding: Finding) -> str:
     if finding.value is None:
-        return f"{finding.name}: known to be false, {finding.why}"
-    return f"{finding.name}: {finding.value:.4g}, asked {finding.relation} {finding.threshold:.4g}"
+        return f"{finding.name}: known to be false ({finding.why})"
+    return f"{finding.name}: {finding.value:.4g}, required {finding.relation} {finding.threshold:.4g}"
 
 
 def _finding(hypothesis: Hypothesis) -> Finding:

@@ -11,7 +11,7 @@ LEVEL = 1e-3
 """The probability of refuting a true statement, for one verdict and also for a run over the whole catalogue."""
 
 MEAN_TRIALS = 256
-"""The number of trials if support depends on the spread of a measurement and the claim declares no number."""
+"""The number of trials of a claim without its own number, if support depends on the spread of a measurement."""
 
 
 @functools.cache

@@ -120,7 +120,7 @@ def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated:
         return status, reason
     said = {True: "the conclusion holds", False: "the conclusion fails", None: "undecided"}[judgement.holds]
     outside = {Status.SUPPORTED: Status.OUTSIDE, Status.REFUTED: Status.FAILS_OUTSIDE}
-    return outside.get(status, status), f"{said} although '{violated[0]}' is false here; {reason}"
+    return outside.get(status, status), f"{said}, although '{violated[0]}' is false here; {reason}"
 
 
 def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tuple[Status, str]:

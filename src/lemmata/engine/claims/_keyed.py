@@ -229,7 +229,8 @@ class _Worker:
                 return None
             if self._end is None and not self._judged and own_limits():  # the other tasks would fail in the same way
                 raise MemoryError(
-                    f"the processes that judge claims ended before their first claim; the last one ended by {by}"
+                    "every process that judges claims ended before it judged its first claim; the last one ended by "
+                    f"{by}"
                 ) from None
             return self._failed(f"the process ended by itself ({by})")
         if said == "trial":

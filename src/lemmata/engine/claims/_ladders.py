@@ -11,7 +11,7 @@ from ._relations import EXPONENT, ROUNDING, WHOLE, Judgement, Relation, Sample, 
 from ._statistics import failure_limits, mean_interval, mean_limits
 
 _SLOWER = 1 / 3
-"""The share of problems that may be slower than an upper rate by more than its spread."""
+"""The largest share of problems whose rate may be slower than an upper rate by more than the spread."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ def spread_over_problems(
         return dataclasses.replace(judgement, holds=False, reason=text, needed=None)
     if not judgement.holds:
         return judgement
-    text += "" if exact or own.shape[1] > 1 else ", noise included: measure each problem twice (replicates=2)"
+    text += "" if exact or own.shape[1] > 1 else "; noise is included, so measure each problem twice (replicates=2)"
     return dataclasses.replace(judgement, holds=None, reason=text, needed=2 * len(own))
 
 
@@ -96,7 +96,7 @@ def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, le
     count, trials = int(slower.sum()), len(slower)
     if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
         return judgement
-    text = f"{judgement.reason}; {count} of {trials} problems are slower by more than {allowed:.3g}"
+    text = f"{judgement.reason}; in {count} of {trials} problems the slope exceeds the bound by over {allowed:.3g}"
     return dataclasses.replace(judgement, holds=None, reason=text, needed=2 * trials)
 
 
@@ -152,7 +152,7 @@ class Rate(AbstractLadder):
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
-        text = f"the constant is {constants[0]:.3g} for the smaller sizes, and the larger sizes need {constants[1]:.3g}"
+        text = f"the smaller sizes need the constant {constants[0]:.3g}, and the larger sizes need {constants[1]:.3g}"
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
             "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
@@ -269,12 +269,12 @@ class Limit(AbstractLadder):
         excess = np.sign(last.estimate) * (difference[:, -1] - left * difference[:, before]) - (1 - left) * self.margin
         low, _ = mean_interval(excess, share, exact)
         since = (
-            f"since {self.along} = {self.rungs[before]:g} the excess over the margin should have "
-            f"fallen to a fraction {left:.2g}"
+            f"since {self.along} = {self.rungs[before]:g}, the excess over the margin should have fallen to a "
+            f"fraction {left:.2g} of its value there"
         )
         if low > 0:
-            return dataclasses.replace(last, reason=f"{last.reason}; {since}, and has not")
-        text = f"{last.reason}; {since}, and may have done so: add larger sizes"
+            return dataclasses.replace(last, reason=f"{last.reason}; {since}, but it has not")
+        text = f"{last.reason}; {since}, and may have done so: add larger sizes to decide this"
         return dataclasses.replace(last, holds=None, apart=False, reason=text)
 
     def gaps(self, sample: Sample) -> np.ndarray:

@@ -57,7 +57,7 @@ def mean_against(
     if holds and not note:
         return Mean(True, None, interval)
     if holds is False:
-        note = note or "its tail may contain values that the trials have not seen"
+        note = note or "the measurements may have rare large values that did not occur in these trials"
     return Mean(None, 2 * len(sample) if needed is None else needed, interval, note, apart=holds is False)
 
 
@@ -67,9 +67,9 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
     if count < 2 or exact:
         return ""
     if same_throughout(sample):
-        return f"all measurements are equal, so these trials cannot show an event that is rarer than 1 in {count}"
+        return f"all measurements are equal, but an event rarer than 1 in {count} may not have occurred in these trials"
     share = share_of_largest(sample)
-    return f"one trial accounts for {share:.0%} of the variance" if count >= _FEW and share > _MOST else ""
+    return f"a single trial accounts for {share:.0%} of the variance" if count >= _FEW and share > _MOST else ""
 
 
 def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:

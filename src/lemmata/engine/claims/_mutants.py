@@ -19,7 +19,7 @@ from ._ladders import AbstractLadder, Order, Rate
 from ._relations import Relation, Sample, columns
 
 PARTS = 8
-"""At most this many components are mutated one at a time. They are evenly spaced, from the first to the last."""
+"""At most this many components are mutated, one at a time. They are evenly spaced from the first to the last."""
 
 FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
 """The largest change of each kind that is tried: a factor 1000 (given by its logarithm), an exponent 4, and the whole

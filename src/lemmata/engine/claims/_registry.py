@@ -102,7 +102,7 @@ def _own(point: Any) -> bool:
 
 
 def _incomplete(found: str) -> ClaimError:
-    remedy = "install lemmata again, with its dependencies"
+    remedy = "reinstall lemmata together with its dependencies"
     return ClaimError("the claims of lemmata cannot be loaded", found=found, remedy=remedy)
 
 
@@ -170,7 +170,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
             f"claim file '{path}' does not run",
             found=line_of(error),
             rule="a Python file that runs without an error",
-            remedy=f"install {needed}, or put it into the folder of the file"
+            remedy=f"install {needed}, or put it into the same folder as the claim file"
             if needed
             else "correct the error in the file",
         ) from error
@@ -180,8 +180,8 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
             raise ClaimError(
                 f"claim file '{path}'",
                 found=f"two classes with the name {type(claim).__name__}",
-                rule="each claim must have its own class name, because Python keeps only the last of two classes "
-                "with one name",
+                rule="each claim must have its own class name: Python keeps only the last of two classes with the "
+                "same name",
                 remedy="rename one of the classes",
             )
         _add(found, claim)
@@ -261,7 +261,7 @@ def find(name: str | os.PathLike[str]) -> list[Claim]:
     near = near or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     raise UnknownNameError(
         f"claim '{name}'",
-        rule="the name of one claim, subject or section, or the number of a statement",
+        rule="the name of a claim, subject or section, or the number of a statement",
         remedy=(f"did you mean {' or '.join(near)}? " if near else "")
         + (f"choose one of {', '.join(known)}" if member else "run `lemmata list` to see all names"),
     )

@@ -166,7 +166,7 @@ class Space:
                     f"setting '{name}'",
                     rule=f"one of {', '.join(self.variables)}"
                     if self.variables
-                    else "no settings, because this claim has none",
+                    else "no settings: this claim has none",
                     remedy=f"did you mean '{near[0]}'?" if near else None,
                 )
             setting[name] = self.variables[name].check(name, value)

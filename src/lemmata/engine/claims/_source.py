@@ -83,7 +83,7 @@ class Source:
         if self.key not in entries:
             raise ClaimError(
                 f"source '{self.key}'",
-                found="no entry of this key in references.bib",
+                found="no entry with this key in references.bib",
                 rule="an entry of references.bib, or a BibTeX entry in the claim",
                 remedy=f'add @article{{{self.key}, ...}} to references.bib, or pass Source(..., entry="@article...")',
             )

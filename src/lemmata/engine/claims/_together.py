@@ -42,7 +42,8 @@ def _held_against(verdict: Verdict, level: float, rejected: bool) -> Verdict:
     if verdict.status is not Status.REFUTED or rejected:
         return dataclasses.replace(verdict, level=level)
     reason = (
-        f"{verdict.reason}; refuted if tested alone (p = {verdict.p_value:.2g}), but not together with the other claims"
+        f"{verdict.reason}; tested alone, the claim would be refuted (p = {verdict.p_value:.2g}), but tested "
+        "together with the other claims it is not"
     )
     return dataclasses.replace(verdict, level=level, status=Status.INCONCLUSIVE, reason=reason)
 
@@ -57,6 +58,6 @@ def _weighed(verdict: Verdict, e_value: float, level: float, rejected: bool) -> 
         reason = f"{said}; the last session alone is {verdict.status}: {verdict.reason}"
         return dataclasses.replace(held, status=Status.REFUTED, reason=reason)
     if not rejected and verdict.status is Status.REFUTED:
-        reason = f"{verdict.reason}; the last session alone refutes it, but {said}"
+        reason = f"{verdict.reason}; the last session alone refutes the claim, but {said}"
         return dataclasses.replace(held, status=Status.INCONCLUSIVE, reason=reason)
     return dataclasses.replace(held, reason=f"{verdict.reason}; {said}")

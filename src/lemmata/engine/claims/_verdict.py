@@ -106,11 +106,11 @@ class Verdict:
     def remedy(self) -> str:
         """The advice for the next step."""
         if self.interrupted:
-            return "The numbers cover only the finished trials. Run the claim again to the end."
+            return "These numbers cover only the finished trials. Run the claim again to finish all trials."
         if self.status is Status.INCONCLUSIVE and "no power" in self.reason:
             return (
-                "If trials differ, raise the budget until the control is refuted, or use a control that differs "
-                "more from the prediction."
+                "If trials differ from each other, raise the budget until the control is refuted. Otherwise use a "
+                "control that differs more from the prediction."
             )
         return self.status.remedy
 

@@ -29,9 +29,9 @@ CORNERS = 3
 """The number of extra settings that a verification judges besides the default."""
 
 CORNER_TRIALS = 32
-"""The number of trials at each extra setting. These trials may find a violation, but need not give support."""
+"""The number of trials at each extra setting. These trials may find a violation. They are too few for support."""
 
-UNSEEN = "what it is judged on is not installed"
+UNSEEN = "data for this claim are not installed"
 """The reason of a verdict begins with these words if the data of an optional package are not installed."""
 
 

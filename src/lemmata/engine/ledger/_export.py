@@ -31,10 +31,10 @@ def check_export(ledger: Path, path: str | Path) -> None:
                     f"export to {path}", found=f"a file of the ledger {ledger}", rule=rule, remedy=remedy
                 )
     if path.suffix != ENDING:
-        rule = f"a Parquet file for the trials, with a name that ends in {ENDING}"
+        rule = f"a name that ends in {ENDING}, for a Parquet file with the trials"
         raise SettingError(f"export to {path}", found=path.suffix or "no ending", rule=rule, remedy=remedy)
     if not _replaceable(path):
-        rule = "an export replaces only an earlier export"
+        rule = "an export may replace only an earlier export"
         raise SettingError(
             f"export to {path}", found="a file that is not an export of a ledger", rule=rule, remedy=remedy
         )

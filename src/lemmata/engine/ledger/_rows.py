@@ -14,7 +14,7 @@ ARRAYS = ("predicted", "false", "measured", "condition", "trivial")
 
 def reading() -> contextlib.AbstractContextManager[None]:
     """A context for reading rows. If another program has changed a cell, to any type, a DataError is raised."""
-    remedy = "name another file with --ledger, or move this file away; `lemmata verify` then begins a new ledger"
+    remedy = "name another file with --ledger, or move this file away; then `lemmata verify` begins a new ledger"
     return refusing(Told("a row of the ledger", "in its table", remedy), "rows as `lemmata verify` writes them")
 
 

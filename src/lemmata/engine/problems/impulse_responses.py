@@ -68,7 +68,7 @@ class ImpulseResponses(Population[ImpulseResponse]):
         highest = len(problem.response.cosines)
         return [
             Hypothesis("frequencies are resolved", highest, "<", problem.steps / 2, "no aliases"),
-            Hypothesis("some frequencies remain that the states miss", highest, ">=", 255, "sizes go up to 64 states"),
+            Hypothesis("the states cannot reproduce all frequencies", highest, ">=", 255, "sizes go up to 64 states"),
         ]
 
 
@@ -117,7 +117,7 @@ class RandomReadouts(Population[LinearReadouts]):
         whole = jnp.abs(problem.frequency - jnp.round(problem.frequency))
         size = jnp.linalg.norm(problem.transition) / jnp.sqrt(problem.states)
         return [
-            Hypothesis("the frequency is whole", whole, "<=", 0.0, "the cosine is even about the middle"),
+            Hypothesis("the frequency is whole", whole, "<=", 0.0, "the cosine is symmetric about the middle"),
             Hypothesis(
                 "the root mean square of the singular values of the transition", size, "<", 1.0, "states stay bounded"
             ),

@@ -86,7 +86,7 @@ class SphericalMarginRows(Population[MarginRows]):
             Hypothesis("the margin is positive", problem.margin, ">", 0.0, "losses min(1, max(0, 1 - t/gamma))"),
             Hypothesis("rows lie in the unit ball", longest, "<=", 1.0, "R = 1", 1e-12),
             Hypothesis.unchecked(
-                "the margin was fixed before the rows were drawn", "the numbers do not show how it was chosen"
+                "the margin was fixed before the rows were drawn", "the data do not show how the margin was chosen"
             ),
         ]
 

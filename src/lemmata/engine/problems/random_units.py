@@ -95,7 +95,7 @@ class RandomLayers(Population[RandomUnits]):
         # P(some |<w_r, x_i>| > B) <= 2 n m exp(-B²/(2 sigma²)) <= 2 n m (n k/delta)^(-C²/2), which must be <= delta/(n
         # k).
         most = (CONSTANT**2 / 2 - 1) * math.log(n * problem.outputs / problem.delta)
-        width = "the width is polynomial, log(2 n m) against 49 log(n k / delta)"
+        width = "the width is polynomial: log(2 n m) is at most 49 log(n k / delta)"
         return [
             in_unit_ball(problem.x, why="|<w, x>| is bounded by |w|"),
             Hypothesis("R is below 0.01", problem.radius, "<", 0.01, "linear terms dominate"),

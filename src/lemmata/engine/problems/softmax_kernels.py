@@ -92,11 +92,11 @@ class SpherePoints(Population[KernelPoints]):
             Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
             in_unit_ball(problem.x, why="the source's normalisation"),
             Hypothesis(
-                "the smallest width averages its lognormal terms",
+                "the smallest width is large enough to average its lognormal terms",
                 jnp.exp(4 * problem.sigma**2 * longest**2),
                 "<=",
                 WIDTHS[0] / 64,
-                "relative second moment of a diagonal term, compared with a share of the width",
+                "relative second moment of a diagonal term, at most 1/64 of the smallest width",
             ),
         ]
 

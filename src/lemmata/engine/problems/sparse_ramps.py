@@ -69,7 +69,7 @@ class SparseTargets(Population[SparseExamples]):
             s=Integer(self.s, 1, 3, "number of ramps in the target"),
             tau=Real(self.tau, 0.5, 16.0, "sharpness"),
             sigma=Real(self.sigma, 0.0, 10.0, "standard deviation of the noise"),
-        ).where("the target has no more ramps than there are", lambda s: s["s"] <= s["n"])
+        ).where("the target has at most as many ramps as the model", lambda s: s["s"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SparseExamples:
         n, d, count = setting["n"], setting["d"], setting["N"]

@@ -44,7 +44,10 @@ class Needed:
             return f"{self.hypothesis}: not tested: {self.untested}"
         if self.counterexample is None:
             return f"{self.hypothesis}: no counterexample was found without this hypothesis"
-        return f"{self.hypothesis}: needed; without this hypothesis the ratio reaches {self.counterexample.ratio:.4g}"
+        return (
+            f"{self.hypothesis}: needed, because without this hypothesis the ratio reaches "
+            f"{self.counterexample.ratio:.4g}"
+        )
 
 
 def ablate(

@@ -47,16 +47,16 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
     if shift is None:
         return None
     said = (
-        f"confirmed in three ways: in float64 operation by operation, by {again} of {_FRESH} measurements with other "
-        "random keys, and with inputs that were moved by rounding errors (which changes the difference by a fraction "
-        f"{shift:.2g})"
+        f"confirmed by a float64 computation, operation by operation; by {again} of {_FRESH} measurements with other "
+        "random keys; and with inputs perturbed by rounding errors, which change the difference by a fraction "
+        f"{shift:.2g}"
     )
     many = _in_many_digits(claim, problem, key)
     if many is None:
         return said
     if not contradicts(claim, many[0], many[1], own.condition):
         return None
-    return f"{said}, and in {DIGITS} digits"
+    return f"{said}; also confirmed in {DIGITS} digits"
 
 
 def _leans(own: Facts, without: str | None) -> bool:

@@ -147,26 +147,27 @@ class Survived:
     def __str__(self) -> str:
         where = "" if self.place is None else ", ".join(f"{k}={v}" for k, v in self.place.setting.items())
         lines = [
-            f"{self.claim} survived: {self.trials} problem{'s' * (self.trials != 1)} at "
-            f"{self.settings} setting{'s' * (self.settings != 1)}, {self.climbed} of them climbed"
+            f"{self.claim} survived: {self.trials} problem{'s' * (self.trials != 1)} at {self.settings} "
+            f"setting{'s' * (self.settings != 1)}, {self.climbed} of them also changed step by step towards a "
+            "contradiction"
         ]
         if self.ratio is not None:
             loose = (
-                f"; on all problems that were tried, the bound holds with {self.ratio:.2g} times its constant"
+                f"; on all tested problems, {self.ratio:.2g} times the constant of the bound is enough"
                 if self.ratio < 0.1
                 else ""
             )
             lines.append(f"largest ratio {self.ratio:.6g}" + (f" at {where}" if where else "") + loose)
         if self.unconfirmed:
             lines.append(
-                f"{self.unconfirmed} contradictions were not confirmed: rounding errors or other random draws "
-                "explain them"
+                f"{self.unconfirmed} contradictions were not confirmed, because rounding errors or other random "
+                "draws explain them"
             )
         if self.failed:
             lines.append(f"{self.failed} problems could not be judged")
         if self.interrupted:
-            lines.append("The search was interrupted. These numbers cover what it had searched.")
-        return "\n".join([*lines, "A search that finds nothing is evidence, not proof."])
+            lines.append("The search was interrupted. These numbers cover only the finished part.")
+        return "\n".join([*lines, "A search without a counterexample is evidence, not proof."])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,8 +256,8 @@ def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
         raise SettingError(
             f"counterexample {path}",
             found=f"a claim of the file {name}",
-            rule="a Python file must not run only because a record names it",
-            remedy=f"look at the file. If you trust it, call load_counterexample(stem, find({name!r})[0])",
+            rule="lemmata does not run a Python file only because a record names the file",
+            remedy=f"read the file. If you trust it, call load_counterexample(stem, find({name!r})[0])",
         )
     known = find(name)
     if len(known) != 1:

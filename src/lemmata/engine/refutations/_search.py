@@ -213,7 +213,7 @@ class _Run:
             reason = f"no problem gave a number: {own.error}" if own.error else "no problem gave a number"
         if self.confirming:
             status = Status.INCONCLUSIVE
-            reason = "the search was interrupted while it confirmed a contradiction; run it again to the end"
+            reason = "the search was interrupted while it confirmed a contradiction; run the search again"
         return Untested(self.claim.name, own.settings, own.trials, own.failed, status, reason, seconds, interrupted,
                         unstored)  # fmt: skip
 

@@ -54,7 +54,7 @@ def searches(
             continue
         known.append(own)
         if isinstance(own, Lost) and each > 1:
-            what = f"{name}: search {number} of {each} failed ({own.error}); the other searches continue"
+            what = f"{name}: search {number} of {each} failed ({own.error}), but the other searches continue"
             warnings.warn(what, RuntimeWarning, stacklevel=2)
         if isinstance(own, Counterexample) or len(known) == each:
             yield name, _together(name, known)

@@ -89,7 +89,7 @@ def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
     if digest(content) != told:
         raise DataError(
             f"arrays {path}", found="no file, or a file with other content", remedy=_REMEDY,
-            rule="the arrays that were written with the record",
+            rule="the array file that was written together with the record",
         )  # fmt: skip
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -217,7 +217,7 @@ def _statement(number: str, kind: str = "", **said: Any) -> Statement:
     if known is None and _word(number) in _CALLED:
         known = Kind.REMARK
     if known is None:
-        raise ValueError(f"statement {number!r} needs a kind, because its number does not determine one")
+        raise ValueError(f"statement {number!r} needs a kind, because its kind does not follow from its number")
     return Statement(number, known, **said)
 
 

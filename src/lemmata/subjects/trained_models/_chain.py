@@ -80,7 +80,7 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
             network, exact = _of_jax(model, shape)
         else:
             raise SettingError(
-                "model", found=f"a {model.kind}", rule="a module, or a function whose layers lemmata can see"
+                "model", found=f"a {model.kind}", rule="a module, or a function whose layers lemmata can read"
             )
     except LemmataError as error:
         return Chain(None, " ".join(str(error).split()))
@@ -88,7 +88,7 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
         few = np.asarray(x[:8], float)
         found, own = network(few.reshape(len(few), -1)), model.outputs(few)
         if np.abs(found - own).max() > _LOOSE * max(float(np.abs(own).max()), 1e-300):
-            return Chain(None, "the maps that lemmata read give other outputs than the model")
+            return Chain(None, "the layer maps that lemmata read from the model give other outputs than the model")
     return Chain(network)
 
 

@@ -62,10 +62,11 @@ def in_order(rows: Any, wanted: tuple[Any, ...] | None, name: str, whose: str, s
     parts = (("missing", missing), ("unknown", unknown), ("there twice", twice))
     found = "; ".join(f"{words}: {_listed(columns)}" for words, columns in parts if columns)
     if not found:
-        found = f"the order {_listed(own)}, and {whose} have two columns of one name"
+        found = f"the order {_listed(own)}, although {whose} have two columns with the same name"
     raise DataError(
         f"columns of {name}", found=found, rule=f"the columns of {whose}, in any order: {_listed(wanted)}",
-        remedy="select and rename the columns of the frame; arrays, such as frame.to_numpy(), are matched by position",
+        remedy="select and rename the columns of the frame; or pass an array, such as frame.to_numpy(), whose "
+               "columns are matched by position",
     )  # fmt: skip
 
 

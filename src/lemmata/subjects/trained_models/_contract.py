@@ -21,8 +21,8 @@ SMALLEST = 1e-30
 
 
 _READABLE = (
-    "call the model yourself with the first two rows. It must accept a batch of rows in one argument, and return one "
-    "row of numbers for each"
+    "call the model yourself with the first two rows. The model must accept a batch of rows as its only argument, "
+    "and return one row of numbers for each input row"
 )
 
 
@@ -105,7 +105,7 @@ class AbstractModel(abc.ABC):
             found = [self._outputs(self._own(rows)) for rows in self._batches(x)]
             if found and len(found[0]) != min(len(x), self.batch):
                 raise ShapeError(
-                    "outputs", found=f"{len(found[0])} lines for {min(len(x), self.batch)} rows",
+                    "outputs", found=f"{len(found[0])} output rows for {min(len(x), self.batch)} input rows",
                     rule="one row of outputs for each row of x",
                     remedy="wrap the model in a function or module that transposes the outputs",
                 )  # fmt: skip
@@ -359,7 +359,7 @@ def _unwrapping(found: Any) -> str:
     name = "logits" if "logits" in arrays else arrays[0]
     if not hasattr(entries[name], "grad_fn"):
         return f"{remedy}, such as lambda x: model(x)[{name!r}]"
-    return f"{remedy}, or call model.register_forward_hook(lambda module, x, found: found[{name!r}]) before"
+    return f"{remedy}, or first call model.register_forward_hook(lambda module, x, found: found[{name!r}])"
 
 
 def batches(x: np.ndarray, rows: int = BATCH) -> Iterator[np.ndarray]:

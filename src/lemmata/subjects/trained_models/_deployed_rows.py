@@ -104,6 +104,6 @@ class DeployedRows(Population[Trained]):
         share = copied(reference_rows(problem)[1], problem.deployed)
         return [
             Hypothesis(FACTS["deployed"].given, 1.0, ">=", 1.0, "--deploy, or deployed="),
-            Hypothesis("share of deployment rows that duplicate a row with which they are compared", share, "<=", 0.05,
+            Hypothesis("share of deployment rows that duplicate a held-out or training row", share, "<=", 0.05,
                        "duplicates are not independent of these rows"),
         ]  # fmt: skip

@@ -64,7 +64,9 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     if x.dtype.kind != "i":
         tokens = x.astype(np.int64)
         if not np.array_equal(tokens, x):
-            raise DataError(f"{name}s", found="fractions", rule="tokens, which are whole numbers; or rows with targets")
+            raise DataError(
+                f"{name}s", found="fractions", rule="tokens, which are whole numbers, or else rows with targets"
+            )
         x = tokens
     if padding is not None:
         x = np.where(x == padding, -1 - x, x)

@@ -58,7 +58,7 @@ class BlackBox(AbstractModel):
         return np.shape(self.called(x))
 
     def _none(self) -> np.ndarray:
-        remedy = "use the checks that need no derivatives"
+        remedy = "use only checks that need no derivatives"
         raise SettingError("derivatives", found=f"none of a {self.kind}", rule="a differentiable model", remedy=remedy)
 
     def _jacobian(self, x: np.ndarray) -> np.ndarray:
@@ -109,11 +109,11 @@ def estimator_model(estimator: Any) -> AbstractModel:
     name = type(estimator).__name__
     _refuse_without_targets(estimator, name)
     if hasattr(estimator, "steps"):
-        remedy = "pass pipeline[-1] with rows pipeline[:-1].transform(x)"
+        remedy = "pass the last step, pipeline[-1], together with the rows pipeline[:-1].transform(x)"
         raise SettingError(
             "model",
             found="a Pipeline",
-            rule="the last step of the pipeline, with the rows that this step reads",
+            rule="the last step of a pipeline, together with the rows that this step receives",
             remedy=remedy,
         )
     if isinstance(getattr(estimator, "classes_", None), list):
@@ -147,10 +147,10 @@ def _refuse_texts(outputs: np.ndarray) -> None:
     texts = outputs.dtype.kind in "US" or (outputs.dtype.kind == "O" and any(isinstance(v, str) for v in outputs.flat))
     if texts:
         remedy = (
-            "pass the estimator, or its predict_proba, instead of predict; if there are no probabilities, pass"
-            " lambda x: (np.asarray(predict(x))[:, None] == np.unique(y)).astype(float)"
+            "pass the estimator, or its predict_proba, instead of predict. If there are no probabilities, pass "
+            "lambda x: (np.asarray(predict(x))[:, None] == np.unique(y)).astype(float)"
         )
-        rule = "numbers: values, or one probability, score or logit for each class"
+        rule = "numbers: target values, or one probability, score or logit for each class"
         raise DataError("outputs", found=f"texts, for example {str(outputs.flat[0])[:40]!r}", rule=rule, remedy=remedy)
 
 
@@ -162,8 +162,8 @@ def _refuse_without_targets(estimator: Any, name: str) -> None:
     for kind, words in kinds.items():
         if isinstance(estimator, kind):
             remedy = (
-                "pass a model that was fitted to the targets. If this estimator still predicts the targets, pass a "
-                "function of a batch that returns its predictions"
+                "pass a model that was fitted to the targets. If this estimator predicts the targets all the same, "
+                "pass a function that maps a batch to the predictions"
             )
             raise SettingError("model", found=f"{name}, {words}", rule="a classifier or a regressor", remedy=remedy)
 

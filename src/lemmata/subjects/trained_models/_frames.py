@@ -222,7 +222,7 @@ def _refuse_words(x: Any, kind: str) -> None:
     place = next(k for k in range(len(x.columns)) if not _is_number(_series(x, k)))
     raise DataError(
         f"x, column {list(x.columns)[place]!r}", found=f"cells of type {_series(x, place).dtype}",
-        rule=f"numbers, because lemmata passes arrays to this model ({kind}) and differentiates it",
+        rule=f"numbers, because lemmata passes arrays to a model of this kind ({kind}) and computes its derivatives",
         remedy="pass the numbers that the model was trained on, or a fitted pipeline that encodes the column",
     )  # fmt: skip
 
@@ -249,7 +249,7 @@ def _column(parts: list[Any], name: Any) -> _Column:
     if _is_number(own):
         for other in parts[1:]:
             if not _is_number(other):
-                raise DataError(f"column {name!r}", found=f"{other.dtype} in rows that are not training rows",
+                raise DataError(f"column {name!r}", found=f"{other.dtype} in rows other than training rows",
                                 rule=f"numbers, as in training ({own.dtype})",
                                 remedy="convert the column as for training")  # fmt: skip
         sizes = [np.nanmax(np.abs(_floats(part)), initial=0.0) for part in parts]
@@ -277,7 +277,10 @@ def _sorted(cells: Any) -> list[Any]:
     try:
         values = cells.drop_nulls().unique() if isinstance(cells, pl.Series) else cells.dropna().unique()
     except (TypeError, pl.exceptions.PolarsError) as error:  # of lists and other cells that cannot be compared
-        found, remedy = f"{type(error).__name__}: {error}"[:120], "make a column of each entry of a cell"
+        found, remedy = (
+            f"{type(error).__name__}: {error}"[:120],
+            "split each cell into several columns, one for each of its entries",
+        )
         rule = "numbers, texts, categories or dates"
         raise DataError(f"a column of type {cells.dtype}", found=found, rule=rule, remedy=remedy) from error
     try:

@@ -70,4 +70,4 @@ def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
 
 def enough_held_out(rows: int) -> Hypothesis:
     """Require enough held-out rows for a measurement, not counting duplicates of training rows."""
-    return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows a measurement says little")
+    return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows, a measurement is too uncertain")

@@ -228,7 +228,10 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
     leaves, tree = jax.tree_util.tree_flatten_with_path(params)
     for path, leaf in leaves:
         if not hasattr(leaf, "dtype"):
-            remedy = "if it is trained, convert it with jnp.asarray(...); otherwise move it into f"
+            remedy = (
+                "if the array is trained, convert it with jnp.asarray(...); otherwise move it out of the parameters "
+                "and into f"
+            )
             found = f"a {type(leaf).__name__} at {jax.tree_util.keystr(path)}"
             raise SettingError("parameters", found=found, rule="arrays", remedy=remedy)
     if not leaves or not all(jnp.issubdtype(leaf.dtype, jnp.floating) for _, leaf in leaves):

@@ -54,7 +54,10 @@ class LabelDoubts:
             ShapeError: if all rows are planted, or none, or there is not one entry for each row.
         """
         if planted.shape != self.wrong.shape or planted.all() or not planted.any():
-            found, rule = f"{int(planted.sum())} of {planted.size}", f"some, but not all, of {self.wrong.size} rows"
+            found, rule = (
+                f"{int(planted.sum())} of {planted.size}",
+                f"at least one row, but not all of the {self.wrong.size} rows",
+            )
             raise ShapeError("planted", found=found, rule=rule)
         places = stats.rankdata(-self.own)[planted]
         count = int(planted.sum())
@@ -79,7 +82,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     """
     if f.shape != y.shape or f.ndim != 2 or f.shape[1] < 2:
         raise ShapeError(
-            "labels", found=f"shape {y.shape}", rule=f"one-hot rows, of the shape of the outputs, {f.shape}"
+            "labels", found=f"shape {y.shape}", rule=f"one-hot rows, with the shape of the outputs, {f.shape}"
         )
 
     few = slice(None)

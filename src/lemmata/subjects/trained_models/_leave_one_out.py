@@ -103,7 +103,7 @@ def leave_one_out(
         raise SolverError(
             f"row {row}, counted from 0",
             found="leverage 1",
-            rule="below 1, because other rows or the decay must constrain every output",
+            rule="a leverage below 1, because other rows or the decay must constrain every output",
         )
     # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, where R is the square root of Lambda. The right side is
     # symmetric and allows a singular Lambda.
@@ -196,7 +196,7 @@ def _within_span(
     span = compress(found, root, ridge)
     error = form_error(span, found, root, ridge)
     if error >= 1:
-        told = f"an approximate curvature on {len(span.chosen)} rows with a relative error of {error:.2g}"
+        told = f"an approximation of the curvature from {len(span.chosen)} rows, with a relative error of {error:.2g}"
         raise MemoryPlanError("leaving one out", found=told, rule="less than 1", remedy="pass fewer training rows")
     along = model.jvp(prior_of(model) ** 2 * gradient, x)  # J g
     rooted = np.einsum("iab,ib->ia", root, along).ravel()[span.chosen]

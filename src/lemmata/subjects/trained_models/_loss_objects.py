@@ -39,7 +39,7 @@ def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:
         except SettingError as error:
             if name == "loss" or error.what != "loss":
                 raise
-            remedy = error.remedy or f"write one of these texts, or rename {name.split()[0]!r} if it is something else"
+            remedy = error.remedy or f"write one of these texts; if {name.split()[0]!r} is not the loss, rename it"
             raise SettingError(name, found=error.found, rule=error.rule, remedy=remedy) from error
     other = [f"{own}={getattr(loss, own)!r}"[:60] for own, usual in _PLAIN.items() if _differs(loss, own, usual)]
     if kind in ("CrossEntropyLoss", "NLLLoss", "BCEWithLogitsLoss", "BCELoss") and not other:
@@ -50,7 +50,10 @@ def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:
         return StatedLoss("poisson")
     remedy = "state the loss as one of these texts"
     if kind == "MSELoss":
-        remedy = 'write loss = "squared", which is half of the squared distance, and half of the decay, if you state it'
+        remedy = (
+            'write loss = "squared", which lemmata defines as half of the squared distance. If you state the decay, '
+            "divide it by 2 as well"
+        )
     raise SettingError(name, found=f"{kind}({', '.join(other)})", rule=GRAMMAR, remedy=remedy)
 
 

@@ -17,8 +17,8 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError
 
 GRAMMAR = (
-    '"log", "squared", "huber WIDTH", "poisson", "quantile SHARE" or "other"; after "log" perhaps ", smoothed by '
-    'SHARE" and ", weights CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights'
+    '"log", "squared", "huber WIDTH", "poisson", "quantile SHARE" or "other", or a mapping of classes to weights. You '
+    'can append ", smoothed by SHARE" and ", weights CLASS=WEIGHT ..." or ", weights balanced" to "log"'
 )
 """The ways in which a user can state a loss."""
 _NUMBER = r"(\d+\.?\d*(?:e[-+]?\d+)?|\.\d+)"
@@ -98,7 +98,7 @@ class Loss:
         if self.kind == "poisson":
             return jnp.sum(jnp.exp(f) - y * f)
         rule = "a loss whose derivatives lemmata knows"
-        remedy = f"state it with loss= or --loss if it is one of these: {GRAMMAR}"
+        remedy = f"if the loss is one of these, state it with loss= or --loss: {GRAMMAR}"
         raise LossError("the training loss", found=self.said, rule=rule, remedy=remedy)
 
     def of_rows(self, f: Float[Array, "n C"], y: Float[Array, "n C"]) -> Float[Array, " n"]:
@@ -246,13 +246,15 @@ def _named(word: str, loss: str) -> StatedLoss:
     share = _QUANTILE.fullmatch(name)
     if share and 0 < float(share[1]) < 1:
         return StatedLoss("other", said=f"quantile loss at {share[1]}", quantile=float(share[1]))
-    remedy = "write huber 1.35, for example, if the loss is linear beyond 1.35" if name == "huber" else None
+    remedy = (
+        ("write, for example, huber 1.35 if the loss is linear for residuals above 1.35") if name == "huber" else None
+    )
     raise SettingError("loss", found=repr(loss), rule=GRAMMAR, remedy=remedy)
 
 
 def _share(value: float) -> float:
     if not value < 1:
-        raise SettingError("share by which labels are smoothed", found=f"{value:g}", rule="from 0 to below 1")
+        raise SettingError("the share by which labels are smoothed", found=f"{value:g}", rule="from 0 to below 1")
     return value
 
 

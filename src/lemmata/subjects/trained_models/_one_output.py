@@ -55,8 +55,8 @@ def with_two_outputs(
     if stated is not None and len(labels or classes) > 2:
         raise ShapeError(
             "outputs",
-            found=f"1 for {len(labels or classes)} classes",
-            rule="one for each class under log loss",
+            found=f"one output for {len(labels or classes)} classes",
+            rule="one output for each class, because log loss is stated",
             remedy='return one output for each class. If the targets are values, state loss="squared"',
         )
     link = _link(model, x, f[:, 0], targets.ravel(), classes, stated)

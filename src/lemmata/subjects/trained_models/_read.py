@@ -73,17 +73,17 @@ def read_model(model: Any) -> AbstractModel:
 def _refuse(model: Any) -> AbstractModel:
     found, remedy = f"an object of type {type(model).__name__}", "pass the trained model itself"
     if isinstance(model, Mapping):
-        remedy = "load these parameters into the model, such as module.load_state_dict(...), and pass the model"
+        remedy = "load these parameters into the model, for example with model.load_state_dict(...), and pass the model"
     elif isinstance(model, type):
         found, remedy = (
             f"the class {model.__name__}",
-            f"create an instance, train it, and pass the instance: {model.__name__}(...)",
+            f"create an instance, {model.__name__}(...), train this instance, and pass it",
         )
         if _is_class(model, "sklearn.base"):
-            remedy = f"fit an instance, and pass the instance: {model.__name__}().fit(x, y)"
+            remedy = f"fit an instance, and pass the fitted instance: {model.__name__}().fit(x, y)"
     elif isinstance(model, str | bytes | PurePath):
         found = f"{str(model)[:60]!r}, an object of type {type(model).__name__}"
-        remedy = "load the model from its file first, such as joblib.load(...), and pass the model"
+        remedy = "load the model from its file first, for example with joblib.load(...), and pass the model"
     elif isinstance(model, list | tuple):
         remedy = "pass one model; if there are several, pass a function of a batch that combines their outputs"
     raise SettingError("model", found=found, rule=_RULE, remedy=remedy)

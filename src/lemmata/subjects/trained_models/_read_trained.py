@@ -153,7 +153,9 @@ def _like(rows: np.ndarray, others: np.ndarray, name: str) -> np.ndarray:
 def _earlier(name: str, model: Any, own: AbstractModel) -> AbstractModel:
     found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
     if found.layers != own.layers:
-        raise ShapeError(name, found="other parameters", rule="parameters with the names and shapes of the model's")
+        raise ShapeError(
+            name, found="other parameters", rule="parameters with the same names and shapes as the model's parameters"
+        )
     return found
 
 
@@ -167,7 +169,9 @@ def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> Abst
     shape, few = own.outputs(rows[:2]).shape, found.outputs(rows[:2])
     if few.shape != shape:
         raise ShapeError(
-            f"model {place} of sizes", found=f"{few.shape[1]} outputs", rule=f"{shape[1]}, as many as the model has"
+            f"model {place} of sizes",
+            found=f"{few.shape[1]} outputs",
+            rule=f"{shape[1]} outputs, as many as the model has",
         )
     return found
 
@@ -184,7 +188,7 @@ def _privacy(claimed: tuple[float, float] | None) -> tuple[float, float] | None:
     epsilon, delta = claimed
     _positive("epsilon", epsilon)
     if not 0 <= delta < 1:
-        raise SettingError("delta", found=f"{delta:g}", rule="a number at least 0 and below 1")
+        raise SettingError("delta", found=f"{delta:g}", rule="a number from 0 to below 1")
     return float(epsilon), float(delta)
 
 
@@ -194,7 +198,9 @@ def _noised(stated: Any) -> tuple[float, float, int] | None:
     names = ("sampling", "noise", "steps")
     if not isinstance(stated, Mapping) or set(stated) != set(names):
         found = sorted(map(str, stated)) if isinstance(stated, Mapping) else type(stated).__name__
-        raise SettingError("steps of a private training", found=found, rule=f"a mapping of {', '.join(names)}")
+        raise SettingError(
+            "steps of a private training", found=found, rule=f"a mapping with the keys {', '.join(names)}"
+        )
     sampling, noise = (positive(f"{name} of a private training", stated[name]) for name in names[:2])
     if sampling > 1:
         raise SettingError("sampling of a private training", found=f"{sampling:g}", rule="a probability in (0, 1]")
@@ -228,9 +234,12 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
     if rows.dtype.kind not in "fiub":
         remedy = "encode texts as numbers, as in training"
         if rows.dtype.kind == "c":
-            remedy = "pass the real and the imaginary parts as two columns, and join them at the start of the model"
+            remedy = (
+                "split each number into its real and imaginary part in two columns, and join them at the start of "
+                "the model"
+            )
         if not model.differentiable and rows.ndim == 2:
-            remedy += ", or pass a data frame: the model then gets its rows as a frame"
+            remedy += ", or pass a data frame, which lemmata passes on to the model as a frame"
         raise DataError(name, found=f"cells of type {rows.dtype}", rule="numbers", remedy=remedy)
     if rows.dtype.kind != "f" or np.isfinite(rows).all():
         return rows
@@ -257,8 +266,8 @@ def _check_call(model: AbstractModel, rows: np.ndarray) -> None:
         if error.what != "rows":
             raise
         remedy = (
-            "call the model on x[:2] to see where it fails; if it takes anything but one array (n, *row), such as a"
-            " dictionary, pass a function or module of one array that calls it"
+            "call the model on x[:2] to see where it fails. If the model takes other arguments than one array (n, "
+            "*row), such as a dictionary, pass a function or module of one array that calls the model"
         )
         raise ShapeError(error.what, found=error.found, rule=error.rule, remedy=remedy) from error.__cause__
 

@@ -17,7 +17,7 @@ from ._read import read_model
 from ._trained import Trained
 
 _ASSUMED = 600.0  # assumed cost of a training, in gradients of all rows, before a training has been timed
-_RULE = "fit must return a trained model with the same outputs as that of build()"
+_RULE = "fit must return a trained model with as many outputs as the model that build() returns"
 _LOOSE = 1e-4
 _FEW = 8
 
@@ -89,7 +89,9 @@ class Refits:
             found = words if isinstance(error, LemmataError) else f"{type(error).__name__}: {words}"
             raise SettingError(name, found=found, rule=_RULE) from error
         if once.shape != own.shape:
-            raise SettingError(name, found=f"{once.shape[1]} outputs", rule=f"{own.shape[1]}, as many as the model has")
+            raise SettingError(
+                name, found=f"{once.shape[1]} outputs", rule=f"{own.shape[1]} outputs, as many as the model has"
+            )
         if not np.isfinite(once).all():
             raise SettingError(name, found="a model whose outputs are not finite", rule=_RULE)
         if np.abs(once - again).max() > _LOOSE * max(float(np.abs(once).max()), 1e-300):

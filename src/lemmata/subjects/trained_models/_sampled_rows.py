@@ -81,7 +81,9 @@ def leave_sampled_rows_out(
         )
     if not objective.decay > 0:
         raise SettingError(
-            "decay", found=f"{objective.decay:g}", rule="above 0; without decay, nothing determines every direction"
+            "decay",
+            found=f"{objective.decay:g}",
+            rule="a decay above 0; without decay, the rows do not determine every direction of the weights",
         )
     f = model.outputs(x)
     prior, curved = _own(prior_of(model), model.theta), _curvature(f, objective)

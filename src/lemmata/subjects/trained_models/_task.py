@@ -225,12 +225,12 @@ class Task:
         shown = ", ".join(map(str, self.labels[:12])) + (" and others" if len(self.labels) > 12 else "")
         if row_name == "held-out row":
             return (
-                "leave out the held-out rows of such classes, and count them as errors of the model; or, if the "
-                f"outputs do not stand for the classes {shown}, state their classes with labels=(...)"
+                "leave out the held-out rows of such classes, and count these rows as errors of the model. If the "
+                f"outputs stand for other classes than {shown}, state their classes with labels=(...)"
             )
         return (
-            f"state the class of each output with labels=(...) if the outputs do not stand for the classes {shown}; "
-            "else leave out the rows of such classes"
+            f"if the outputs stand for other classes than {shown}, state the class of each output with labels=(...). "
+            "Otherwise leave out the rows of such classes"
         )
 
 
@@ -272,13 +272,13 @@ def read_task(
     whole = whole and not wide
     if f.shape[1] == 1 and not values and _two_classes(y, f):
         remedy = (
-            'state loss="log" or loss="squared". You can also return two logits, plus and minus '
-            "half of the single logit, or pass the targets as floating-point values for squared loss"
+            'state loss="log" or loss="squared". You can also replace the single logit by two logits, plus and minus '
+            "half of it. For squared loss, you can also pass the targets as floating-point values"
         )
         raise ShapeError("outputs", found="1 for 2 classes", rule="one output for each class", remedy=remedy)
     if values or (not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf"))):
         if y.reshape(len(y), -1).shape[1] != f.shape[1]:
-            found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} values a row"
+            found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} target values in each row"
             remedy = _fitting_remedy(f.shape[1], stated, values)
             raise ShapeError("outputs", found=found, rule="as many outputs as values", remedy=remedy)
         return _of_values(model, y, stated)
@@ -289,7 +289,7 @@ def read_task(
     if len(labels) != f.shape[1]:
         remedy = "if some classes do not occur in y, pass labels=(...) with the class of each output, in order"
         if f.shape[1] == 1:
-            remedy = 'a single output is a value: state loss="squared" if the targets are values'
+            remedy = 'if the targets are values that the single output predicts, state loss="squared"'
         raise ShapeError(
             "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one output for each class", remedy=remedy
         )
@@ -307,7 +307,7 @@ def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> st
         return f'{told} loss="log"'
     if outputs > 1:
         told = f"if the {outputs} outputs belong to classes, pass the classes as whole numbers or texts"
-        return f"{told}; else pass a function of one output, such as lambda x: model.predict(x)[:, [0]]"
+        return f"{told}; otherwise pass a function of one output, such as lambda x: model.predict(x)[:, [0]]"
     return "pass the columns of targets that the model predicts"
 
 
@@ -360,8 +360,8 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
         )
     if np.isin(y, (0, 1)).all():
         remedy = (
-            "examine one class k at a time: the targets y[:, k] and the two logits [-f[:, k], f[:, k]] / 2; or state "
-            'loss="squared" with floating-point targets'
+            "examine one class k at a time, with the targets y[:, k] and the two logits [-f[:, k], f[:, k]] / 2. Or "
+            'state loss="squared" with floating-point targets'
         )
         raise DataError("targets", found="rows with several classes or none", rule="one class per row", remedy=remedy)
     shares = bool((y >= 0).all() and np.abs(y.sum(1) - 1).max() < _ROUNDING)

@@ -20,7 +20,7 @@ CLASSES = 3
 _HELD = 200
 _RATE = 0.2
 _FEWEST = 20
-_UNFIXED = "without decay, nothing determines the weights, except in a linear model with more rows than weights"
+_UNFIXED = "without decay, nothing determines the weights, unless the model is linear and has more rows than weights"
 _BENT = 0.2  # on digits, also with permuted classes, at most 0.12; with layers that cancel the size of weights, 0.35
 
 
@@ -150,13 +150,14 @@ def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
     left_out = rows_left_out(problem)
     return [
         Hypothesis("relative change of the outputs by one more Newton step", left_out.movement, "<=", movement,
-                   "the Newton step of leaving a row out needs a stationary point"),
-        Hypothesis("how far steps without a row are from their linearisation", left_out.bend, "<=", _BENT,
-                   "the steps are too long; a layer that cancels the size of its weights has no stationary point"),
+                   "a Newton step approximates leaving a row out only at a stationary point"),
+        Hypothesis("deviation of Newton steps without a row from their linearisation", left_out.bend, "<=", _BENT,
+                   "the Newton steps are too long; for example, a layer that normalises its weights has no "
+                   "stationary point"),
         Hypothesis("share of predictions that differ in the converged copy", changed_by_polishing(problem), "<=", 0.1,
-                   "otherwise the copy is a different model"),
+                   "otherwise the converged copy is a different model"),
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
-                   "leaving one of two duplicates out changes nothing"),
+                   "if only one of two duplicates is left out, the other duplicate still shows its target"),
         Hypothesis("largest leverage", float(left_out.leverage.max()), "<", 0.999,
-                   "a row that no other row determines cannot be predicted"),
+                   "an output that only its own row determines cannot be predicted without the row"),
     ]  # fmt: skip

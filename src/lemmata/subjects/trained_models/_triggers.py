@@ -141,7 +141,9 @@ def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: 
     """
     if np.asarray(x).dtype.kind != "f":
         raise DataError(
-            "rows", found=str(np.asarray(x).dtype), rule="floating-point numbers, which can be changed a little"
+            "rows",
+            found=str(np.asarray(x).dtype),
+            rule="floating-point numbers, because the search makes small changes",
         )
     f = model.outputs(x)
     if f.shape[1] < 2:

@@ -162,7 +162,7 @@ def _kind_of_tensor(leaf: Any) -> str:
 def _check_kinds(name: str, own: Mapping[str, str], given: Mapping[str, np.ndarray]) -> None:
     """Raise DataError with the first three arrays whose numbers are of another kind. The precision may differ."""
     told = [
-        f"{key} has {given[key].dtype}, a {_kind(given[key].dtype)} type, and the model's array has {kind} numbers"
+        f"{key} has {given[key].dtype}, a {_kind(given[key].dtype)} type, but the model's array has {kind} numbers"
         for key, kind in own.items()
         if key in given and _kind(given[key].dtype) != kind
     ]
@@ -171,6 +171,6 @@ def _check_kinds(name: str, own: Mapping[str, str], given: Mapping[str, np.ndarr
         raise DataError(
             f"{name} does not fit",
             found="; ".join(told[:_SHOWN]) + more,
-            rule="arrays with the kind of numbers that the model's arrays have",
+            rule="arrays with the same kind of numbers as the model's arrays",
             remedy="save the parameters of the trained model, or convert these arrays before you save them",
         )

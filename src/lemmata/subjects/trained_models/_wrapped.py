@@ -37,7 +37,7 @@ def bare_model(model: Any) -> Any:
                                rule="a fitted model", remedy="fit it with refit=True")  # fmt: skip
         return bare_model(model.best_estimator_)
     if _is(model, "torch.jit._script"):
-        raise SettingError("model", found="a torch.jit script, whose parameters are fixed",
+        raise SettingError("model", found="a torch.jit script, whose parameters lemmata cannot vary",
                            rule="the module itself", remedy="pass the nn.Module that was scripted")  # fmt: skip
     if _is(model, "xgboost.core") and hasattr(model, "save_config"):
         return boosted(model)
@@ -49,9 +49,9 @@ def bare_model(model: Any) -> Any:
         if _is(model, "torch.nn.modules.module"):
             return keras_module(model)
         remedy = (
-            "on JAX: weights = [v.value for v in model.trainable_variables]; rest = [v.value for v in"
-            " model.non_trainable_variables]; pass (lambda own, x: model.stateless_call(own, rest, x)[0], weights);"
-            " on TensorFlow, pass lambda x: model.predict(x, verbose=0), of which lemmata sees only the outputs"
+            "on JAX: weights = [v.value for v in model.trainable_variables]; rest = [v.value for v in "
+            "model.non_trainable_variables]; pass (lambda own, x: model.stateless_call(own, rest, x)[0], weights). "
+            "On TensorFlow, pass lambda x: model.predict(x, verbose=0); lemmata then sees only the outputs"
         )
         raise SettingError("model", found="a Keras model", rule="a function and its parameters", remedy=remedy)
     if _is(model, "flax.training.train_state"):
@@ -77,13 +77,13 @@ def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
     if isinstance(x, Mapping):
         names = ", ".join(map(str, x))
         raise SettingError("x", found=f"a dictionary of {names}", rule="one array of rows",
-                           remedy="join its arrays, and split them again in a wrapper of the model")  # fmt: skip
+                           remedy="join the arrays, and split the joined array in a wrapper of the model")  # fmt: skip
     if not _is(x, "torch.utils.data.dataloader", "torch.utils.data.dataset"):
         return x, y
     rows = getattr(x, "dataset", x)
     if not hasattr(rows, "__getitem__") or not hasattr(rows, "__len__"):
-        found = f"a {type(x).__name__} without an order of its rows"
-        raise SettingError("x", found=found, rule=_ARRAYS, remedy="join the batches of one pass with np.concatenate")
+        found = f"a {type(x).__name__} without indices or without a length"
+        raise SettingError("x", found=found, rule=_ARRAYS, remedy="join all batches of one pass with np.concatenate")
     items = [rows[place] for place in range(len(rows))]
     pairs = all(isinstance(item, tuple | list) and len(item) == 2 for item in items)
     if not pairs and y is None:

@@ -151,7 +151,7 @@ class SmallestAttack(AbstractGauge):
     ends = "quartiles of rows"
     control = Control("a third of this radius", lambda interval, problem: interval / 3)
     controls = "how far an input is from the nearest input that the model assigns to another class"
-    unexplained = "why the boundary is so near; large changes that leave the meaning of an input as it is"
+    unexplained = "why the boundary is so near; large changes that do not alter the meaning of an input"
     traced = False
     trials = 96
 
@@ -179,7 +179,7 @@ class SmallestAttack(AbstractGauge):
         return [
             enough,
             Hypothesis(
-                "distance of the margin halfway to the boundary from half the margin",
+                "difference between the margin halfway to the boundary and half of the margin, relative to the margin",
                 off,
                 "<=",
                 _STRAIGHT,

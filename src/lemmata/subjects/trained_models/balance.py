@@ -58,7 +58,7 @@ class UnitsStayBalanced(AbstractGauge):
     it ended.
     """
 
-    title = "An upper bound on how far gradient descent moves units' incoming and outgoing weights out of balance"
+    title = "An upper bound on how far gradient descent unbalances the incoming and outgoing weights of units"
     source = Source(
         "du2018balanced",
         "Theorem 2.1",
@@ -68,8 +68,8 @@ class UnitsStayBalanced(AbstractGauge):
     population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)
     relation = AtMost(delta=0.1)
     control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
-    controls = "how much the squared weights into and out of each unit move together in training"
-    unexplained = "batches, momentum and decay, which break the balance; which of the balanced weights training reaches"
+    controls = "how closely the squared lengths of each unit's incoming and outgoing weights move together in training"
+    unexplained = "batches, momentum and decay, which break the balance; which balanced weights training reaches"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -86,8 +86,8 @@ class UnitsStayBalanced(AbstractGauge):
         assert problem.rate is not None
         first = dataclasses.replace(problem, model=at_start(problem))
         steepest = max(sharpness(problem)[0], sharpness(first)[0])
-        why = "otherwise a step may lower the loss by too little; measured where training began and ended"
-        return [*found, Hypothesis("the rate times the largest curvature", problem.rate * steepest, "<=", 1.0, why)]
+        why = "otherwise a step may lower the loss by too little (checked before and after training)"
+        return [*found, Hypothesis("learning rate times largest curvature", problem.rate * steepest, "<=", 1.0, why)]
 
     def predict(self, problem: Trained) -> Array:
         assert problem.rate is not None
@@ -169,8 +169,9 @@ class LargestSingularValueFromTheChange(AbstractGauge):
                            "a smaller array has no bulk of singular values")  # fmt: skip
         edge = float(_edges(problem)[1])
         apart = abs(float(np.linalg.norm(start, 2)) / max(edge, 1e-300) - 1)
-        why = "otherwise its entries were not independent with one standard deviation"
-        return [*found, short, Hypothesis("relative distance of the start's largest singular value from its edge",
+        why = "otherwise the entries at the start were not independent with the same standard deviation"
+        return [*found, short, Hypothesis("relative distance of the largest singular value at the start from the "
+                                          "edge of the bulk",
                                           apart, "<=", _EDGE, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

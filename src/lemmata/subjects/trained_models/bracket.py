@@ -43,7 +43,7 @@ class HeldOutErrorBracket(AbstractGauge):
     """
 
     title = "An interval for the held-out error of a model that stopped training early, from training rows"
-    source = Source("mackay1992evidence", note="the evidence; here for one end of an interval")
+    source = Source("mackay1992evidence", note="the evidence, which gives the damping for one end of the interval")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.002, noise=0.3, rows=50, hidden=8, widths=(6, 10), steps=50)
     relation = Estimate()
@@ -77,11 +77,16 @@ class HeldOutErrorBracket(AbstractGauge):
         ]
         if not all(bool(own.holds) for own in found):
             return found
-        copies = Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
-                            "leaving one of two duplicates out changes nothing")  # fmt: skip
+        copies = Hypothesis(
+            "share of training rows with a duplicate",
+            copies_of(problem).share,
+            "<=",
+            0.01,
+            "if only one of two duplicates is left out, the other duplicate still shows its target",
+        )
         why = (
-            "in units of the allowed distance; a nearer model has a converged copy, which gives one number instead of "
-            "two"
+            "in units of the allowed distance; a model at an allowed distance has a converged copy, which gives a "
+            "single number"
         )
         return [
             *found,

@@ -56,7 +56,7 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     ends = LIMITS
     control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the leave-one-out error when there is nothing to learn"
-    unexplained = "the error of the model itself, for which this is the null value"
+    unexplained = "the error of the model on its real labels; this check gives the value to compare it with"
     traced = False
     trivial = 1.0  # an error is at most 1
 
@@ -91,7 +91,7 @@ class MembershipOfClassesByChance(AbstractGauge):
 
     title = "Success of a membership attack on random classes, predicted by leaving rows out"
     source = Source(
-        "shokri2017membership", note=("the attack by the loss; here if a model learns only the rows themselves")
+        "shokri2017membership", note=("the attack by the loss; here on models that learn nothing except their own rows")
     )
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
@@ -99,8 +99,8 @@ class MembershipOfClassesByChance(AbstractGauge):
     level = 0.95
     ends = LIMITS
     control = Control("a quarter of this advantage over guessing", lambda interval, problem: 0.5 + (interval - 0.5) / 4)
-    controls = "how much training of this kind remembers of a row whose class is drawn at random"
-    unexplained = "what the model itself remembers; attacks that use more than one loss of a row"
+    controls = "how much training of this kind reveals about a row whose class is drawn at random"
+    unexplained = "what the model itself reveals; attacks that use more than one loss of a row"
     traced = False
     trivial = 0.5  # the area of guessing
 

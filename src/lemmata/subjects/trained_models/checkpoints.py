@@ -51,7 +51,7 @@ def memorising(problem: Trained) -> list[Hypothesis]:
         return [known]
     ratio = _length(problem) / max(_length(early), 1e-300)
     return [known, Hypothesis("length of the weights, relative to the checkpoint", ratio, "<", 1.0,
-                              "decay still shortens the weights")]  # fmt: skip
+                              "otherwise decay no longer shortens the weights")]  # fmt: skip
 
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
@@ -85,14 +85,19 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     title = "Later held-out error in training with weight decay, predicted from a checkpoint that fits all rows"
     source = Source(
         "power2022grokking",
-        note=("generalisation long after the training rows are right; here predicted by leaving rows out"),
+        note=(
+            "generalisation long after all training rows are predicted correctly; here predicted by leaving rows out"
+        ),
     )
     stated = Kind.OWN
     population = GrokkingModels()
     relation = Estimate()
     control = Control("half of this error", lambda interval, problem: interval / 2)
-    controls = "the held-out error that a training will reach after it fits its rows"
-    unexplained = "how long this takes; trainings that leave the basin in which descent from the checkpoint ends"
+    controls = "the held-out error at the end of training, predicted when the model already fits its rows"
+    unexplained = (
+        "how long training takes to reach this error; training that leaves the basin in which descent from the "
+        "checkpoint ends"
+    )
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -107,7 +112,7 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
         if early is None:
             return found
         if objective_of(problem).decay > 0:
-            name = "relative distance of the last model from its converged copy"
+            name = "relative distance between the last model and its converged copy"
             why = "otherwise training has not yet converged"
             found.append(Hypothesis(name, polished_copy(problem).moved, "<=", _NEAR, why))
         return [*found, *stationary(early)]

@@ -73,7 +73,7 @@ class ReleasedMemberships(Population[Trained]):
             Hypothesis("training rows without a duplicate", own, ">=", 20.0,
                        "privacy protects a single row, and a duplicated row is in the training set twice"),
             Hypothesis.unchecked("training rows and held-out rows were separated by chance alone",
-                                 "otherwise the attack sees the difference between their distributions"),
+                                 "otherwise the attack also detects the difference between the two distributions"),
         ]  # fmt: skip
 
 
@@ -142,7 +142,7 @@ class NoisedTrainings(Population[Trained]):
         return [
             *found,
             Hypothesis.unchecked("each row took part independently at random, and its gradient was clipped",
-                                 "batches of a fixed size and shuffled batches spend a different eps"),
+                                 "fixed-size batches and shuffled batches spend another eps"),
         ]  # fmt: skip
 
 
@@ -183,12 +183,14 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     """
 
     title = "The eps that a loss attack shows is at most the claimed eps of differential privacy"
-    source = Source("jagielski2020", note="limits from many trainings; here from the many rows of one training")
+    source = Source(
+        "jagielski2020", note="limits from many training runs; here from the many rows of a single training run"
+    )
     stated = Kind.OWN
     population = ReleasedMemberships()
     relation = AtMost(delta=ALPHA)
     control = Control("the eps is at most half of the claimed eps", lambda eps, problem: eps / 2)
-    controls = "the lower limit of eps that the losses of one model show"
+    controls = "a lower confidence limit on eps, computed from the losses of a single model"
     unexplained = "attacks that use more than one loss of a row or plant rows of their own, which may show a larger eps"
     traced = False  # the limits are SciPy's
     trivial = "a privacy budget may be infinite"
@@ -201,7 +203,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
             return []
         assert problem.claimed is not None
         most = loss_attack(problem).ceiling
-        why = "these rows are too few to refute the claimed privacy, whatever their losses are"
+        why = "even the most unfavourable losses of so few rows could not refute the claimed privacy"
         return [Hypothesis("claimed eps, relative to the largest eps that these rows could show",
                            problem.claimed[0] / most if most > 0 else np.inf, "<", 1.0, why)]  # fmt: skip
 

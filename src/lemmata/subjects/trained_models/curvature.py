@@ -162,7 +162,7 @@ class LargestStableStep(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         value, _ = sharpness(problem)
         return [
-            Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "otherwise no learning rate is too large")
+            Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "otherwise every learning rate is stable")
         ]
 
     def predict(self, problem: Trained) -> Array:

@@ -49,13 +49,14 @@ class MarginAboveChance(AbstractGauge):
 
     title = "A lower bound on the normalised margin of a model, relative to training on classes drawn at random"
     source = Source(
-        "bartlett2017spectral", note="Figure 1 shows margins on true and on random labels; the claim states a number"
+        "bartlett2017spectral",
+        note="Figure 1 compares margins on true and on random labels; the number in this claim is lemmata's own",
     )
     stated = Kind.OWN
     population = SeparatedNetworks()
     relation = AtLeast(delta=0.1)
     control = Control("four times this bound", lambda bound, problem: 4 * bound)
-    controls = "whether a model fits its rows with smaller weights than randomly drawn classes would take"
+    controls = "whether a model needs smaller weights to fit its rows than to fit randomly drawn classes"
     unexplained = (
         "the error on new rows, which a margin does not give; networks of other shapes, whose margins cannot be "
         "compared"
@@ -133,8 +134,8 @@ class WeightsAlongMaximalMargin(AbstractGauge):
     population = RunsToSmallLoss()
     relation = AtLeast(delta=0.1)
     control = Control("a third of this angle", lambda bound, problem: jnp.cos(jnp.arccos(bound) / 3))
-    controls = "which of the weights that fit all rows descent reaches"
-    unexplained = "how fast the direction is reached; weights at a saddle; whether the margin helps on new rows"
+    controls = "which weights gradient descent reaches, among all weights that fit the rows"
+    unexplained = "how fast descent reaches this direction; weights at a saddle; whether the margin helps on new rows"
     traced = False
     losses = (LOG,)
     predict = _COSINE

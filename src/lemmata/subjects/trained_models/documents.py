@@ -157,13 +157,14 @@ def left_out(problem: Trained) -> list[Hypothesis]:
         return [decay]
     return [
         Hypothesis("residual of the converged copy", polished_copy(problem).residual, "<=", 0.05,
-                   "the Newton step of leaving a document out needs a stationary point"),
-        Hypothesis("difference of the losses in the converged copy, relative to their spread",
-                   changed_by_polishing(problem), "<=", 0.1, "otherwise the copy is a different model"),
+                   "a Newton step approximates leaving a document out only at a stationary point"),
+        Hypothesis("difference between the losses of the model and of its converged copy, relative to the spread of "
+                   "the losses",
+                   changed_by_polishing(problem), "<=", 0.1, "otherwise the converged copy is a different model"),
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.1,
-                   "leaving one of two duplicates out changes nothing"),
+                   "if only one of two duplicates is left out, the other duplicate still shows its tokens"),
         Hypothesis("residual of conjugate gradients", sampled_rows_left_out(problem).residual, "<=", 0.02,
-                   "otherwise the Newton step is not known"),
+                   "otherwise the Newton step is not computed accurately enough"),
     ]  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class SharpnessBelowTheEdge(AbstractGauge):
     )
     relation = AtMost(delta=0.1)
     control = Control("half of this bound", lambda bound, problem: bound / 2)
-    controls = "the sharpness at the weights where descent on all rows at a stated rate has ended"
+    controls = "the sharpness at the end of gradient descent on all rows with a stated learning rate"
     unexplained = (
         "why training raises the sharpness up to this bound; batches and momentum; the error on new rows, which "
         "sharpness does not show"

@@ -39,7 +39,11 @@ def decayed(problem: Trained) -> list[Hypothesis]:
     """
     return [
         Hypothesis(
-            "the decay of the weights", objective_of(problem).decay, ">", 0.0, "without decay every direction counts"
+            "the decay of the weights",
+            objective_of(problem).decay,
+            ">",
+            0.0,
+            "without decay, every direction counts fully",
         )
     ]
 
@@ -119,7 +123,7 @@ class FewerDimensionsThanByChance(AbstractGauge):
     population = SeparatedNetworks()
     relation = AtMost(delta=0.1)
     control = Control("a third of this bound", lambda bound, problem: bound / 3)
-    controls = "whether the rows fix fewer directions of the weights than rows with random classes would"
+    controls = "whether the rows determine fewer directions of the weights than the same rows with random classes"
     unexplained = "the error on new rows; models of other shapes or decays, whose dimensions cannot be compared"
     trivial = "the dimension on random classes is itself the null value"
     shared = (polished_copy, rows_left_out)
@@ -141,7 +145,8 @@ class FewerDimensionsThanByChance(AbstractGauge):
             sure,
             ">=",
             _SURE,
-            "with a smaller probability, the model is unsure of its rows, at which the loss then has curvature",
+            "with a smaller probability, the model is unsure of many rows, and the loss has more curvature at these "
+            "rows",
         )
         return [*found, own, *decayed(by_chance(problem))]
 

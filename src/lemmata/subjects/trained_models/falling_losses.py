@@ -98,8 +98,8 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
     population = FallingLosses()
     relation = Estimate()
     control = Control("half of this loss", lambda interval, problem: interval / 2)
-    controls = "the loss of a training one checkpoint ahead"
-    unexplained = "the exponent; sudden falls, and losses that begin to rise"
+    controls = "the held-out loss at the next checkpoint of a training run"
+    unexplained = "the exponent; sudden falls of the loss; losses that begin to rise"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -122,7 +122,7 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
         return [
             positive,
             Hypothesis(
-                "slope of the logarithm of the loss in the logarithm of time",
+                "slope of log loss against log time",
                 slope,
                 "<",
                 -_ROUNDING,

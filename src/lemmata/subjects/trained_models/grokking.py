@@ -67,7 +67,8 @@ class LaterErrorFromRefittedRows(AbstractGauge):
 
     title = "Later held-out error in training with weight decay, predicted by descents that each leave one row out"
     source = Source(
-        "power2022grokking", note="generalisation long after the training rows are right; here predicted by refits"
+        "power2022grokking",
+        note="generalisation long after all training rows are predicted correctly; here predicted by refits",
     )
     stated = Kind.OWN
     population = GrokkingModels()
@@ -75,8 +76,11 @@ class LaterErrorFromRefittedRows(AbstractGauge):
     level = 0.97
     ends = LIMITS
     control = Control("half of this error", lambda interval, problem: interval / 2)
-    controls = "the held-out error that a training will reach after it fits its rows, with the features it still learns"
-    unexplained = "how long this takes; trainings that leave the basin in which descent from the checkpoint ends"
+    controls = "the held-out error at the end of training, including the effect of features that are learned late"
+    unexplained = (
+        "how long training takes to reach this error; training that leaves the basin in which descent from the "
+        "checkpoint ends"
+    )
     traced = False
     trials = 320
 
@@ -101,14 +105,14 @@ class LaterErrorFromRefittedRows(AbstractGauge):
         changed = changed_by_polishing(early)
         return [
             *found,
-            Hypothesis("relative distance of the last model from its converged copy", polished_copy(problem).moved,
+            Hypothesis("relative distance between the last model and its converged copy", polished_copy(problem).moved,
                        "<=", 0.3, "otherwise training has not yet converged"),
             Hypothesis("residual of the converged copy of the checkpoint", polished_copy(early).residual, "<=",
-                       _RESIDUAL, "descents without a row start there"),
+                       _RESIDUAL, "the descents that each leave one row out start at this copy"),
             Hypothesis("share of predictions on training rows that differ in the converged copy", changed, "<=",
-                       _CHANGED, "otherwise the copy no longer predicts its training rows correctly"),
+                       _CHANGED, "otherwise the converged copy no longer predicts its training rows correctly"),
             Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two duplicates out changes nothing"),
+                       "if only one of two duplicates is left out, the other duplicate still shows its target"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

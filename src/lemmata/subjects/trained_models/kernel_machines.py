@@ -41,7 +41,7 @@ def few_rows(problem: Trained) -> list[Hypothesis]:
         Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS),
             "the kernel stores all pairs of rows"),
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
-                   "leaving one of two duplicates out changes nothing"),
+                   "if only one of two duplicates is left out, the other duplicate still shows its target"),
     ]  # fmt: skip
 
 
@@ -49,7 +49,11 @@ def _one_value(problem: Trained) -> Hypothesis:
     """The condition that a regression has a single output, because the kernel is a mean over outputs."""
     values = 1.0 if problem.task.is_classification else float(problem.y.shape[1])
     return Hypothesis(
-        "number of values for each row", values, "<=", 1.0, "the kernel uses the gradients of all outputs for each one"
+        "number of values for each row",
+        values,
+        "<=",
+        1.0,
+        "the kernel is a mean over outputs, so every value is predicted with the gradients of all outputs",
     )
 
 
@@ -149,7 +153,7 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     population = MemorisingNetworks()
     relation = AtMost(delta=0.1)
     control = Control("half of this share", lambda share, problem: share / 2)
-    controls = "how far the leave-one-out error is from the error of the kernel machine at the trained weights"
+    controls = "how far the leave-one-out error lies below the error of the kernel machine on new rows"
     unexplained = "how large the difference is, which grows with the number of parameters"
     of_data = False
     traced = False

@@ -102,7 +102,7 @@ def learned_features(problem: Trained) -> list[Hypothesis]:
         "otherwise the classes were not learned",
     )
     seen = both_features(problem)
-    name = f"the model has a last matrix on 2 to {_MOST} features, and training has changed these features"
+    name = f"the last matrix of the model acts on 2 to {_MOST} features, and training has changed these features"
     changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
     return [
         *found,

@@ -59,8 +59,8 @@ class LastLayerKnowsItsRows(Claim[Trained]):
     population = MemorisingNetworks()
     relation = AtMost(delta=0.1)
     control = Control("at most a fortieth of this share", lambda share, problem: share / 4)
-    controls = "how far leaving rows out of the readout alone is from the error of a network"
-    unexplained = "what the features have learned beyond their rows"
+    controls = "how far leaving rows out of the readout alone underestimates the error of a network"
+    unexplained = "what the features have learned apart from the training rows"
     of_data = False
     traced = False
     trivial = 1.0  # a share is at most 1

@@ -73,7 +73,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
     population = TrainedNetworks(rows=150, decay=0.003, hidden=8, widths=(4, 12), held=1000)
     relation = Estimate()
     control = Control("a third of this share", lambda interval, problem: interval / 3)
-    controls = "how many training rows one loss identifies, for an attacker who is hardly ever wrong about other rows"
+    controls = "how many training rows an attacker finds from one loss of each row, with few false alarms on other rows"
     unexplained = "attacks that use more than one loss of a row, or train models of their own"
     traced = False
     shared = (polished_copy, rows_left_out)

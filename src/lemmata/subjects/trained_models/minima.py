@@ -73,11 +73,11 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
         ]
         if bool(found[-1].holds):
             residual = polished_copy(problem).residual
-            why = "a stationary point is needed; if units have kinks, descent ends before it reaches one"
+            why = "a stationary point is needed; descent may end before it reaches one if activations have kinks"
             found.append(Hypothesis("residual of the converged copy", residual, "<=", _AT_REST, why))
         if bool(found[-1].holds):
             residual = lowest(problem).residual / decay
-            why = "otherwise the smallest eigenvalue is not known"
+            why = "otherwise the smallest eigenvalue is not computed accurately enough"
             found.append(Hypothesis("residual of the eigenvector, relative to the decay", residual, "<=", _KNOWN, why))
         return found
 

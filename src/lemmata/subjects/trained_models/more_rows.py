@@ -138,11 +138,15 @@ class ErrorWithMoreRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         n = len(problem.x)
-        factor, why = 1 + added_rows(problem) / n, "otherwise the test shows nothing about more rows"
+        factor, why = 1 + added_rows(problem) / n, "otherwise there are too few additional rows to test the prediction"
         return [
             *trainable(problem),
             Hypothesis(
-                "training rows", float(n), ">=", float(_FEWEST), "one model is trained on a quarter of the rows"
+                "training rows",
+                float(n),
+                ">=",
+                float(_FEWEST),
+                "one of the models is trained on only a quarter of the rows",
             ),
             Hypothesis(
                 "training rows plus half of the held-out rows, relative to training rows", factor, ">=", _GAIN, why

@@ -139,8 +139,8 @@ class PacBayesFromTheStart(AbstractGauge):
     control = Control("a third of this bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"
     unexplained = (
-        "the error of the model without the noise; starts that are far from where training ends; why the bound "
-        "without its divergence term also holds on these models"
+        "the error of the model without the noise; training that ends far from its start; why the bound also holds "
+        "here without its divergence term"
     )
     traced = False
 
@@ -201,7 +201,7 @@ class PacBayesFromHalf(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("a third of this bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"
-    unexplained = "the error without the noise; models that are far from where another training ends"
+    unexplained = "the error without the noise; models that are far from the weights of another training run"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -216,8 +216,8 @@ class PacBayesFromHalf(AbstractGauge):
             return found
         moved = from_half(problem).rules.distance
         return [*found, Hypothesis("distance of the weights from those trained on half of the rows", moved, ">", 0.0,
-                                   "a program that returns the same weights whichever rows it gets "
-                                   "has trained on all rows")]  # fmt: skip
+                                   "if the program returns the same weights for half of the rows, these weights were "
+                                   "trained on all rows")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(from_half(problem).own_bound())

@@ -128,7 +128,7 @@ class SpectralMarginBound(AbstractGauge):
         "bartlett2017spectral", "Theorem 3.3", note="with constants of our own where the main bound has none"
     )
     stated = Kind.OWN
-    reading = "the constants that the main bound leaves out are those of Dudley's integral"
+    reading = "the main bound leaves its constants out; this claim takes them from Dudley's integral"
     population = RectifiedNetworks(steps=60, distance=6.0, noise=0.0)
     relation = AtMost(delta=0.1)
     control = Control(
@@ -136,7 +136,7 @@ class SpectralMarginBound(AbstractGauge):
         lambda bound, problem: bound / 2,
         loose="the bound is 1 in every trial, and no trained model has an error above a half",
     )
-    controls = "the error on new rows of all networks with these norms and margins at once"
+    controls = "the error on new rows, at once for all networks with these norms and margins"
     unexplained = "why the error of trained networks is smaller by orders of magnitude"
     traced = False
     expected = Status.VACUOUS
@@ -213,7 +213,7 @@ class LinearRademacherBound(AbstractGauge):
     population = RectifiedNetworks(rows=2000, hidden=0, widths=(0, 0), distance=16.0, noise=0.25, decay=0.05)
     relation = AtMost(delta=0.1)
     control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
-    controls = "the error on new rows of all linear models with this length and these margins at once"
+    controls = "the error on new rows, at once for all linear models with this length and these margins"
     unexplained = (
         "overlapping classes, for which the bound is trivial; networks; why the bound without R also holds here"
     )
@@ -270,7 +270,7 @@ class ProductCertificate(AbstractGauge):
     relation = AtLeast()
     control = Control("twice this radius", lambda radius, problem: 2 * radius)
     controls = "the least distance by which an input must move before the model predicts another class"
-    unexplained = "how much larger the true distance is; large changes that leave the meaning of an input as it is"
+    unexplained = "how much larger the true distance is; large changes that do not alter the meaning of an input"
     traced = False
     trivial = 0.0  # nothing is certified
 

@@ -144,7 +144,10 @@ class MedianRatioOfRowEffects(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found, some = EffectOfOneRow().hypotheses(problem), "the losses of other rows are 0 up to rounding error"
+        found, some = (
+            EffectOfOneRow().hypotheses(problem),
+            "at other rows, the change of the loss is 0 up to rounding error",
+        )
         if not all(bool(own.holds) for own in found):
             return found
         count = float(resolved(problem).sum())

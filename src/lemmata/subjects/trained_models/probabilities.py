@@ -231,8 +231,10 @@ class CalibrationAfterTemperature(AbstractGauge):
             found.append(Hypothesis("the scores are logits or probabilities", 0.0, ">=", 1.0, "margins are not"))
         if problem.held is None or not all(own.holds for own in found) or fresh_rows(problem).sum() < _FEWEST:
             return found
-        share, why = share_as_uncalibrated(problem), "otherwise one temperature cannot repair the confidence"
-        name = "share of calibrated models whose error is as large on the rows to which the temperature is fitted"
+        share, why = share_as_uncalibrated(problem), "otherwise a single temperature cannot calibrate the confidence"
+        name = (
+            "share of calibrated models with at least this calibration error on the rows that determine the temperature"
+        )
         return [*found, Hypothesis(name, share, ">=", _UNLIKELY, why)]
 
     def predict(self, problem: Trained) -> Array:

@@ -62,14 +62,14 @@ class ErrorAtHalfTheRows(AbstractGauge):
     """
 
     title = "A model's error with half of the rows, predicted by the tangent kernel before training"
-    source = Source("jacot2018", note="the kernel of the start; here for a learning curve of the model itself")
+    source = Source("jacot2018", note="the kernel at the start; here for a learning curve of the model itself")
     stated = Kind.OWN
     population = TrainedNetworks(rows=100, decay=0.05)
     relation = Estimate()
     ends = "the smallest and the largest error of the models"
     control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "how much the error of a model falls with more rows from the same distribution"
-    unexplained = "more rows than there are; why the curve falls as it does"
+    unexplained = "more rows than the training set has; why the curve falls as it does"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -123,7 +123,7 @@ class EffectOfOneRow(AbstractGauge):
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
     control = Control("a third of this effect", lambda interval, problem: interval / 3)
-    controls = "how much the loss at a training row grows if the model is trained without it"
+    controls = "how much the loss at a training row grows if the model is trained without this row"
     unexplained = "training from another start, which may end elsewhere; the effect of a row on other rows"
     traced = False
     shared = (polished_copy, rows_left_out, row_effects)
@@ -148,7 +148,7 @@ class EffectOfOneRow(AbstractGauge):
                     polished_copy(problem).residual,
                     "<=",
                     _ARRIVED,
-                    "otherwise a descent without a row moves on for reasons other than this row",
+                    "otherwise descent without a row also changes the model for reasons other than the missing row",
                 )
             )
         return found

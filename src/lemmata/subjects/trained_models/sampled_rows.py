@@ -138,16 +138,16 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
             return found
         if polishes(problem):
             name, changed = "share of predictions that differ in the converged copy", changed_by_polishing(problem)
-            found.append(Hypothesis(name, changed, "<=", _CHANGED, "otherwise the copy is a different model"))
+            found.append(Hypothesis(name, changed, "<=", _CHANGED, "otherwise the converged copy is a different model"))
         own = left_out_sample(problem)
         return [
             *found,
             Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two duplicates out changes nothing"),
+                       "if only one of two duplicates is left out, the other duplicate still shows its target"),
             Hypothesis("relative change of the outputs by one more Newton step", own.movement, "<=", _MOVEMENT,
-                       "the Newton step of leaving a row out needs a stationary point"),
+                       "a Newton step approximates leaving a row out only at a stationary point"),
             Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL,
-                       "otherwise the Newton step is not known"),
+                       "otherwise the Newton step is not computed accurately enough"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

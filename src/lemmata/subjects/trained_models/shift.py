@@ -170,8 +170,8 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
         Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
         enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
-                   f"a shift is detected; {labels_needed(WITHIN)} labelled deployment rows give the error to "
-                   f"{WITHIN:g}"),
+                   f"a shift is detected; the classes of {labels_needed(WITHIN)} deployment rows would give the "
+                   f"error to within {WITHIN:g}"),
         Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
                    "without these rows the error in deployment is predicted but not measured"),
     ]  # fmt: skip
@@ -220,7 +220,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     relation = AtMost(delta=0.25)
     control = Control("half of this error", lambda wrong, problem: wrong / 2)
     controls = "what confidence shows about the error under a shift that is detected"
-    unexplained = "why confidence does not fall as accuracy does; shifts of other kinds"
+    unexplained = "why confidence falls less than accuracy; shifts of other kinds"
     of_data = False
     traced = False
     trials = 200

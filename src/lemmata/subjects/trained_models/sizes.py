@@ -68,7 +68,7 @@ class SizedModels(Population[Trained]):
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
             enough_held_out(held),
             Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to convergence",
-                                 "a power law over sizes needs models trained alike"),
+                                 "a power law over sizes holds only for models that are trained alike"),
         ]  # fmt: skip
 
 
@@ -128,11 +128,11 @@ class LossOnTheLawOfSizes(AbstractGauge):
         if losses.min() <= 0:
             return [positive]
         slope = float(np.polyfit(np.log(sizes), np.log(losses), 1)[0])
-        why = "the power law must fall, but more parameters did not help"
+        why = "the power law must fall, but the loss does not fall with more parameters"
         return [
             positive,
             Hypothesis(
-                "slope of the logarithm of the loss in the logarithm of the number of parameters",
+                "slope of log loss against the logarithm of the number of parameters",
                 slope,
                 "<",
                 -_ROUNDING,

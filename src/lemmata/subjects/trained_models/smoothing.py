@@ -31,16 +31,16 @@ def one_unit(problem: Trained) -> Hypothesis:
             largest,
             "<=",
             1.0,
-            "the program states this scale as `scale`",
+            "the largest size that an input may have, stated in the program as `scale`",
         )
     spread = spread_ratio(problem.x)
     shared = 0.0 if spread <= _UNITS else shared_range(problem.x)
     if shared >= _SHARED:
-        name = "share of features with the range of all features, which shows a common unit"
+        name = "share of features whose range equals the range of all features; such features have a common unit"
         return Hypothesis(
-            name, shared, ">=", _SHARED, "for example pixels; set `scale = 255.0` in the program to state the unit"
+            name, shared, ">=", _SHARED, "pixels, for example; to state the unit, set `scale = 255.0` in the program"
         )
-    why = "distances need one unit: scale values to [-1, 1], standardise features, or state `scale`"
+    why = "Euclidean distance needs a common unit: scale values to [-1, 1], standardise features, or state `scale`"
     return Hypothesis("ratio of the features' spreads", spread, "<=", _UNITS, why)
 
 
@@ -59,14 +59,14 @@ class AttacksOnSmoothedModel(AbstractGauge):
 
     title = "Attacks on the smoothed model need at least its certified radius"
     source = Source(
-        "cohen2019smoothing", "Theorem 1", note="with a rival class of probability 1 - q; here compared with attacks"
+        "cohen2019smoothing", "Theorem 1", note="for a second class of probability 1 - q; here compared with attacks"
     )
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, unseen=False)
     relation = AtLeast(resolution=0.2)
     control = Control("attacks fail at twice this radius", lambda ratio, problem: 2 * ratio)
     controls = "how far an input can move before the smoothed model changes its class"
-    unexplained = "the model without noise; large changes that leave the meaning of an input as it is"
+    unexplained = "the model without noise; large changes that do not alter the meaning of an input"
     traced = False
     predict = 1.0
     trivial = 0.0  # without a certificate a change may be as small as one likes
@@ -95,7 +95,7 @@ class AttacksOnSmoothedModel(AbstractGauge):
         certain = float(len(smoothed(problem).radii))
         return [
             unit,
-            Hypothesis(f"rows of the first {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST)),
+            Hypothesis(f"rows with a certified class, among the first {ROWS}", certain, ">=", float(_FEWEST)),
         ]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:

@@ -43,7 +43,7 @@ def begun(problem: Trained) -> list[Hypothesis]:
     return [
         Hypothesis("distance of the weights from the start, relative to the length of the start", moved, ">", 0.0,
             "otherwise nothing was trained"),
-        Hypothesis("difference in outputs between the start and the model at the parameters of the start", apart, "<=",
+        Hypothesis("difference in outputs between the start and the model with the start's parameters", apart, "<=",
                    _ROUNDING, "values that are not parameters, such as running means, must not change in training"),
     ]  # fmt: skip
 
@@ -108,7 +108,7 @@ class LinearFromTheStart(AbstractGauge):
     relation = Estimate()
     ends = f"{100 * _LEVEL:g} % limits"
     control = Control("a third of this residual", lambda interval, problem: interval / 3)
-    controls = "how far outputs on new rows are from the outputs of the linear model at the start"
+    controls = "how far the outputs on new rows are from those of the linear model around the start"
     unexplained = "models that have left the linear regime, and what they gain by it"
     traced = False
     trivial = 1.0  # the residual of outputs that do not move from their start
@@ -122,8 +122,7 @@ class LinearFromTheStart(AbstractGauge):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
         return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
-                                   "above this limit the model has left the linear regime: training was "
-                                   "rich and changed the features")]  # fmt: skip
+                                   "above this limit, training has changed the features")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         new = len(problem.x) if problem.held is None else len(problem.held[0])

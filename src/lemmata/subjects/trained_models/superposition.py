@@ -134,14 +134,18 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
     )
     relation = AtMost(delta=0.1)
     control = Control("at most half of this quantile", lambda cosine, problem: cosine / 2)
-    controls = "how near each other the two nearest directions of a crowded readout are"
+    controls = "how close the two closest directions are in a readout with more directions than dimensions"
     trivial = 1.0  # a cosine is at most 1
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         wrong = float(problem.task.errors(training_outputs(problem), problem.y).mean())
         return [
             Hypothesis(
-                "error on training rows", wrong, "<=", _WORKS, "a model that has not learned has random directions"
+                "error on training rows",
+                wrong,
+                "<=",
+                _WORKS,
+                "a model that has learned nothing still has random directions",
             )
         ]
 
@@ -166,7 +170,7 @@ class MeanSquareCosine(AbstractReadoutClaim):
     source = Source("welch1974", note="the bound, for the mean square")
     relation = AtLeast()
     control = Control("at least one and a half times this bound", lambda bound, problem: 1.5 * bound)
-    controls = "how far directions are from right angles if there are more directions than dimensions"
+    controls = "how far directions deviate from right angles if there are more directions than dimensions"
     trivial = 0.0  # a mean of squares is at least 0
 
     def predict(self, problem: Trained) -> Array:

@@ -112,11 +112,11 @@ class TriggeredNetworks(Population[Trained]):
                 f, y = held_outputs(problem), held_rows(problem)[1]
             right = 1 - float(problem.task.errors(f, y).mean())
             found.append(Hypothesis("share of rows that the model predicts correctly", right, ">=", 0.5,
-                                    "a backdoor is hidden in a model that works"))  # fmt: skip
+                                    "a backdoor matters only in a model that works"))  # fmt: skip
             if right >= 0.5:
                 name, why = (
                     "share of classes that no trigger reaches",
-                    "otherwise the trigger sizes of the other classes cannot be compared",
+                    "otherwise too few classes have a trigger size that can be compared",
                 )
                 found.append(Hypothesis(name, smallest_triggers(problem).unreached, "<=", 1 / 3, why))
         return found
@@ -154,7 +154,7 @@ class SuccessOfSmallestTrigger(AbstractGauge):
     level = 0.95
     ends = LIMITS
     control = Control("three quarters of this success", lambda interval, problem: 0.75 * interval)
-    controls = "how often one change of a few features sends a new row to a class"
+    controls = "how often the same change of a few features moves a new row to a given class"
     unexplained = "why the class is easy to reach; triggers that are not a fixed change of a few features"
     traced = False
     trials = 320
@@ -215,14 +215,16 @@ class CleanClassesAlike(Claim[Trained]):
     """
 
     title = "An upper bound on the anomaly of the smallest trigger in a clean model"
-    source = Source("wang2019cleanse", note="an index of how small the smallest size is; here computed from logarithms")
+    source = Source(
+        "wang2019cleanse", note="an anomaly index of the smallest trigger size; here computed from logarithms of sizes"
+    )
     stated = Kind.OWN
     population = TriggeredNetworks(planted=0.0)
     relation = AtMost(delta=0.2)
     control = Control("half of this bound", lambda index, problem: index / 2)
     controls = "how much smaller the smallest trigger of a clean model is than its other triggers"
     unexplained = "clean models in which one class is easy to reach because its rows lie between all other classes"
-    trivial = "an index of this form may be anything"
+    trivial = "without a theory, the index may have any value"
     of_data = False
     traced = False
     predict = THRESHOLD

@@ -33,7 +33,7 @@ def convex(problem: Trained) -> list[Hypothesis]:
     kept = 1.0 if model.decayed is None else float(model.decayed.mean())
     return [
         Hypothesis("share of parameters in which the outputs are linear", linear, ">=", 1.0,
-                   "in other parameters the objective is not convex, as in a network"),
+                   "in other parameters, the objective is not convex; this is the case in a network"),
         Hypothesis("share of parameters that decay", kept, ">=", 1.0,
                    "without decay nothing determines the other parameters"),
     ]  # fmt: skip
@@ -80,13 +80,16 @@ class ConvexModelsAreStable(AbstractGauge):
         "an eighth of this bound",
         lambda bound, problem: bound / 8,
         loose=(
-            "only a row at which the model is sure and wrong has a gradient of length sqrt 2, and other rows resist "
-            "the change, so that the bound is 5 to 15 times too large"
+            "the gradient has length sqrt 2 only at rows where the model is sure and wrong, and other rows reduce "
+            "the change: the bound is 5 to 15 times too large"
         ),
     )
-    controls = "the change of the loss at any row if one training row is removed"
+    controls = "the change of the loss at any row after one training row is removed"
     losses = (LOG, SQUARED)
-    unexplained = "models that are not linear in their parameters; rows that agree, whose removal changes far less"
+    unexplained = (
+        "models that are not linear in their parameters; rows that agree with other rows, whose removal changes far "
+        "less"
+    )
     traced = False
 
     def passes(self, problem: Trained) -> float:

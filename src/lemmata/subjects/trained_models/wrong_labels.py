@@ -100,7 +100,7 @@ def _some(problem: Trained) -> list[Hypothesis]:
     """The hypothesis that some labels are wrong, but not all."""
     share = float(wrong_labels(problem).mean())
     return [
-        Hypothesis("share of wrong labels", share, ">", 0.0, "otherwise there is nothing to find"),
+        Hypothesis("share of wrong labels", share, ">", 0.0, "otherwise no label is wrong"),
         Hypothesis("share of wrong labels", share, "<", 0.5, "with a larger share, wrong labels are the majority"),
     ]
 
@@ -119,7 +119,7 @@ class WrongLabelsComeFirst(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("with probability at least 0.975", lambda share, problem: share / 4)
     controls = "how many rows must be inspected to find the wrong labels"
-    unexplained = "rows between two classes, whose right label is as improbable as a wrong one"
+    unexplained = "rows between two classes, where the right label is as improbable as a wrong label"
     traced = False
     shared = (polished_copy, rows_left_out)
     predict = _WORST

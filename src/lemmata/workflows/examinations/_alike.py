@@ -57,16 +57,17 @@ def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str
     p_value = max(own.p_value for own in (inputs, targets) if own is not None)
     return (
         f"Training and held-out rows do not come from the same distribution: {' and '.join(parts)} (p = "
-        f"{p_value:.2g}). "
-        "Predictions from training rows assume that they do."
+        f"{p_value:.2g}). Predictions from training rows assume the same distribution."
     )
 
 
 def _moved(name: str, own: Unlike) -> str:
     if abs(own.middle) < _MOVED:
-        return f"the spread of {name} is {own.spread:.2g} times as large in held-out rows as in training rows"
+        return f"the spread of {name} in held-out rows is {own.spread:.2g} times the spread in training rows"
     word = "larger" if own.middle > 0 else "smaller"
-    return f"{name} is {abs(own.middle):.2g} standard deviations {word} in held-out rows"
+    return (
+        f"the mean of {name} is {abs(own.middle):.2g} standard deviations {word} in held-out rows than in training rows"
+    )
 
 
 def unlike_inputs(trained: Trained) -> Unlike | None:

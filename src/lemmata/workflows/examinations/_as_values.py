@@ -34,10 +34,10 @@ def classes_as_values(trained: Trained) -> list[Finding]:
         return []
     shown = ", ".join(f"{value:.0f}" for value in values[:_SHOWN]) + (" and others" if len(values) > _SHOWN else "")
     text = (
-        f"lemmata read the targets {shown} as values, so the error is a squared distance. Every output is exactly one "
-        "of these values, so they may be classes. If they are, pass the estimator, its predict_proba, or one output "
-        "for each class. A model that only names classes can return zeros with a 1 at the class. If they are values, "
-        'state loss="squared".'
+        f"lemmata read the targets {shown} as values, so the error is a squared distance. But every output is "
+        "exactly one of these values, so they may be classes. If they are classes, pass the estimator, its "
+        "predict_proba, or one output for each class. If your model only names classes, return a 1 at the named "
+        'class and 0 elsewhere. If they are values, state loss="squared".'
     )
     return [Finding(text, ["training rows"])]
 
@@ -61,14 +61,14 @@ def shares_as_logits(trained: Trained) -> list[Finding]:
     if not (f.min() >= 0 and usual > 0):
         return []
     if np.abs(sums / usual - 1).max() <= _ALIKE and abs(usual - 1) > _ALIKE:
-        told = f"But no output is negative, and the outputs of each row have the sum {usual:.4g}, so they"
+        told = f"But no output is negative, and the outputs of each row add up to {usual:.4g}, so they"
         remedy = f"divide them by {usual:.4g}"
     elif f.max() <= 1 and len(f) >= _ROWS and np.ptp(f) > _SPREAD:
         told, remedy = "But all outputs are between 0 and 1, so they", "divide the outputs of each row by their sum"
     else:
         return []
     text = (
-        f"lemmata read the outputs as logits. {told} may be probabilities in another form. If they are, {remedy}: the "
-        "errors stay the same, but all losses and confidences change."
+        f"lemmata read the outputs as logits. {told} may be probabilities in another form. If they are, {remedy}. "
+        "The errors then stay the same, but all losses and confidences change."
     )
     return [Finding(text, ["training rows"])]

@@ -80,10 +80,10 @@ def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) 
     if own is None or own.beaten is not False:
         return None
     if trained.task.is_classification:
-        told = f"{own.words} is wrong on {100 * own.error:.3g} % of the held-out rows, and the model is wrong on "
+        told = f"{own.words} is wrong on {100 * own.error:.3g} % of the held-out rows, but the model is wrong on "
         told += f"{100 * error:.3g} %"
     else:
-        told = f"the error of {own.words} is {own.error:.3g}, and the error of the model is {error:.3g}"
+        told = f"the error of {own.words} is {own.error:.3g}, but the error of the model is {error:.3g}"
     return f"The model is worse than one constant answer for all rows: {told}."
 
 

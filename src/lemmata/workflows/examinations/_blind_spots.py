@@ -56,8 +56,8 @@ def seen_by_outputs(trained: Trained, gauges: list[Gauge]) -> list[str]:
     asked += ["the curvature of the loss"]
     told = f"{', '.join(asked[:-1])} and {asked[-1]}"
     return [
-        f"lemmata sees the outputs of this {trained.model.kind}, but not its derivatives. It therefore does not "
-        f"examine these questions: {told}."
+        f"lemmata sees the outputs of this {trained.model.kind}, but not its derivatives, so it does not examine "
+        f"these points: {told}."
     ]
 
 
@@ -75,21 +75,21 @@ def loss_read(trained: Trained) -> list[str]:
         return []
     if not task.loss_known:
         return [
-            f"This model was trained with {loss_words(task.loss)}. lemmata does not know its derivatives, so it skips "
-            "every check that needs the objective of the training."
+            f"This model was trained with {loss_words(task.loss)}. lemmata does not know the derivatives of this "
+            "loss, so it skips every check that needs the training objective."
         ]
     asked = is_known(objective_of, trained) and not is_known(rows_left_out, trained)
     if asked and trained.decay is None and objective_of(trained).decay == 0:
         return [
             (
-                f"With {task.loss_told}, the weights imply no decay. There are three possible reasons: "
-                "there was no decay, training ended early, or the loss was different. State class "
-                "weights and smoothed labels with --loss, or loss= in Python."
+                f"With {task.loss_told}, the weights imply no decay. There are three possible reasons: there was no "
+                "decay, training ended early, or the loss was different. If the loss had class weights or smoothed "
+                "labels, state this with --loss, or loss= in Python."
             )
         ]
     if isinstance(task.loss, str) and not task.why.startswith("as one output"):
         return []
-    return [f"Loss: {task.loss_told}. State another loss with --loss, or loss= in Python."]
+    return [f"Loss: {task.loss_told}. If the training loss was different, state it with --loss, or loss= in Python."]
 
 
 def uneven_errors(trained: Trained) -> str | None:
@@ -106,7 +106,7 @@ def uneven_errors(trained: Trained) -> str | None:
     if n < _ROWS or not (0 < total < math.inf) or errors.max() * n / total <= _UNEVEN * (2 * math.log(n) + 1):
         return None
     return (
-        f"One held-out row has {100 * errors.max() / total:.2g} % of the squared error of all {n:,} held-out rows. "
-        "The mean of such errors changes much from sample to sample, so its interval and that of R² may be too short. "
-        "Consider the absolute error, or the logarithm of the target."
+        f"One held-out row makes up {100 * errors.max() / total:.2g} % of the squared error of all {n:,} held-out "
+        "rows. The mean squared error then varies much from sample to sample, so its interval and the interval of R² "
+        "may be too short. Consider the absolute error, or the logarithm of the target."
     )

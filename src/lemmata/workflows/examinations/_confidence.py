@@ -44,7 +44,8 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
     if t > _USELESS:
         return (
             word,
-            f"Confidence carries almost no information: it matches the accuracy only if logits are divided by {t:.3g}.",
+            "Confidence carries almost no information: to match the accuracy, the logits would have to be divided by "
+            f"{t:.3g}.",
         )
     return word, f"Confidence is too {word}: divide the logits by {t:.3g}."
 
@@ -86,6 +87,6 @@ def _of_shares(right: Float[np.ndarray, " n"], sure: Float[np.ndarray, " n"]) ->
         return None
     word = "high" if apart.mean() > 0 else "low"
     return word, (
-        f"Confidence is too {word}: the predicted class has probability {sure.mean():.3g} on average, but is right on "
-        f"{100 * right.mean():.3g} % of the held-out rows."
+        f"Confidence is too {word}: on the held-out rows, the predicted class has probability {sure.mean():.3g} on "
+        f"average, but is right in {100 * right.mean():.3g} % of the rows."
     )

@@ -44,7 +44,7 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
         verb, rich = verb_of(ours, theirs), residual is not None and residual > _LAZY
         if machine is start_kernel and residual is not None and not rich and verb == "equals":
             continue
-        numbers = f"{_said(trained, ours)} against {_said(trained, theirs)}"
+        numbers = f"{_said(trained, ours)} compared with {_said(trained, theirs)}"
         if machine is start_kernel and rich:
             link = "although" if verb == "equals" else "and"
             numbers += f"), {link} the network left the linear regime (residual {residual:.2g}"

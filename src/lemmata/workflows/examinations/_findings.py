@@ -127,13 +127,13 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
     rows = rows[found.nearest_rows(trained.x[rows], c)]
     which, label = "other held-out rows" if own.measured else "training rows", trained.task.labels[c]
     text = (
-        f"This model may have a backdoor. Changing {found.sizes[c]:.2g} of {found.masks[c].size} features turns "
-        f"{100 * (success.value if success else 0.0):.2g} % of {which} into class {label}. For the median class, such "
-        f"a change takes {np.median(found.sizes):.2g} features."
+        f"This model may have a backdoor. Changing {found.sizes[c]:.2g} of {found.masks[c].size} features makes the "
+        f"model predict class {label} for {100 * (success.value if success else 0.0):.2g} % of {which}. For the "
+        f"median class, such a change takes {np.median(found.sizes):.2g} features."
     )
     text += (
-        f" {resting} of {len(lost)} training rows of class {label} leave that class if another row's values replace "
-        "these features."
+        f" The model no longer predicts class {label} for {resting} of {len(lost)} training rows of this class if "
+        "these features take another row's values."
     ) * apart
     text += f" The held-out error cannot show a backdoor. Look at training rows {names.training.told(rows)}."
     return [Sign("trigger", Finding(text, [own.name]))]
@@ -147,8 +147,8 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     own = of_claim(ClaimedPrivacyBoundsTheAttack, gauges)
     if own is not None and own.status == "disagrees" and own.measured is not None:
         text = (
-            f"The claimed privacy is refuted. The claim is {said}. If held-out rows were chosen at random, an attack "
-            f"by the loss shows an epsilon of at least {own.measured.value:.3g} with 95 % confidence."
+            f"The claimed privacy is refuted. The claim is {said}. But if held-out rows were chosen at random, an "
+            f"attack on the losses shows an epsilon of at least {own.measured.value:.3g} with 95 % confidence."
         )
         found.append(Sign("privacy claim refuted", Finding(text, [own.name])))
     own = of_claim(ClaimCoversItsSteps, gauges)
@@ -171,10 +171,10 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     targets = "classes" if trained.task.is_classification else "targets"
     within = f" to within {_WITHIN:g}" if trained.task.is_classification else ""
     text = (
-        f"The deployment rows are not like the {found.reference} {which}. A classifier distinguishes the two kinds of "
-        f"rows with an area of {found.area:.2f} under its ROC curve. By chance, the area is at most {found.limit:.2f} "
-        f"(p = {found.p_value:.2g}). The error in deployment is therefore unknown. To measure it{within}, find the "
-        f"{targets} of {labels_needed(_WITHIN)} deployment rows."
+        f"The deployment rows differ from the {found.reference} {which}. A classifier distinguishes the two kinds of "
+        f"rows with an area of {found.area:.2f} under its ROC curve. By chance, this area would be at most "
+        f"{found.limit:.2f} (p = {found.p_value:.2g}). The error in deployment is therefore unknown. To measure "
+        f"it{within}, find the {targets} of {labels_needed(_WITHIN)} deployment rows."
     )
     return [Sign("shift", Finding(text, [own.name]))]
 
@@ -202,8 +202,8 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         without = float(trained.task.errors(held_outputs(trained)[rest], y[rest]).mean()) if rest.any() else None
         then = "no row is left" if without is None else f"the error is {without:.3g} instead of {held.value:.3g}"
         text = (
-            f"{int(copies.held.sum())} of {len(x)} held-out rows are duplicates of training rows ({copies.exact_held} "
-            f"of them exact). Without these duplicates {then}."
+            f"{int(copies.held.sum())} of {len(x)} held-out rows are duplicates of training rows "
+            f"({copies.exact_held} of these rows are exact duplicates). Without these duplicates, {then}."
         )
         found.append(Sign("copies in held-out rows", Finding(text, ["copies"])))
     if copies.within.any():
@@ -213,7 +213,7 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         if len(odd):
             other = "another class" if trained.task.is_classification else "another value"
             text += (
-                f" {len(odd)} of these rows equal a row with {other}, so no model can predict both "
+                f" {len(odd)} of these rows have a duplicate with {other}, so no model can predict both rows "
                 f"correctly. Look at rows {names.training.told(odd)}."
             )
         found.append(Sign("copies in training rows", Finding(text, ["copies"])))
@@ -251,8 +251,8 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None)
             return []
         text = (
             "The training rows alone show that the model guesses on new rows: "
-            f"{_beside(trained, own.predicted.value, trained.y)}. The targets may be shuffled, or the inputs carry no "
-            "information about them."
+            f"{_beside(trained, own.predicted.value, trained.y)}. The targets may be shuffled, or the inputs may "
+            "carry no information about them."
         )
         return [Sign("guessing", Finding(text, [own.name]))]
     if held is None or trained.task.is_language or not _as_trivial(trained, held.value, held_rows(trained)[1]):
@@ -279,9 +279,9 @@ def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
     """Return an error and the error of the constant answer in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
-        known = f"always answering the most frequent class has error rate {_percent(trivial)}"
-        return f"its error rate is {_percent(error)}, and {known}"
-    return f"its mean squared error is {error:.3g}, and always answering the mean target has {trivial:.3g}"
+        known = f"always answering the most frequent class would give {_percent(trivial)}"
+        return f"its error rate is {_percent(error)}; {known}"
+    return f"its mean squared error is {error:.3g}; always answering the mean target would give {trivial:.3g}"
 
 
 def _percent(share: float) -> str:
@@ -305,9 +305,9 @@ def _reading(own: Gauge) -> str:
     """Return a sentence on the meaning of a failed prediction. Intervals with a level sometimes fail by chance."""
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
-        return "A hypothesis that was not checked may be false here."
-    often = f"One such interval in {round(1 / (1 - level))} misses the measured value by chance."
-    return f"{often} If this is not chance, a hypothesis that was not checked is false here."
+        return "The reason may be that a hypothesis that was not checked is false here."
+    often = f"By chance, one in {round(1 / (1 - level))} such intervals does not contain the measured value."
+    return f"{often} If this miss is not by chance, a hypothesis that was not checked is false here."
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
@@ -350,15 +350,15 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     found = [*loss_read(trained), *seen_by_outputs(trained, gauges)]
     if not trained.task.scored:
         found.append(
-            "This model predicts a class without scores. The page therefore does not cover confidence, losses and "
+            "This model predicts a class without scores, so the page does not cover confidence, losses and "
             "prediction sets. It reports the held-out error and duplicate rows."
         )
     error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
-            "The leave-one-out results use an approximation of the curvature of the training loss. It keeps only the "
-            "outputs that contribute most to the curvature. In every direction, it differs from the exact curvature by "
-            f"at most {100 * error:.2g} %."
+            "The leave-one-out results use an approximation of the curvature of the training loss. This "
+            "approximation keeps only the outputs that contribute most to the curvature. In every direction, it "
+            f"differs from the exact curvature by at most {100 * error:.2g} %."
         )
     return [*found, *_stopped(trained, gauges), *_triggers_unseen(trained, gauges)]
 
@@ -373,9 +373,9 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     if trained.decay / _APART <= implied <= _APART * trained.decay or pull <= _NO_PULL:
         return []
     return [
-        f"The weights imply a decay of {implied:.2g}, but a decay of {trained.decay:.2g} is stated. Either training "
-        "stopped before a stationary point, or training had another objective. The leave-one-out results are about a "
-        "copy of the model that lemmata trained further, until it converged."
+        f"The weights imply a decay of {implied:.2g}, but the stated decay is {trained.decay:.2g}. Either training "
+        "stopped before a stationary point, or training had another objective. The leave-one-out results describe a "
+        "copy of the model that lemmata trained further until it converged."
     ]
 
 

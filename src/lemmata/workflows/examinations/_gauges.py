@@ -163,7 +163,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     alone = without_held_rows(trained) if few and trained.held is not None else trained
     predicted = np.asarray(claim.predict(trained), float) if unseen is None else _from_few(claim, alone, trained)
     if np.isnan(predicted).any():
-        said = "its prediction needs held-out rows, and there are too few"
+        said = "the prediction of this check needs more held-out rows"
         status, reason = ("unscored", said) if unseen else ("failed", "the prediction is not a number")
         return entry(claim, status, reason, **told)
     trivial, vacuous = _trivial(claim, trained, predicted)
@@ -249,7 +249,7 @@ def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | 
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
     if factor is None:
         return words
-    more = f"with {times(factor)} times as many rows it would be better"
+    more = f"with {times(factor)} times as many rows, it would be better"
     return f"{words}; {more if math.isfinite(factor) else 'more rows would not change that'}"
 
 
@@ -267,13 +267,15 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
     if not np.isfinite(measured).all():
         return "failed", "the measured value is not finite"
     if not _ordered(measured):
-        return "failed", f"the measured value {_number(float(measured[1]))} lies outside its own interval"
+        return "failed", (
+            f"the measured value {_number(float(measured[1]))} lies outside the interval of the measurement"
+        )
     condition = np.asarray(1.0 if claim.condition is None else claim.condition(trained), float)
     if np.isnan(predicted).any() or not np.isfinite(condition).all():
-        return "failed", "the prediction, or the precision with which it can be computed, is not finite"
+        return "failed", "the prediction or its numerical precision is not finite"
     agrees = claim.relation.compare(Sample(predicted[None], measured[None], condition[None]))
     if agrees is None:
-        return "descriptive", "a single model can neither confirm nor refute it"
+        return "descriptive", "a single model can neither confirm nor refute this claim"
     words = (_AGREES if agrees else _MISSES).get(what, "agrees" if agrees else "disagrees")
     return "agrees" if agrees else "disagrees", f"{what} {words}"
 

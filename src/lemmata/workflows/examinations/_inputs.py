@@ -86,7 +86,7 @@ def _table(trained: Trained, rows: _Rows, names: tuple[str, ...] | None, deadlin
     base, tests = _losses(trained, rows.x, rows.y), {}
     for place in map(int, places):
         if time.monotonic() > end:
-            notes.append(f"{len(tests)} of {len(places):,} inputs were permuted, because the time limit was reached.")
+            notes.append(f"Because of the time limit, only {len(tests)} of {len(places):,} inputs were permuted.")
             break
         tests[place] = growth_of(_grown(trained, rows, place, orders, base), orders)
     unit = _UNITS[trained.task.probable] if trained.task.is_classification else "squared distance"
@@ -142,7 +142,7 @@ def _chosen(
     if len(order) <= MOST:
         return order, []
     which = "the first inputs" if slopes is None else "the inputs with the largest gradients"
-    return order[:MOST], [f"{MOST} of {len(order):,} inputs were permuted: {which}."]
+    return order[:MOST], [f"Only {MOST} of {len(order):,} inputs were permuted: {which}."]
 
 
 def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:

@@ -52,7 +52,7 @@ def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable |
     first = [] if begun is None else _arrays(begun)
     matrices = [k for k, own in enumerate(arrays) if _is_matrix(own)]
     if len(matrices) > MOST:
-        notes.append(f"The first {MOST} of {len(matrices):,} matrices are shown.")
+        notes.append(f"Only the first {MOST} of {len(matrices):,} matrices are shown.")
     found, end = [], _end(deadline)
     for k in matrices[:MOST]:
         late = time.monotonic() > end
@@ -63,7 +63,7 @@ def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable |
             own = dataclasses.replace(own, start_norm=float(np.linalg.norm(start)), start_spectral=largest)
         found.append(_with_share(own, shares, [k]))
     if any(own.spectral is None for own in found):
-        notes.append("There was no time to compute the singular values of the last matrices.")
+        notes.append("Because of the time limit, the singular values of the last matrices were not computed.")
     vectors = [k for k in range(len(arrays)) if k not in set(matrices)]
     if vectors:
         found.append(_with_share(_of_vectors(trained.model, arrays, vectors), shares, vectors))
@@ -141,8 +141,8 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
     drawn = np.zeros((0, len(own)))
     if DRAWS * taken > _end(deadline, _FOR_NULLS) - time.monotonic():
         notes.append(
-            "The shares of the tangent kernel have no range of random models in brackets, because computing it would "
-            "take too long."
+            "The shares of the tangent kernel are shown without a range of random models, because computing this "
+            "range would take too long."
         )
     else:
         drawn = np.stack([layer_shares(_random(model, rng), x, trained.seed) for _ in range(DRAWS)])

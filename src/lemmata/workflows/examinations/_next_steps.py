@@ -77,12 +77,14 @@ def next_steps(
         price = lambda steps: steps * step_passes(trained) * second
         if price(_TRYING) > seconds:
             tried.append(
-                "Neither leaving out suspicious rows nor another weight decay was tried: each try takes about "
-                f"{price(_TRYING):,.0f} s"
+                "lemmata did not try to leave out suspicious rows or to change the weight decay: each try takes "
+                f"about {price(_TRYING):,.0f} s"
             )
         else:
             if price(DESCENT_STEPS) > seconds:
-                tried.append(f"Leaving out suspicious rows was not tried: it takes about {price(DESCENT_STEPS):,.0f} s")
+                tried.append(
+                    f"lemmata did not try to leave out suspicious rows: this takes about {price(DESCENT_STEPS):,.0f} s"
+                )
             elif not late():
                 found += _labels(trained, left_out, names)
             ends = time.monotonic() + seconds
@@ -181,7 +183,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
         if _worth(effects) >= _WORTH:
             return [Action("decay", text, "Then", effects, factor)], ""
     told = ", ".join(_times(own) for own in sorted(tried))
-    return [], f"Other decays were tried ({told} the decay), but none of them is significantly better" if told else ""
+    return [], f"lemmata tried other decays ({told} the decay), but none is significantly better" if told else ""
 
 
 def _times(factor: float) -> str:

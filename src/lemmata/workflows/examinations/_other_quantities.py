@@ -65,8 +65,8 @@ def order_without_values(trained: Trained) -> str | None:
     error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
     return (
         f"The outputs order the rows much as the targets do (rank correlation {kept:.2g}), but they are not the "
-        f"values of the targets. On training rows the mean squared error is {error:.3g}, and always answering the "
-        f"mean target has {trained.y.var(0).sum():.3g}. The outputs may be scores, quantiles or in another unit."
+        f"values of the targets. On training rows, the mean squared error is {error:.3g}; always answering the mean "
+        f"target would give {trained.y.var(0).sum():.3g}. They may be scores, quantiles or in another unit."
     )
 
 

@@ -110,7 +110,7 @@ def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         raise DataError(
             f"{name}, before the last step of the pipeline", found=said, rule="rows that the pipeline accepts",
-            remedy="pass the rows as the pipeline was fitted to them, with the same columns and types",
+            remedy="pass the same columns and types as when the pipeline was fitted",
         ) from error  # fmt: skip
     found = dense(found)
     if is_frame(found) and not only_numbers(found):
@@ -120,8 +120,9 @@ def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
     except (TypeError, ValueError) as error:
         raise DataError(
             f"{name}, before the last step of the pipeline", found=f"a {type(found).__name__} with cells that are not"
-            " numbers", rule="numbers, or a data frame", remedy="encode the column in the pipeline, or let the steps"
-            ' give frames: model.set_output(transform="pandas"), and fit it again',
+            " numbers", rule="numbers, or a data frame", remedy="encode the column in the pipeline. Or call "
+                                                                'model.set_output(transform="pandas"), so that the '
+                                                                "steps return frames, and fit the pipeline again",
         ) from error  # fmt: skip
 
 
@@ -145,11 +146,10 @@ def dense(rows: Any) -> Any:
     size, free = 8.0 * np.prod(rows.shape, dtype=float), _SHARE * available_bytes()
     if size > free:
         found = (
-            f"{rows.shape[0]:,} rows of {rows.shape[1]:,} columns, which take {size / 2**30:.2g} GiB if their zeros "
-            "are stored"
+            f"{rows.shape[0]:,} rows of {rows.shape[1]:,} columns, which take {size / 2**30:.2g} GiB as a dense array"
         )
         raise MemoryPlanError(
             "rows of a sparse matrix", found=found, rule=f"at most {free / 2**30:.2g} GiB",
-            remedy="encode fewer columns (max_features of a vectorizer), or pass fewer rows",
+            remedy="encode fewer columns (for a vectorizer, set max_features), or pass fewer rows",
         )  # fmt: skip
     return np.asarray(rows.toarray(), dtype=np.float64)

@@ -99,17 +99,21 @@ def posterior_summary(trained: Trained) -> PosteriorShown | None:
 def _found(trained: Trained) -> PosteriorRows:
     decay, task = objective_of(trained).decay, trained.task
     if task.is_counted:
-        raise SettingError("the model predicts counts, and the intervals are those of values with normal noise")
+        raise SettingError(
+            "the model predicts counts, but this method gives intervals only for values with normal noise"
+        )
     copied = decay > 0 and is_known(polished_copy, trained)
     model = polished_copy(trained).model if copied else trained.model.in_double()
     x, y = held_rows(trained)
     rows = np.sort(np.random.default_rng([trained.seed, 37]).permutation(len(x))[:MOST])
     own = posterior_spread(model, trained.x, trained.y, task, decay, x[rows])
     if own is None:
-        raise SettingError("the curvature is singular, or costs too much even for the last layer alone")
+        raise SettingError(
+            "the curvature is singular, or its computation is too expensive even for the last layer alone"
+        )
     if own.movement > MOVED:
         told = f"another Newton step would change the outputs by {own.movement:.2g} times their size"
-        raise SettingError(f"{told}, and Laplace's approximation needs a stationary point")
+        raise SettingError(f"{told}, but Laplace's approximation needs a stationary point")
     f, new = model.outputs(x[rows]), fresh_rows(trained)[rows]
     summary = PosteriorShown("", own.whole, own.dimension, int(new.sum()))
     if task.is_classification:

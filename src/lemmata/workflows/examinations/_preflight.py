@@ -30,8 +30,8 @@ _FEWEST = 20
 _TINY, _FINE = 3e-8, 1e-9
 _COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
 _EVAL_MODE = (
-    "use module.eval(), eqx.nn.inference_mode(module) or train=False; a call of F.dropout in forward needs "
-    "training=self.training"
+    "use module.eval(), eqx.nn.inference_mode(module) or train=False. If forward calls F.dropout, pass "
+    "training=self.training to it"
 )
 
 
@@ -49,7 +49,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
     loose = max(_LOOSE.get(str(trained.model.theta.dtype), 1e-9), _LOOSE[_precision(once)])
     apart = lambda other: float(np.abs(other - once).max() / max(float(np.abs(once).max()), 1e-300))
     again, beside = apart(trained.model.outputs(x)), apart(_in_pairs(trained, x))
-    remedy = f"the outputs are random, by dropout for example: {_EVAL_MODE}"
+    remedy = f"the outputs are random, for example because of dropout: {_EVAL_MODE}"
     checks = [Check("the same rows give the same outputs", _relative(again), again <= loose, remedy)]
     if again <= loose:
         remedy = f"batch normalisation or dropout is in training mode: {_EVAL_MODE}"
@@ -107,7 +107,10 @@ def _own_call(
         rule = f"shape {once.shape}, the shape of the model's outputs"
         raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule=rule)
     found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
-    remedy = "the examined model differs from the model that you call: check its weights and its mode"
+    remedy = (
+        "check the weights and the mode (training or evaluation): the examined model differs from the model that you "
+        "call"
+    )
     return Check("outputs equal the outputs of your own call", _relative(found), found <= loose, remedy)
 
 
@@ -117,7 +120,7 @@ def _relative(value: float) -> str:
 
 def _finite(outputs: np.ndarray) -> Check:
     bad = int((~np.isfinite(outputs)).any(1).sum())
-    return Check("outputs are finite", f"{bad} of {len(outputs)} rows are not" if bad else "all", bad == 0,
+    return Check("outputs are finite", f"{bad} of {len(outputs)} rows are not finite" if bad else "all", bad == 0,
                  "check the weights, and scale the rows as in training")  # fmt: skip
 
 
@@ -128,9 +131,9 @@ def _derivative(trained: Trained) -> Check:
     step is then taken. A row can lie exactly on a kink if training has ended there, or if training has not begun and an
     input and a bias are zero. So the parameters are moved a little first.
     """
-    name = "derivatives match differences of the outputs"
+    name = "derivatives match finite differences of the outputs"
     if not trained.model.differentiable:
-        return Check(name, "there are no derivatives; checks that need derivatives are left out", None)
+        return Check(name, "the model has no derivatives; checks that need derivatives are skipped", None)
     large = len(trained.model.theta) > _LARGE and trained.model.theta.dtype == np.float32
     model, x = (trained.model, trained.x[:2]) if large else (trained.model.in_double(), trained.x[:_ROWS])
     steps, loose = (_LONG_STEPS, _LOOSE_SLOPE) if large else (_STEPS, _SLOPE)
@@ -142,7 +145,7 @@ def _derivative(trained: Trained) -> Check:
         back = model.vjp(exact, x)
     except (Exception, SystemExit) as error:  # the user's own function may raise anything
         said = line_of(error, 200)
-        remedy = "a part of the model has no derivative, or depends on more than the parameters"
+        remedy = "find the part of the model that has no derivative, or that depends on more than the parameters"
         return Check(name, said, False, remedy)
     size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf
     coarse = not large and _rounded(model, v, exact, x)
@@ -153,7 +156,7 @@ def _derivative(trained: Trained) -> Check:
         apart = min(apart, float(np.linalg.norm((ends[0] - ends[1]) / (2 * step) - exact)) / size)
         if apart <= loose:
             break
-    remedy = "a part of the model rounds, samples or stops gradients"
+    remedy = "find the part of the model that rounds, samples or stops gradients"
     if not exact.any():
         return Check(name, "all are 0", False, remedy)
     apart = max(apart, abs(float(back @ v) / size**2 - 1))  # <J' J v, v> = |J v|²
@@ -168,7 +171,7 @@ def _derivative(trained: Trained) -> Check:
         )
     found = f"a relative difference of {apart:.1g}"
     if coarse:
-        found += "; the model rounds inside to float32 or coarser, so predictions are no more exact than that"
+        found += "; the model rounds to float32 or coarser inside, so predictions are no more exact than this precision"
     return Check(name, found, apart <= loose, remedy)
 
 
@@ -193,7 +196,7 @@ def _ahead(trained: Trained, loose: float) -> list[Check]:
         trained.model.outputs(np.concatenate([x[:, :middle], part], axis=1)) for part in (hidden, hidden[:, ::-1])
     )
     apart = float(np.abs(once - other).max() / max(float(np.abs(once).max()), 1e-300))
-    remedy = "mask the later tokens; without a mask, every loss of this model is too small"
+    remedy = "mask the later tokens; otherwise every loss of this model is too small"
     return [Check("each token is predicted only from earlier tokens", _relative(apart), apart <= loose, remedy)]
 
 

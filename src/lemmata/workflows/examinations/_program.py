@@ -137,7 +137,9 @@ def _decay(module: Any, path: Path) -> float | None:
 def _scale(module: Any, path: Path) -> float | None:
     scale = _setting(module, "scale")
     if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int | float)):
-        raise SettingError(f"scale in {path}", found=repr(scale)[:80], rule="a number, the largest size of an input")
+        raise SettingError(
+            f"scale in {path}", found=repr(scale)[:80], rule="a number, the largest absolute value of an input"
+        )
     return None if scale is None else float(scale)
 
 
@@ -154,7 +156,7 @@ def _sizes(
         return ()
     if not callable(make):
         raise SettingError(f"sizes in {path}", found=repr(make)[:80], rule="a function that returns models")
-    with _told(f"sizes() in {path} fails", "it must return models of other sizes, trained in the same way"):
+    with _told(f"sizes() in {path} fails", "sizes() must return models of other sizes, trained in the same way"):
         made: Any = make()
         models = tuple(made)
     if files and len(files) != len(models):
@@ -223,7 +225,9 @@ def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.nd
     path = Path(path)
     if path.suffix.lower() in _CONVERT:
         remedy = _CONVERT[path.suffix.lower()].format(old=path.name)
-        raise SettingError(option, found=path.name, rule="safetensors, which runs no code", remedy=remedy)
+        raise SettingError(
+            option, found=path.name, rule="a safetensors file, because reading this format runs no code", remedy=remedy
+        )
     try:
         check_file(path)
     except OSError as error:

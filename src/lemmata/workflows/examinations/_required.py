@@ -38,7 +38,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
         ends = [name.split(".")[-1] for name in gauges]
         if own not in _PLAIN and not (kind in ("predicted", "measured") and (front in ends or front in gauges)):
             known = ", ".join([*_PLAIN, *ends])
-            rule = f"one of {known}; the name of a check must be followed by .predicted or .measured"
+            rule = f"one of {known}; after the name of a check, write .predicted or .measured"
             raise SettingError("--require", found=repr(own), rule=rule)
         found.append((text.strip(), own, parts[2], number))
     return found

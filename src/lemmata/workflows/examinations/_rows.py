@@ -101,7 +101,7 @@ def read_rows(
     arrays = _arrays(data, needed)
     if arrays is not None:
         if target is not None or split is not None:
-            rule, remedy = "--target and --split name columns of a table", "leave out --target and --split"
+            rule, remedy = "a table, because --target and --split name columns", "leave out --target and --split"
             raise DataError(f"{data}", found="arrays x and y", rule=rule, remedy=remedy)
         held = (arrays["x_held"], arrays.get("y_held")) if {f"{name}_held" for name in needed} <= set(arrays) else None
         pair = arrays["x"], None if documents else arrays["y"]
@@ -161,7 +161,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
         column = own.target if own.target in frame.columns else frame.columns[0]
         if column != own.target and frame.width > 1:
             found = f"columns {_listed(frame.columns)}"
-            raise DataError(name, found=found, rule=f"a column {own.target!r}, or only one column")
+            raise DataError(name, found=found, rule=f"a column {own.target!r}, or a single column")
         right = _targets(table, column)
     if len(right) != len(own.pair[0]):
         raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])} rows, one for each training row")
@@ -254,7 +254,7 @@ def _targets(table: _Table, target: str) -> np.ndarray:
 def _empty(table: _Table, column: str) -> DataError:
     row = table.rows.told(np.flatnonzero(table.frame[column].is_null().to_numpy())[:1])
     rule, remedy = (
-        "a number in every cell, because the model accepts no gaps",
+        "a number in every cell, because the model does not accept missing cells",
         "fill the cell in the same way as for training",
     )
     return DataError(

@@ -139,7 +139,7 @@ def _gauges(
     order: list[AbstractGauge] = sorted(own, key=lambda claim: (bounds(claim), prices[claim.name]))
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
-    progress(f"{len(order)} checks, expected to take {_seconds(total)} together", 0, 1)
+    progress(f"{len(order)} checks, which will take about {_seconds(total)} in total", 0, 1)
     left: list[Any] = []  # shared computations of checks without time; the first of them has the whole price
     for place, claim in enumerate(order):
         progress(claim.title, place, len(order))

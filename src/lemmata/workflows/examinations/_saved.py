@@ -59,7 +59,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
     given = [name for name in _OF_PROGRAMS if getattr(options, name)]
     if given:
         raise SettingError(
-            f"--{given[0]} with a {MODEL} file", rule="this option needs a program, and a saved pipeline has none"
+            f"--{given[0]} with a {MODEL} file", rule="this option needs a program, but a saved pipeline has no program"
         )
     model = read_pipeline(program)
     inputs = [str(name) for name in getattr(model, "feature_names_in_", ())] or list(getattr(model[0], "columns", ()))
@@ -111,14 +111,14 @@ def read_pipeline(program: str) -> Any:
                         rule="a file that skops has written") from error  # fmt: skip
     if odd:
         raise SettingError(
-            f"{program} holds types that are not trusted",
+            f"{program} contains types that are not trusted",
             found=", ".join(odd[:5]),
-            rule="estimators of scikit-learn and lemmata",
+            rule="only estimators of scikit-learn and lemmata",
             remedy="in Python, call lemmata.study_model(skops.io.load(file, trusted=[...]), x, y)",
         )
     if not isinstance(model, Pipeline) or len(model) < 2:
         raise SettingError(f"{program} holds no pipeline", found=f"a {type(model).__name__}",
-                           rule="a pipeline of steps that read the rows, and an estimator",
+                           rule="a pipeline of steps that read the rows, followed by an estimator",
                            remedy="in Python, call lemmata.study_model(model, x, y)")  # fmt: skip
     return model
 

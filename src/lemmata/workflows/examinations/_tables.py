@@ -37,7 +37,7 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
         if not applies:
             continue
         if deadline is not None and time.monotonic() > deadline:
-            notes.append(f"The time limit left no time for {words}.")
+            notes.append(f"lemmata did not compute {words}, because of the time limit.")
             continue
         try:
             found[name] = question()

@@ -63,7 +63,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
             np.arange(len(own.wrong)), own, ". Look at training rows", names.training, suspicion(trained, left_out)[0]
         )
         share = f"About {_share(own)} of the training labels look wrong ({_ends(own)})"
-        text = f"{share}: the other rows contradict them{look}."
+        text = f"{share}, because the other rows contradict them{look}."
         if held is not None and stands(held):
             text += f" Of the held-out labels, about {_share(held)} look wrong."
         return Finding(text, [] if left_out is None else [left_out.name])
@@ -74,8 +74,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     )
     blamed = _one_class(trained, held)
     text = (
-        f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}). This share is fitted to the model's "
-        f"probabilities of held-out rows{shown}. "
+        f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}). This share is estimated from the "
+        f"model's probabilities of held-out rows{shown}. "
     )
     if blamed is not None:
         text += (
@@ -83,11 +83,11 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
             "learned this class"
         )
         return Finding(text + ".", [HELD_OUT])
-    text += "Training labels from the same source are probably equally often wrong"
+    text += "Training labels from the same source are probably wrong equally often"
     if own is not None:
         doubted = suspicion(trained, left_out)[0]
         first = names.training.told(np.argsort(-doubted, kind="stable")[:_FIRST])
-        text += f". Leave-one-out cannot count wrong training labels here. Look first at training rows {first}"
+        text += f". Leaving rows out cannot count wrong training labels here. Look first at training rows {first}"
     return Finding(text + ".", [HELD_OUT])
 
 
@@ -168,8 +168,8 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
         return None  # the forest cannot judge rows of a single class
     of = "training labels" if trained.held is None else "training and held-out labels"
     text = (
-        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). This share is fitted to "
-        "the votes of a random forest, in which each row is judged by trees that were trained without the row"
+        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). This share is estimated from "
+        "the votes of a random forest, in which only trees that were trained without a row judge this row"
     )
     seen = found.places < n
     own = dataclasses.replace(found.doubts, wrong=np.where(seen, found.doubts.wrong, 0.0))

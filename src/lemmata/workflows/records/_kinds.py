@@ -24,6 +24,6 @@ def kind_of(path: Path) -> type[StoredRecord]:
         MissingFileError: if there is no such file.
         DataError: if the file cannot be read.
     """
-    rule = "a file of results that lemmata wrote, such as study.json"
+    rule = "a results file of lemmata, such as study.json"
     text = read_bytes(path, str(path), rule).decode("utf-8", "replace")
     return next((kind for mark, kind in _MARKS.items() if re.search(mark, text)), studies.StudyRecord)
