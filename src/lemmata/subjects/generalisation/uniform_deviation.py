@@ -102,15 +102,15 @@ class QuadraticDeviation(AbstractDeviationClaim):
 
 class NoiseDeviation(AbstractDeviationClaim):
     """Let phi be the row of features at an example, f the value of the function there, z the noise, and rho* fixed
-    coefficients. Write mean for the mean over N examples. For every vector rho of coefficients, the contribution of the
-    noise to the empirical risk mean (f + z - phi rho)² satisfies
+    coefficients. Write mean for the mean over N examples. For every vector rho of coefficients, the empirical risk mean
+    (f + z - phi rho)² contains a cross term of the noise z and the error f - phi rho. This cross term satisfies
 
         |mean 2 z (f - phi rho)| <= 2 |mean z (f - phi rho*)| + 2 |mean z phi|_inf |rho - rho*|_1.
 
     If rho - rho* lies along the feature that correlates most with the noise, this is nearly an equality.
     """
 
-    title = "A bound on the contribution of the noise to the empirical risk"
+    title = "The cross term of noise and error in the empirical risk is bounded by correlations of the noise"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
     control = Control("the contribution is at most half of the bound", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS
@@ -149,7 +149,7 @@ class UniformDeviation(AbstractDeviationClaim):
     where rho* are any fixed coefficients, epsilon = sup |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
     """
 
-    title = "A bound on the difference of empirical risk and risk for all coefficients at once"
+    title = "For all coefficients of bounded l_1 norm at once, empirical risk and risk differ by O(sqrt(log(n)/N))"
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
     relation = AtMost(DELTA)
     control = Control("the difference is at most a quarter of the bound", lambda bound, problem: bound / 4)
@@ -172,15 +172,15 @@ class UniformDeviation(AbstractDeviationClaim):
 
 class NoBargain(AbstractDeviationClaim):
     """Let phi be the row of features at an example, y = f + z its target with noise z, and rho* fixed coefficients.
-    Write mean for the mean over N examples. For every vector rho of coefficients, the fit of rho is better than the fit
-    of rho* by at most
+    Write mean for the mean over N examples. For every vector rho of coefficients, the empirical risk of rho can be
+    below the empirical risk of rho* only by a limited amount:
 
         mean (y - phi rho*)² - mean (y - phi rho)² <= mean (f - phi rho*)² + 2 |mean z phi|_inf |rho - rho*|_1.
 
     Without noise, coefficients that represent f exactly attain the bound.
     """
 
-    title = "A bound on how much better than fixed coefficients rho* other coefficients fit the examples"
+    title = "Coefficients fit the examples better than fixed rho* by at most the error of rho* plus a noise term"
     source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
     control = Control(
         "the bound holds with half of the misfit term",

@@ -37,13 +37,13 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
 
         E c(Z_1 - Z_0) <= E c(X_1 - X_0).
 
-    For jointly normal pairs this holds for every convex c if and only if the covariance of X_1 - X_0 minus the
-    covariance of Z_1 - Z_0 has no negative eigenvalue. So the largest eigenvalue of the covariance of Z_1 - Z_0
-    relative to the covariance of X_1 - X_0 is at most 1. This eigenvalue is 1 if the old paths were already straight
-    and X_1 is a function of X_0, as in half of the trials.
+    Let S be the covariance of X_1 - X_0, and let S' be the covariance of Z_1 - Z_0. For jointly normal pairs, the
+    inequality holds for every convex c if and only if S - S' is positive semidefinite. So the trials check that the
+    largest eigenvalue of S' relative to S is at most 1. In half of the trials, X_1 is an optimal transport map of X_0.
+    Then the flow reproduces the old coupling, and this eigenvalue is 1.
     """
 
-    title = "Rectification of a coupling by its flow lowers every convex transport cost"
+    title = "Rectification of a coupling by its flow does not raise any convex transport cost"
     source = Source(
         "liu2023rectified", "Main result", note="on convex costs; for normal pairs, an inequality between matrices"
     )
@@ -79,7 +79,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
 class RectificationGain(Claim[GaussianPair]):
     """Let (X_0, X_1) be a coupling, let X_t = (1 - t) X_0 + t X_1, and let Z be the flow of the velocity v_t(x) = E[X_1
     - X_0 | X_t = x] with Z_0 = X_0. Rectification replaces (X_0, X_1) by the coupling (Z_0, Z_1). For t uniform on [0,
-    1], it lowers the mean squared distance of a pair by exactly
+    1], rectification lowers the mean squared distance of a pair by exactly
 
         E |X_1 - X_0|² - E |Z_1 - Z_0|² = E tr Cov(X_1 - X_0 | X_t) + E |v_t(Z_t) - (Z_1 - Z_0)|².
 
@@ -125,13 +125,13 @@ class RectificationGain(Claim[GaussianPair]):
 
 class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
     """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent, and let M = (S_1 S_0^-1)^(1/2) be the matrix of their
-    flow. Train a second flow on the pairs (X_0, M X_0). The paths of the second flow are straight, one Euler step is
-    exact, and the second flow ends at the same map M:
+    rectified flow. Train a second flow on the pairs (X_0, M X_0). The paths of the second flow are straight, one Euler
+    step is exact, and the second flow ends at the same map M:
 
         one Euler step of the second flow = the second flow = M.
 
-    So from independent normal pairs, rectification (training a flow on the pairs of the previous flow) changes nothing
-    after one round. The coupling that it reaches is optimal only if S_0 and S_1 commute.
+    Each round of rectification trains a flow on the pairs of the previous flow. So if the first pairs are independent
+    normal pairs, only the first round changes the coupling. This coupling is optimal only if S_0 and S_1 commute.
 
     Derivation: the new path X_t = ((1 - t) I + t M) X_0 is an invertible function of X_0, because M has positive
     eigenvalues. So X_t determines X_0, and the velocity on a path is the constant (M - I) X_0.
@@ -196,8 +196,8 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
 
         B^(-2/d).
 
-    So for two equal distributions, whose distance is 0, the cost of a pair falls slowly with the size of the batch: in
-    6 dimensions, to halve the cost, the batch must be eight times as large.
+    So even for two equal distributions, whose distance is 0, the cost of a pair falls slowly with the size of the
+    batch. In 6 dimensions, the batch must be eight times as large to halve the cost.
 
     Derivation: around a point, the nearest of B points is at a distance of the order B^(-1/d), so a pair costs at least
     the order B^(-2/d). For d >= 5, matching scale by scale attains this order. On scale r, the counts of the two

@@ -136,7 +136,7 @@ class NearbyNormals(Claim[NormalLaw]):
     while W1 is of first order.
     """
 
-    title = "For nearby normal distributions of unit variance the Jensen-Shannon divergence is W1²/8"
+    title = "For nearby normal distributions of standard deviation s, the Jensen-Shannon divergence is (W1/s)²/8"
     source = Source("emergence2026", "Figure 14.8", note="with the constant, for distributions with densities")
     population = _NORMALS
     relation = Limit("1/t", (2.0, 4.0, 8.0), margin=0.003, resolution=0.003)
@@ -167,7 +167,7 @@ class DistantNormals(Claim[NormalLaw]):
     last factor changes this integral by the fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
     """
 
-    title = "For distant normal distributions the Jensen-Shannon divergence saturates exponentially fast"
+    title = "For distant normal distributions, the Jensen-Shannon divergence saturates at log 2 exponentially fast"
     source = Source("emergence2026", "Figure 14.6", "Figure 14.8", note="with the rate and the constant")
     population = _NORMALS
     relation = Limit("t", (12.0, 24.0, 48.0), margin=0.005, resolution=0.005)

@@ -143,10 +143,11 @@ class TranslatedSample(Claim[Translate]):
         W1(P, Q) = |v|,    JS(P, Q) = log 2,
 
     where JS is the Jensen-Shannon divergence with natural logarithms. So W1 falls as a generator approaches the data.
-    JS stays at log 2, and is 0 only if the generator matches the data exactly. For n = 1, P and Q are two point masses.
+    JS stays at log 2 as long as the supports are disjoint, and is 0 only if the generator matches the data exactly. For
+    n = 1, P and Q are two point masses.
     """
 
-    title = "A shift of points by v to new places has the distance W1 = |v|, but the Jensen-Shannon divergence log 2"
+    title = "Shifting a sample by v to new points gives the distance W1 = |v|, but the Jensen-Shannon divergence log 2"
     source = Source("emergence2026", "Figure 14.8", "Figure 14.6", note="for every finite distribution")
     population = Drawn(
         Translate,
@@ -197,8 +198,9 @@ _AMBIENT = Integer(20, 16, 40, "dimension of the space")
 
 class SamplesOnFlatSupport(Claim[FlatSupport]):
     """Let P be uniform on a cube of k >= 3 dimensions in a space of d > k dimensions. Let P_n and Q_n be the empirical
-    distributions of two independent samples of n rows. Then E W1(P_n, Q_n) is of order n^(-1/k). This rate does not
-    depend on d. So W1 between samples is large if the data have many dimensions, even if the generator is perfect.
+    distributions of two independent samples of n rows. Then E W1(P_n, Q_n) is of order n^(-1/k). This rate depends on
+    the dimension k of the support, but not on d. So if k is large, W1 between two samples falls very slowly with n,
+    even if the generator of the second sample is perfect.
     """
 
     title = "The distance W1 between two samples of n rows falls like n^(-1/k) for a support of dimension k"
@@ -259,7 +261,8 @@ class RowsPerDimension(eqx.Module):
 
 class SampleFarFromItsLaw(Claim[RowsPerDimension]):
     """Let P = N(0, s² I/d), and let P_m be the empirical distribution of m independent rows x_i. Let log(m)/d tend to
-    0, as it does for every m that is polynomial in d. Let X ~ P be independent of the rows. On average over the rows,
+    0, as it does for every m that is polynomial in d. Let X ~ P be independent of the rows, and let E be the mean over
+    X and the rows. Then
 
         E min_i |X - x_i| <= E W1(P, P_m) <= E |X - x_1| <= sqrt(2) s,
 

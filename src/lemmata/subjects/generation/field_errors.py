@@ -98,15 +98,16 @@ class FlowStability(Claim[WrongField]):
 
         |y - x| <= e (e^L - 1)/L,
 
-    where e^L is the exponential. The velocity v(x) = L x with a constant error attains this bound. A Lipschitz constant
-    K of v can replace L, but the bound can then be much larger. For v(x) = -K x, the bound with K is larger by exactly
-    the factor e^K: a contracting flow forgets its errors, although the bound with K grows.
+    where e^L is exp(L), and not a power of the error e. The velocity v(x) = L x with a constant error attains this
+    bound. A Lipschitz constant K of v can replace L, but the bound can then be much larger. For v(x) = -K x, the bound
+    with K is larger than the bound with L = -K by exactly the factor exp(K). This flow is contracting, so it forgets
+    its errors. Only the bound with L shows this.
 
     Derivation: Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>. Then use Groenwall's
     inequality.
     """
 
-    title = "A bound on the error of the samples of a flow with a wrong velocity"
+    title = "An error e of the velocity moves a flow's samples by at most e (exp(L) - 1)/L, for a one-sided constant L"
     source = Source("emergence2026", "Section 16.6.2", note="with a one-sided constant")
     stated = Kind.OWN
     population = WrongFields()
@@ -147,9 +148,9 @@ class WallStopsSamples(Claim[Wall]):
 
         5/4 - c   for every n.
 
-    So without a Lipschitz constant of the model or a uniform bound on the error of its velocity, the training loss of a
-    velocity does not bound the error of the samples. The trials divide the mean distance by the root of the mean
-    squared error. This ratio grows like n^(1/2).
+    So the training loss of a velocity alone does not bound the error of the samples. Such a bound also needs a
+    Lipschitz constant of the model or a uniform bound on the error of its velocity. The trials divide the mean distance
+    by the root of the mean squared error. This ratio grows like n^(1/2).
 
     Derivation: every true path x + t passes c, as x < c < x + 1. The model's path stops at c, at the distance x + 1 - c
     from the true end, and x has the mean 1/4. A true path is inside the wall during the time 1/n, where the velocity
@@ -213,7 +214,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
     (pi/4)(s + 1/s) - 1.
     """
 
-    title = "The exact leading error of Euler's method on the independent path between normal distributions"
+    title = "From N(0, 1) to N(0, s²), N Euler steps on the independent path err by about (1/2 + (pi/8)(s + 1/s))/N"
     source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal distributions, with the constant")
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 3.0))
@@ -246,7 +247,7 @@ class HeunErrorConstant(Claim[NormalTarget]):
     derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     """
 
-    title = "The exact leading error of Heun's method on the independent path between normal distributions"
+    title = "From N(0, 1) to N(0, s²), N steps of Heun's method on the independent path err by about (s² - s^-2)/(8 N²)"
     source = Source("karras2022", "Main result", note="Heun's method as a sampler; the constant is derived here")
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 0.7))

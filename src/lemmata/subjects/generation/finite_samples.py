@@ -193,9 +193,9 @@ class Game(eqx.Module):
 
 class SparseStrategies(Claim[Game]):
     """Let a zero-sum game have n strategies for each player and payoffs in [0, 1], and let v be its value. For every
-    eps > 0, there are k = ceil(log(n)/(2 eps²)) strategies, not necessarily different, whose uniform mixture guarantees
-    the payoff v - eps. So against n critics, a mixture of k simple generators is enough. The trials draw k strategies
-    from an optimal mixture and keep the best of eight tries.
+    eps > 0, the maximising player has k = ceil(log(n)/(2 eps²)) strategies, not necessarily different, whose uniform
+    mixture guarantees the payoff v - eps. So against n critics, a mixture of k simple generators is enough. The trials
+    draw k strategies from an optimal mixture and keep the best of eight tries.
     """
 
     title = "In a zero-sum game of n strategies, a mixture of log(n)/(2 eps²) of them guarantees the value minus eps"

@@ -40,7 +40,7 @@ class GaussianFlowMap(Claim[GaussianPair]):
     treat rectified flows of normal distributions.
     """
 
-    title = "The rectified flow between two independent normal distributions in closed form"
+    title = "The rectified flow from N(0, S_0) to an independent N(0, S_1) is the linear map (S_1 S_0^-1)^(1/2)"
     source = Source(_SOURCE, "Figure 16.14", note="for normal distributions, where the flow is known")
     stated = Kind.OWN
     population = IndependentPairs()
@@ -75,7 +75,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
     the integral of s²/((1 - t)² + t² s²) over [0, 1] is s pi/2.
     """
 
-    title = "The exact energy of the independent path between normal distributions"
+    title = "From N(0, S_0) to N(0, S_1), the independent path has the energy tr S_0 + tr S_1 - (pi/2) tr(S_0 # S_1)"
     source = Source(_SOURCE, "Figure 16.15", "Figure 16.13", note="for normal distributions, with the constant")
     stated = Kind.OWN
     population = IndependentPairs()

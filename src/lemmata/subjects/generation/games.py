@@ -69,9 +69,9 @@ def _games(most: float) -> Drawn:
 
 
 class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
-    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with steps h, |B| = 1
-    and the start z_0. Let s_i be the singular values of B, and let c_i² be the share of |z_0|² in the two singular
-    vectors of s_i. After T steps, |z_T|²/|z_0|² is
+    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with steps h. Let |B|
+    = 1, let z = (x, y), and let z_0 be the start. Let s_i be the singular values of B, and let c_i² be the share of
+    |z_0|² in the two singular vectors of s_i. After T steps, |z_T|²/|z_0|² is
 
         sum_i c_i² (1 + h² s_i²)^T                  for simultaneous steps,
         sum_i c_i² (1 - h² s_i² + h⁴ s_i⁴)^T        for extragradient steps,
@@ -83,7 +83,7 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
     extragradient step by 1 + i h s_i - h² s_i².
     """
 
-    title = "In a bilinear game, simultaneous steps of size h diverge by sqrt(1 + h²), but extragradient steps converge"
+    title = "In a bilinear game, simultaneous steps h diverge by the factor sqrt(1 + h²); extragradient steps converge"
     source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factor of each step")
     stated = Kind.OWN
     population = _games(0.9)
@@ -124,12 +124,12 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
 
 class AlternatingSteps(Claim[BilinearGame]):
     """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with steps h and |B| =
-    1. Player y uses the new x. Every step keeps
+    1. Player y uses the new x. Every step keeps the value of the quadratic form
 
         |x|² + |y|² - h x'By,
 
-    exactly. For h < 2, this quadratic form is positive definite. So the distance from the equilibrium 0 stays between
-    fixed multiples of the initial distance. Alternating steps therefore neither converge nor diverge.
+    and this form is positive definite for h < 2. So the distance from the equilibrium 0 stays between fixed multiples
+    of the initial distance. Alternating steps therefore neither converge nor diverge.
 
     Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new x.
     """

@@ -115,7 +115,7 @@ class GuidedSpread(AbstractGuided):
     variance is s_c² q^j at the middle, j = w.
     """
 
-    title = "The exact spread of guided samples of a diffusion with normal data, below that of the tilted density"
+    title = "The exact variance of guided diffusion samples for normal data is below that of the tilted density"
     relation = Equal()
     control = Control(
         "both samplers sample the tilted distribution", lambda variances, problem: jnp.full(2, problem.tilted[0])
@@ -135,9 +135,9 @@ class GuidedSpread(AbstractGuided):
 
 
 class GuidedMean(AbstractGuided):
-    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u, and let q =
-    s_c²/s_u². Add noise to the data by dx = -x dt + sqrt(2) dW. Run the reverse process from N(0, 1) at a late time,
-    with (1 + w) times the conditional score minus w times the unconditional score. The samples have the means
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional distribution N(0, s_u²), s_c < s_u, and let
+    q = s_c²/s_u². Add noise to the data by dx = -x dt + sqrt(2) dW. Run the reverse process from N(0, 1) at a late
+    time, with (1 + w) times the conditional score minus w times the unconditional score. The samples have the means
 
         mu (1 + w) q^((1+w)/2) integral_0^1 (1 - (1 - q) a²)^(-(3+w)/2) da   by the probability flow,
         mu (1 - q^(1+w))/(1 - q)                                           by the reverse equation with noise.
@@ -150,7 +150,7 @@ class GuidedMean(AbstractGuided):
     over a² of V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     """
 
-    title = "The exact mean of guided samples of a diffusion with normal data overshoots that of the tilted density"
+    title = "The exact mean of guided diffusion samples for normal data overshoots that of the tilted density"
     relation = Equal()
     control = Control(
         "both samplers sample the tilted distribution", lambda means, problem: jnp.full(2, problem.tilted[1])
@@ -171,17 +171,17 @@ class GuidedMean(AbstractGuided):
 
 
 class GuidedNoiseApproachesTilted(AbstractGuided):
-    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u. Let s be (1 + w)
-    times the conditional score minus w times the unconditional score. Run the guided reverse process dx = (x + (1 +
-    lambda²) s) ds + lambda sqrt(2) dW, which has lambda times the noise of the reverse equation. As lambda grows, the
-    variance of the samples tends to the variance of the tilted density, which is proportional to p_c^(1+w) p_u^(-w)
-    with the conditional density p_c and the unconditional density p_u,
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional distribution N(0, s_u²), s_c < s_u. Let g
+    be (1 + w) times the conditional score minus w times the unconditional score. Run the guided reverse process dx = (x
+    + (1 + lambda²) g) ds + lambda sqrt(2) dW, which has lambda times the noise of the reverse equation. The tilted
+    density is proportional to p_c^(1+w) p_u^(-w), where p_c is the conditional and p_u the unconditional density. As
+    lambda grows, the variance of the samples tends to the variance of the tilted density,
 
         s_c²/(1 + w (1 - s_c²/s_u²)).
 
-    Without guidance, w = 0, the amount of noise does not matter. With guidance, more noise gives more diversity.
+    Without guidance (w = 0), the amount of noise does not matter. With guidance, more noise gives more diversity.
 
-    Derivation: At every time, the part lambda² s ds + lambda sqrt(2) dW is a Langevin process with the tilted
+    Derivation: At every time, the part lambda² g ds + lambda sqrt(2) dW is a Langevin process with the tilted
     distribution.
     """
 

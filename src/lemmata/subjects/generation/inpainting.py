@@ -116,8 +116,8 @@ class AlignedGenerator(eqx.Module):
 
 class MaskedBlocks(Claim[AlignedGenerator]):
     """Let G have k orthonormal columns. Observe w >= k random coordinates of the n coordinates of G z, without noise,
-    and recover the signal as G times the shortest least-squares solution. The recovery is exact if the observed rows
-    of G have rank k, as for a random G. If each column of G is spread evenly over its own block of b = n/k
+    and recover the signal as G times the least-squares solution of smallest norm. The recovery is exact if the observed
+    rows of G have rank k, as for a random G. If each column of G is spread evenly over its own block of b = n/k
     coordinates, the expected share of |G z|² that is lost is
 
         C(n - b, w)/C(n, w),

@@ -51,7 +51,7 @@ class LinearRange(eqx.Module):
 
 
 class GaussianMeasurements(Claim[LinearRange]):
-    """Let G be a matrix with k orthonormal columns, let A be a Gaussian matrix with m > k + 1 rows, and let x be any
+    """Let G be a matrix with k orthonormal columns, and let A be a Gaussian matrix with m > k + 1 rows. Let x be any
     signal at the distance D from the range of G. Let G z be the point of the range with the least |A G z - A x|. Then
 
         E |G z - x|² = D² (1 + k/(m - k - 1)).
@@ -218,7 +218,8 @@ class LatentCode(eqx.Module):
 class FalseMinimum(Claim[LatentCode]):
     """Let G be a ReLU network of d >= 2 layers with independent Gaussian weights, no biases, and widths that grow from
     layer to layer. Take the loss |G(z) - G(z*)|²/2 on the ray of the codes z = -s z*, s >= 0. For large widths, the
-    loss on this ray is least at s = rho_d. At the opposite code, the loss is smaller by a fixed factor:
+    loss on this ray is least at s = rho_d. At the opposite code rho_d z*, the loss is smaller than at -rho_d z* by a
+    fixed factor:
 
         rho_d = cos t_d,    loss(rho_d z*)/loss(-rho_d z*) = (1 - rho_d)/(1 + rho_d),
 

@@ -54,8 +54,8 @@ def half_time(rows: Float[np.ndarray, "n d"], queries: int, rng: np.random.Gener
 class CollapseTime(Claim[NormalSample]):
     """Let n = exp(c d) rows be drawn from N(0, S) in d dimensions, where half of the eigenvalues of S are 1 and half
     are r. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0. The score of the sample at x_t points to a
-    single row once the posterior weight of x_0 is above 1/2. As d grows, this happens at the time t_C at which the
-    noisy row carries log n nats of information, as much as the index of a row:
+    single row once the posterior weight of x_0 is above 1/2. As d grows, this happens at the collapse time t_C. At this
+    time, the noisy row carries log n nats of information about x_0, as much as the index of a row:
 
         log n = (1/2) log det(I + snr S),   snr = 1/(exp(2 t_C) - 1).
 
@@ -121,18 +121,19 @@ class TwoClassSample(eqx.Module):
 
 class CollapseByClass(Claim[TwoClassSample]):
     """Let a sample have n_k = exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant
-    means. As d grows, the score of the sample points to a single row of class k from the time
+    means. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0 of class k. At small times t, the score of the
+    sample at x_t points to the single row x_0. As d grows, this holds up to the time
 
         t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1))
 
-    on. This time depends on the rows of class k alone. So a rare or a wide class is copied first, at a noise level at
-    which the other class is not yet copied.
+    This time depends on the rows of class k alone. So the reverse process first copies a rare or a wide class, at a
+    noise level at which the other class is not yet copied.
 
     Derivation: as for `CollapseTime`, with S = s_k² I and n_k rows. The distant class has no posterior weight, so log
     n_k = (d/2) log(1 + s_k²/(exp(2t) - 1)), which is solved for t.
     """
 
-    title = "The empirical score of a diffusion copies rows of a rare class already at a higher noise level"
+    title = "The empirical score of a diffusion copies rows of a rare class at higher noise levels than common ones"
     source = Source("biroli2024", "Main result", note="the collapse time, for two classes")
     stated = Kind.OWN
     population = Drawn(

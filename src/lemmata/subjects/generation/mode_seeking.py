@@ -83,8 +83,8 @@ class MeanOfTheModes(Claim[TwoModes]):
 
         mean c + (1 - 2 w) a s    and    variance s² (1 + 4 w (1 - w) a²).
 
-    So maximum likelihood fits one normal distribution to both modes, and most of its samples lie between the modes if
-    the modes are far apart.
+    So maximum likelihood fits one normal distribution to both modes. If the modes are far apart, most samples of this
+    distribution lie between the modes.
     """
 
     title = "Maximum likelihood fits a normal distribution across both modes of a mixture"
@@ -132,15 +132,15 @@ class OneModeIsDropped(Claim[TwoModes]):
 
         log(1/w).
 
-    The heavier mode alone attains it. So the fit by the reverse divergence drops a mode, and its divergence is at most
-    log 2, however far apart the modes are. For the q that maximum likelihood fits, KL(q | p) is of the order a².
+    The heavier mode alone attains this limit. So the fit by the reverse divergence drops a mode. Its divergence is at
+    most log 2, however far apart the modes are. For the q that maximum likelihood fits, KL(q | p) is of the order a².
 
     Derivation: KL(N_1 | p) = E log(N_1 / (w N_1 + (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2).
     Every q has KL(q | p) >= log(1/w) in the limit. To see this, split q = r q_1 + (1 - r) q_2 into its parts near the
     two modes. Then KL(q | p) >= KL((r, 1 - r) | (w, 1 - w)), and a normal q near one mode has r = 1.
     """
 
-    title = "The fit of a normal by the reverse KL divergence keeps one mode, with divergence minus log of its share"
+    title = "A normal fitted by the reverse KL divergence keeps one mode, at the divergence log(1/share of this mode)"
     source = Source("emergence2026", "Figure 12.10", note="for the reverse divergence")
     stated = Kind.OWN
     population = _MIXTURES

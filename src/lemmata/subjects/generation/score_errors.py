@@ -166,14 +166,14 @@ class SampleDivergence(Claim[WrongScore]):
 
         KL(p_0 | q_0) <= KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
-    The two sides are equal if u_t is the score of some data distribution under the same noise and q is the noisy
-    version of this distribution at time T. If u_t is not the score of any distribution, the samples are better than the
-    bound says. The trials use normal data, and half of the models are scores of distributions.
+    Suppose that u_t is the score of some data distribution under the same noise, and that q is the noisy version of
+    this distribution at time T. Then the two sides are equal. If u_t is not the score of any distribution, the samples
+    are better than the bound says. The trials use normal data, and half of the models are scores of distributions.
     """
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
     # these have equal transitions. So it depends only on the end.
-    title = "The KL divergence of diffusion samples is at most the score error, with equality for scores of some data"
+    title = "The KL divergence of diffusion samples is at most the score error, with equality if the model is a score"
     source = Source("emergence2026", "Theorem 16.7", "Figure 16.11", note="with constants, and when they are attained")
     population = WrongScores()
     relation = AtMost()

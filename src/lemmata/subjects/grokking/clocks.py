@@ -135,7 +135,7 @@ class TwoClocks(Claim[DecayedFlow]):
     error is twice its floor if z² |P w_0|² - 2 z c = |P w*|².
     """
 
-    title = "A linear model fits at the rates of the data, but generalises at a time of order 1/(weight decay)"
+    title = "A linear model fits at a time set by the data, but generalises at a time of order 1/(weight decay)"
     source = Source(
         "liu2023omnigrok", note="large initial norm and weight decay; here in closed form for least squares"
     )
@@ -159,9 +159,9 @@ class TwoClocks(Claim[DecayedFlow]):
 
 class DelayIsInverseInDecay(Claim[DecayedFlow]):
     """Take the flow of a linear model with n rows, d > n weights and weight decay lambda, from a start of large norm.
-    Let t_train be the time at which the training error has fallen to a hundredth of the mean square of the labels, and
-    t_test the time at which the test error has fallen to twice its floor, its final value. If lambda is far below the
-    nonzero eigenvalues of the covariance of the rows, the delay t_test/t_train is proportional to 1/lambda.
+    Let t_train be the time at which the training error has fallen to a hundredth of the mean square of the labels. Let
+    t_test be the time at which the test error has fallen to twice its final value. If lambda is far below the nonzero
+    eigenvalues of the covariance of the rows, the delay t_test/t_train is proportional to 1/lambda.
 
     Derivation: by `TwoClocks`, t_train does not depend on lambda, and t_test is log(1/z)/lambda with z independent of
     lambda.

@@ -201,10 +201,10 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
         h_i(a, b) = (cos(2 pi s_i a/p + u_i) + cos(2 pi s_i b/p + v_i))²,
 
     and let the output of c be g (2/N) sum_i h_i(a, b) cos(2 pi s_i c/p + u_i + v_i), for a number g > 0. Over the draw,
-    the output of c = a + b mod p has the mean g and the variance 4.25 g²/N, and the outputs of the other c have, on
-    average over c, the mean -g/(p-1) and the variance (4.5 - 0.75/(p-1) - 1/(p-1)²) g²/N. With independent phases in
-    the readout, all means would be 0. With the phases above, a width of about 4.5 r² puts the mean output of c = a + b
-    mod p above the other means by r standard deviations.
+    the output of c = a + b mod p has the mean g and the variance 4.25 g²/N. For every other c, the mean is -g/(p-1). On
+    average over these c, the variance is (4.5 - 0.75/(p-1) - 1/(p-1)²) g²/N. With independent phases in the readout,
+    all means would be 0. With the phases above, a width of about 4.5 r² puts the mean output of c = a + b mod p above
+    the other means by r standard deviations.
 
     Derivation: with S and D the sum and the difference of the two angles, which are independent and uniform, h = (1 +
     cos S)(1 + cos D). The readout is cos(S + f), f = 2 pi s (c - a - b)/p. So E h cos(S + f) = cos(f)/2, and E h²

@@ -158,11 +158,11 @@ class AbstractLazyPrediction(Claim[SeenPairs]):
 
 
 class LazyIsAdditive(AbstractLazyPrediction):
-    """Let the input be the one-hot codes of a and b, one after the other, with a, b in {0, ..., p-1}. Let the kernel be
-    k_0, k_1 or k_2 if two inputs share neither, one or both of a and b, with k_2 - 2 k_1 + k_0 > 0. The tangent kernel
-    and the covariance of every dense network of infinite width have this form. Then kernel regression without a ridge
-    predicts a sum u(a) + v(b) for every pair that is not a training pair, whatever the labels are. The sum is the ridge
-    regression on the features
+    """Let the input be the one-hot codes of a and b, one after the other, with a, b in {0, ..., p-1}. Let the kernel of
+    two inputs be k_0 if they share neither a nor b, k_1 if they share one of the two, and k_2 if they share both. Let
+    k_2 - 2 k_1 + k_0 > 0. The tangent kernel and the covariance of every dense network of infinite width have this
+    form. Then kernel regression without a ridge predicts a sum u(a) + v(b) for every pair that is not a training pair,
+    whatever the labels are. The sum is the ridge regression on the features
 
         sqrt(k_0),   sqrt(k_1 - k_0) e_a,   sqrt(k_1 - k_0) e_b,   with the ridge k_2 - 2 k_1 + k_0,
 
@@ -173,7 +173,7 @@ class LazyIsAdditive(AbstractLazyPrediction):
     another pair the last term is 0.
     """
 
-    title = "On new pairs (a, b), a lazy (tangent kernel) network predicts a sum of a function of a and one of b"
+    title = "On new pairs (a, b), a lazy (tangent kernel) network predicts a function of a plus a function of b"
     source = Source("emergence2026", "Figure 19.16", note="the lazy fit, computed exactly")
     stated = Kind.OWN
     relation = Equal(block=-1)
@@ -225,20 +225,20 @@ class LazyIsBelowChance(AbstractLazyPrediction):
 
 
 class LazyRanksTheAnswerLast(AbstractLazyPrediction):
-    """Let a kernel on pairs (a, b) of residues modulo p be k_0, k_1 or k_2 if two pairs share neither, one or both of a
-    and b, with k_0 < k_1 and c = k_2 - 2 k_1 + k_0 > 0. Train it without a ridge on the one-hot codes of a + b mod p,
-    on all pairs except one. Let
+    """Let a kernel on pairs (a, b) of residues modulo p be k_0 if two pairs share neither a nor b, k_1 if they share
+    one of the two, and k_2 if they share both. Let k_0 < k_1 and c = k_2 - 2 k_1 + k_0 > 0. Fit kernel regression
+    without a ridge to the one-hot codes of a + b mod p, on all pairs except one. Let
 
         m_1 = c + p (k_1 - k_0),   m_0 = c + 2p (k_1 - k_0) + p² k_0,   D = (1/m_0 + 2(p-1)/m_1 + (p-1)²/c)/p².
 
-    At the pair that is left out, the output of the right class is 1 - (1/(p m_0) + (1 - 1/p)/c)/D, and that of every
-    other class is (1/(pc) - 1/(p m_0))/D. The first output is always the smaller one, so the right class comes last.
-    For large k_0 and k_1 - k_0 the outputs are -1/(p-1) and p/(p-1)².
+    At the pair that is left out, the output of the right class is 1 - (1/(p m_0) + (1 - 1/p)/c)/D, and the output of
+    every other class is (1/(pc) - 1/(p m_0))/D. The first output is always the smaller one, so the right class comes
+    last. For large k_0 and k_1 - k_0 the outputs are -1/(p-1) and p/(p-1)².
 
-    Derivation: over all pairs the kernel matrix has the eigenvalues m_0 (constants), m_1 (functions of a or of b with
-    mean 0) and c (the rest), so D is a diagonal entry of its inverse. The labels y of a class are 1/p plus a function
-    of the rest. The output at a pair i that is left out is y_i - (K^(-1) y)_i/D. The two outputs differ by 1 - 1/(c D),
-    which is negative, as D is a mean of inverse eigenvalues of which 1/c is the largest.
+    Derivation: over all pairs, the kernel matrix has the eigenvalues m_0 (constants), m_1 (functions of a or of b with
+    mean 0) and c (the rest). So D is a diagonal entry of the inverse of this matrix. The labels y of a class are 1/p
+    plus a function of the rest. The output at a pair i that is left out is y_i - (K^(-1) y)_i/D. The two outputs differ
+    by 1 - 1/(c D), which is negative, as D is a mean of inverse eigenvalues of which 1/c is the largest.
     """
 
     title = "A lazy network trained to add modulo p on all pairs but one ranks the right class of this pair last"

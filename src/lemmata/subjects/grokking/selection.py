@@ -42,9 +42,9 @@ class LookupAndRule(eqx.Module):
 
 
 class LookupOrRule(Claim[LookupAndRule]):
-    """Let example i have the label y_i in {-1, 1} and two kinds of features: a e_i, which no other example has, and b
-    y_i, which follows the rule for every example. The interpolant of least norm of n examples predicts, for every new
-    example,
+    """Let example i have the label y_i in {-1, 1} and two kinds of features. The first kind is a e_i, where e_i is the
+    i-th unit vector, so no other example has this feature. The second kind is b y_i, which follows the rule for every
+    example. The interpolant of least norm of n examples predicts, for every new example,
 
         b² n/(a² + b² n)
 
@@ -56,7 +56,7 @@ class LookupOrRule(Claim[LookupAndRule]):
     is b² y'K^(-1) y times the new label, and the squared norm is y'K^(-1) y.
     """
 
-    title = "The share of a rule, against memorising, in the least-norm fit grows smoothly with the number of examples"
+    title = "In the least-norm fit, a rule replaces memorising smoothly as the number of examples grows"
     source = Source("emergence2026", "Proposition 19.9", "Figure 19.15", "Figure 19.6", note="an exactly solvable case")
     stated = Kind.OWN
     population = Drawn(

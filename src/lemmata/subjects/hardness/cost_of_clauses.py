@@ -74,13 +74,13 @@ def cost_of_clauses(variables: int, terms: int, m: int, rng: np.random.Generator
 class ClausesCostExamples(Claim[Examples]):
     """Let a random disjunction of three terms with two or three literals label m uniform examples of n variables. One
     learner deletes clauses of up to three literals that a positive example contradicts. Another learner searches for
-    the fewest terms that fit. The first learner is fast, but its mean error is larger than that of the second learner,
-    and the difference between the two errors grows with the number of variables n. The trials subtract the same
-    difference for one term and clauses of one literal. In that case both learners return a single term, and their
-    errors are nearly equal. The trials have n = 5, 6, 7 and m from 40 to 80.
+    the fewest terms that fit. The first learner is fast, but it has the larger mean error. The difference between the
+    two mean errors grows with the number n of variables. From this difference, the trials subtract the difference for
+    targets of one term and clauses of one literal. In that case both learners return a single term, and their errors
+    are nearly equal. The trials have n = 5, 6, 7 and m from 40 to 80.
     """
 
-    title = "Learning clauses (CNF) in place of a DNF's terms costs an error that grows with the number of variables"
+    title = "Learning a DNF by clauses (CNF) instead of terms costs an error that grows with the number of variables"
     source = Source("emergence2026", "Figure 9.13", "Figure 9.18", note="an example of what the captions call possible")
     stated = Kind.OWN
     population = Drawn(

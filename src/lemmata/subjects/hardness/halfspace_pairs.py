@@ -101,12 +101,12 @@ def two_halfspaces_fit(sets: Int[np.ndarray, "sets items"]) -> bool:
 
 class BlumRivest(Claim[Hypergraph]):
     """Let a family of sets over n items be given, each with at least two items. Make a training sample in R^n: the
-    vector 0 and the 0-1 vector of each set are positive, and the n unit vectors are negative. The AND of two halfspaces
-    fits the sample if and only if the items can be put into two parts so that no set lies within one part. It is
-    NP-hard to decide whether such parts exist, even for sets of at most three items.
+    vector 0 and the 0-1 vector of each set are positive, and the n unit vectors are negative. A split divides the items
+    into two parts so that every set has items in both parts. The AND of two halfspaces fits the sample if and only if a
+    split exists. It is NP-hard to decide whether a split exists, even for sets of at most three items.
     """
 
-    title = "The AND of two halfspaces fits a certain sample if and only if a family of sets can be split in two"
+    title = "The AND of two halfspaces fits a certain sample if and only if a set-splitting problem has a solution"
     source = Source("emergence2026", "Theorem 9.4", "Figure 9.8", "Figure 9.9", note="the reduction")
     population = Hypergraphs()
     relation = Equal()

@@ -88,10 +88,10 @@ class LatticeReduction(Claim[Lattice]):
     bases come near it. The algorithm takes polynomial time, but its factor grows exponentially with d. The hardness of
     learning rests on the assumption that a polynomial factor is out of reach.
 
-    Proof of the factor, with the Gram-Schmidt vectors b*_k and coefficients mu of the reduced basis: write a shortest
-    vector v in the reduced basis, and let k be the index of its last coefficient other than 0. If this coefficient is 1
-    or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|² >= 2^(2-k) |b|². Otherwise |v|² >=
-    4 |b*_k|².
+    Proof of the factor: let b*_k be the Gram-Schmidt vectors of the reduced basis, and mu its Gram-Schmidt
+    coefficients. Write a shortest vector v in the reduced basis, and let k be the index of its last coefficient other
+    than 0. If this coefficient is 1 or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|²
+    >= 2^(2-k) |b|². Otherwise |v|² >= 4 |b*_k|².
     """
 
     title = "Lattice reduction finds a vector within an exponential factor of the shortest vector"
@@ -174,10 +174,9 @@ def recovered(
 
 class OneCosineNeuron(Claim[CosineNeuron]):
     """Let w be a unit vector in d dimensions, and let y = cos(2 pi g <w, x>) be given without noise at d + 1 normal
-    points x, for a known frequency g. Lattice reduction recovers w up to its sign, to nine digits or more. If normal
-    noise of standard deviation 1/1000 is added to y, or if the values y are exchanged between the points, reduction
-    recovers at least nine digits fewer. So such a neuron is hard to learn only with noise, or for other kinds of
-    algorithm.
+    points x, for a known frequency g. Lattice reduction recovers w up to its sign, to nine digits or more. Add normal
+    noise of standard deviation 1/1000 to y, or exchange the values y between the points. Then reduction recovers at
+    least nine digits fewer. So such a neuron is hard to learn only with noise, or for other kinds of algorithm.
     """
 
     title = "Lattice reduction recovers a cosine neuron from d + 1 examples without noise"

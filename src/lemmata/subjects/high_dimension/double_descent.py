@@ -69,7 +69,7 @@ class MoreDataHurt(Claim[Regression]):
     and this error rises as rows are added, although the fit then uses more data.
     """
 
-    title = "Double descent: if noise outweighs signal, more rows hurt while rows are fewer than features"
+    title = "Double descent: if noise outweighs signal, more rows hurt as long as there are fewer rows than features"
     source = _THEOREM
     population = TablesOfRows(_RISE)
     relation = Order(along="rows / features", rungs=_RISE)

@@ -63,7 +63,7 @@ class FiniteSampleRidgeless(Claim[IsotropicModel]):
     out the 1 in both denominators.
     """
 
-    title = "The exact mean risk of ridgeless least squares at every size"
+    title = "At every size, the mean risk of ridgeless least squares is its limit with |n - p| - 1 in place of |n - p|"
     source = Source(
         "emergence2026", "Theorem 9.3", "Figure 9.3", "Figure 9.7", note="exact at every size, not only in the limit"
     )
@@ -106,10 +106,10 @@ class GivenRows(eqx.Module):
 
 
 class ConditionalRisk(Claim[GivenRows]):
-    """Let X be a matrix of n rows, let S be the covariance of the population, let beta be the vector of coefficients,
-    and let sigma² be the variance of the noise. Let X⁺ be the pseudo-inverse of X, and let P = I - X⁺X be the
-    projection on the null space of the rows. Given the rows, the least squares fit of smallest norm has the mean excess
-    risk
+    """Let X be a matrix of n rows, and let S be the covariance of the population. Let beta be the vector of
+    coefficients, and let sigma² be the variance of the noise. Let X⁺ be the pseudo-inverse of X, and let P = I - X⁺X be
+    the projection on the null space of the rows. Given the rows, the least squares fit of smallest norm has the mean
+    excess risk
 
         beta' P S P beta + sigma² trace(X⁺' S X⁺).
 
@@ -117,7 +117,7 @@ class ConditionalRisk(Claim[GivenRows]):
     rows span the whole space, the bias is 0.
     """
 
-    title = "The risk of ridgeless least squares given its rows, for any covariance"
+    title = "Given its rows, ridgeless least squares has a bias in their null space and a variance in their row space"
     source = Source("emergence2026", "Figure 9.4", "Figure 9.6", note="with the variance")
     population = Drawn(
         GivenRows,
@@ -175,11 +175,11 @@ class BestOverparameterisation(Claim[SignalToNoise]):
         g = sqrt(S)/(sqrt(S) - 1),    with the value 2 sqrt(S) - 1.
 
     This value is less than S, the risk of predicting 0. If S <= 1, there is no best g: the risk falls with every added
-    column and stays above S. The third number of the trials is the least risk over several values of g for S = 1/2,
-    which is the risk at the largest g.
+    column and stays above S. The trials measure three numbers: the best g, the risk at this g, and the least risk over
+    several values of g for S = 1/2. The prediction for the third number is the risk at the largest g.
     """
 
-    title = "The best number of columns per row for ridgeless least squares at a fixed signal-to-noise ratio"
+    title = "At signal-to-noise ratio S > 1, ridgeless least squares is best at sqrt(S)/(sqrt(S) - 1) columns per row"
     source = Source("hastie2022ridgeless", "Section 3", note="the minimum of the limiting risk for isotropic features")
     population = Drawn(
         SignalToNoise,

@@ -41,7 +41,7 @@ def learned(variances: Float[np.ndarray, " p"], n: int) -> tuple[float, Float[np
 
 
 class AnisotropicRisk(Claim[AnySpectrum]):
-    """Let n normal rows have p > n independent columns with variances v_i, let beta be the vector of coefficients, and
+    """Let n normal rows have p > n independent columns with variances v_i. Let beta be the vector of coefficients, and
     let sigma² be the variance of the noise. Let kappa solve sum_i v_i/(v_i + kappa) = n, and let D = sum_i (v_i/(v_i +
     kappa))². If n is large, the variance and the bias of the least squares fit of smallest norm are, within a few
     percent,
@@ -49,7 +49,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
         sigma² D/(n - D),    kappa² sum_i v_i beta_i²/(v_i + kappa)² / (1 - D/n).
     """
 
-    title = "The risk of ridgeless regression for any covariance of the inputs"
+    title = "For any input covariance, one effective ridge gives the variance and the bias of ridgeless regression"
     source = Source("cheng2024dimension", note="the deterministic equivalent without a ridge; also hastie2022ridgeless")
     population = Drawn(
         AnySpectrum,
@@ -101,8 +101,8 @@ class PowerDecay(eqx.Module):
 
 class TemperedInterpolation(Claim[PowerDecay]):
     """Let n normal rows have independent columns with variances i^-a, where i = 1, 2, ... and a > 1. Let y be pure
-    noise of variance sigma². As n grows, the squared error of the interpolating fit of smallest norm on new noisy rows,
-    divided by sigma², tends to
+    noise of variance sigma². Take the interpolating fit of smallest norm. As n grows, the squared error of this fit on
+    new noisy rows, divided by sigma², tends to
 
         a.
 
@@ -163,7 +163,7 @@ class BenignTail(Claim[SpikesAndTail]):
     s).
     """
 
-    title = "Benign overfitting: the excess risk of interpolation with few large and many small covariance directions"
+    title = "Benign overfitting: interpolation is harmless if few covariance directions are large and many are small"
     source = Source("bartlett2020benign", "Theorem 1", note="the two terms of the variance, with constants")
     population = Drawn(
         SpikesAndTail,
@@ -228,14 +228,15 @@ def _harmonic(problem: BrokenPower, boundary: float) -> Float[Array, "3"]:
 class BrokenPowerLaw(Claim[BrokenPower]):
     """Let n normal rows have independent columns with variances v_i = (i/m)^-a for i <= m and (i/m)^-b for i > m, where
     b > 1. Let y be pure noise. Let kappa solve sum_i s_i = n, where s_i = v_i/(v_i + kappa) is the learned share of
-    direction i. For large m, the price of interpolation, that is, the squared error on new rows divided by the variance
-    of the noise, is the harmonic mean
+    direction i. The price of interpolation is the squared error on new rows divided by the variance of the noise. For
+    large m, this price is the harmonic mean
 
         1/(w/a + (1 - w)/b),    w = (sum_{i <= m} s_i - m/(1 + kappa))/n.
 
     For any smooth spectrum with local exponents a_i, the price is the harmonic mean of these exponents with the weights
-    i (s_i - s_{i+1})/n. These weights are large where s_i is neither near 1 nor near 0, that is, at the edge of what n
-    rows can learn, and not where the variance is. The trials have n = m/2, m and 2 m rows, and 50 columns for each row.
+    i (s_i - s_{i+1})/n. These weights are large at the edge of what n rows can learn, where s_i is neither near 1 nor
+    near 0. They are not large where the variance is large. The trials have n = m/2, m and 2 m rows, and 50 columns for
+    each row.
     """
 
     title = "Under a broken power-law spectrum, the price of interpolating noise is a harmonic mean of both exponents"

@@ -68,7 +68,7 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
     and the bias is 0.
     """
 
-    title = "The variance of least squares with fewer parameters than rows"
+    title = "Least squares with gamma < 1 parameters per row has the variance sigma² gamma/(1 - gamma) and the bias 0"
     source = _THEOREM
     population = _BELOW
     relation = _LIMIT

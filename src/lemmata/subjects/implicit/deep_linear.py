@@ -168,12 +168,13 @@ class NormsDiverge(Claim[Completion]):
 
         w_11 >= (1 - sqrt(2 l))² / sqrt(2 l).
 
-    So every norm of W diverges as l -> 0, although there are completions of bounded norm. The trials measure the ratio
-    of the two sides at the times 100, 300 and 1000, and start at W_1 = W_2'. From time 100 to 1000, w_11 also grows at
-    least twice as much as in the same flow with the observation w_22 = 1, for which w_11 stays bounded.
+    So every norm of W diverges as l -> 0, although there are completions of bounded norm. The trials start at W_1 =
+    W_2', and measure the ratio of the two sides at the times 100, 300 and 1000. They also run the flow with the
+    observation w_22 = 1, under which w_11 stays bounded. From time 100 to time 1000, the ratio of w_11 in the first
+    flow to w_11 in the second flow at least doubles.
     """
 
-    title = "A matrix completion in which every norm of a deep linear network's matrix diverges"
+    title = "In a 2 x 2 matrix completion, every norm of a deep linear network's matrix diverges under gradient flow"
     source = Source("razin2020", note="the example of completion, with constants")
     population = COMPLETIONS
     relation = AtLeast()
@@ -193,13 +194,14 @@ class NormsDiverge(Claim[Completion]):
 
 
 class NormsGrowLikeTheCubeRoot(Claim[Completion]):
-    """In the completion of `norms_diverge`, let w_11 be the unobserved entry after time t, and let v_11 be the same
-    entry if w_22 = 1 is observed instead. For W_1 = W_2' at the start,
+    """Complete a 2 x 2 matrix W = W_2 W_1 with observed entries w_12 = w_21 = 1 and w_22 = 0. Run gradient flow of half
+    of the sum of squared errors, from a start with W_1 = W_2' and det W > 0. Let w_11 be the unobserved entry after
+    time t, and let v_11 be the same entry if w_22 = 1 is observed instead. Then
 
         w_11 / v_11 ~ C t^(1/3),
 
-    and v_11 stays bounded. For large t, W is near z z' with z_1 z_2 = 1 and loss z_1^-4 / 2. The flow along these
-    matrices is z_1' = z_1^-5 to leading order, so w_11 = z_1² grows like (6 t)^(1/3).
+    and v_11 stays bounded. For large t, W is near a matrix z z^T with z_1 z_2 = 1, whose loss is z_1^-4 / 2. Along
+    these matrices, the flow is dz_1/dt = z_1^-5 to leading order. So w_11 = z_1² grows like (6 t)^(1/3).
     """
 
     title = "In a 2 x 2 matrix completion, a deep linear network's norms grow like the cube root of training time"

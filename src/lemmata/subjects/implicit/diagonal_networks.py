@@ -163,8 +163,8 @@ def _limit(problem: DiagonalNetwork, scale: Array) -> Float[Array, " p"]:
 
 class SlowToSparse(Claim[DiagonalNetwork]):
     """Let w* be the unique solution of A w = b of least l_1 norm, let S be its support, and let A_S be square and
-    invertible. Let nu solve A_S'nu = sign(w*_S), and let eta < 1 be the largest |a'nu| over the other columns a. Let w
-    be the limit of gradient flow of a diagonal network u² - v² from u = v = alpha. As alpha -> 0,
+    invertible. Let nu solve A_S'nu = sign(w*_S), and let eta < 1 be the largest |a'nu| over the other columns a of A.
+    Let w be the limit of gradient flow of a diagonal network u² - v² from u = v = alpha. As alpha -> 0,
 
         |w|_1 - |w*|_1 ~ C alpha^(2 (1 - eta)).
 
@@ -172,7 +172,7 @@ class SlowToSparse(Claim[DiagonalNetwork]):
     the solution of least l_2 norm, which gradient flow in w itself reaches from 0.
     """
 
-    title = "How fast a diagonal network's solution approaches the sparse l_1 solution as its start shrinks to 0"
+    title = "As its start alpha shrinks, a diagonal network nears the sparse l_1 solution like a power of alpha"
     source = Source("woodworth2020", note="how small the start must be, here with the exponent")
     population = SparseSystems()
     relation = Rate("alpha", _STARTS)

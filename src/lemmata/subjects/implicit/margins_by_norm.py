@@ -96,9 +96,10 @@ class NormalisedDescentMargin(AbstractMarginOfOptimiser):
 
 
 class CoordinateDescentMargin(AbstractMarginOfOptimiser):
-    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change one coordinate of w by 2/sqrt(t), the one
-    in which sum_i exp(-<w, z_i>) has the largest derivative. From every start, the margin min_i <w, z_i> / |w|_1 tends
-    to its maximum over w, and not the margin in the l_2 norm. Boosting is such a coordinate descent.
+    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., take the coordinate of w in which the derivative
+    of sum_i exp(-<w, z_i>) is largest in absolute value. Change this coordinate by 2/sqrt(t), against the sign of the
+    derivative. From every start, the l_1 margin min_i <w, z_i> / |w|_1 tends to its maximum over w; the l_2 margin does
+    not. Boosting is such a coordinate descent.
     """
 
     title = "Coordinate descent, and so boosting, tends to the largest l_1 margin"
@@ -112,8 +113,8 @@ class CoordinateDescentMargin(AbstractMarginOfOptimiser):
 
 class SignDescentMargin(AbstractMarginOfOptimiser):
     """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change every coordinate of w by 2/sqrt(t),
-    against the sign of its derivative of sum_i exp(-<w, z_i>). From every start, the margin min_i <w, z_i> / |w|_inf
-    tends to its maximum over w, and not the margin in the l_2 norm.
+    against the sign of the derivative of sum_i exp(-<w, z_i>) in this coordinate. From every start, the l_inf margin
+    min_i <w, z_i> / |w|_inf tends to its maximum over w; the l_2 margin does not.
     """
 
     title = "Sign descent tends to the largest l_inf margin"
@@ -126,9 +127,9 @@ class SignDescentMargin(AbstractMarginOfOptimiser):
 
 
 class AdamMargin(AbstractMarginOfOptimiser):
-    """Let rows z_i = y_i x_i be separable. Train w on sum_i exp(-<w, z_i>) by Adam with epsilon = 0, moments 0.9 and
-    0.95, and the learning rate 1/sqrt(t) in step t. Like sign descent, Adam drives the margin min_i <w, z_i> /
-    |w|_inf to its maximum over w, from every start.
+    """Let rows z_i = y_i x_i be separable. Train w on sum_i exp(-<w, z_i>) by Adam with epsilon = 0, the decay rates
+    0.9 and 0.95 of the moments, and the learning rate 1/sqrt(t) in step t. Like sign descent, Adam drives the margin
+    min_i <w, z_i> / |w|_inf to its maximum over w, from every start.
     """
 
     title = "Adam without epsilon tends to the largest l_inf margin"

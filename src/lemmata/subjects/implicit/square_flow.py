@@ -143,15 +143,15 @@ class ToySegment(Claim[Start]):
 
 
 class SmallStartIsSparse(Claim[Segment]):
-    """Consider c_1 x_1 + c_2 x_2 = b with b > 0 and 0 < c_1 < c_2. Gradient flow in y for x = y², from y_1² = y_2² = s,
-    ends at (0, b/c_2), the solution of least l_1 norm, as s -> 0, and
+    """Consider c_1 x_1 + c_2 x_2 = b with b > 0 and 0 < c_1 < c_2. Run gradient flow in y for x = y² from y_1² = y_2² =
+    s, and let x be its end. As s -> 0, x tends to (0, b/c_2), the solution of least l_1 norm, and
 
         x_1 ~ C s^(1 - c_1/c_2).
 
-    For c = (1, 2) the first coordinate falls like sqrt(s), so the limit is sparse only for very small starts.
+    For c = (1, 2) the first coordinate falls like sqrt(s), so x is nearly sparse only for very small starts.
     """
 
-    title = "How fast the flow of squares (gradient flow in y, where x = y²) becomes sparse as its start shrinks"
+    title = "As its start s shrinks, the flow of squares (gradient flow in y, x = y²) becomes sparse like a power of s"
     source = Source("emergence2026", "Figure 6.11", note="with the rate, in two dimensions")
     population = Drawn(Segment, ratio=uniform(0.3, 0.6), b=log_uniform(0.2, 1.0))
     relation = Rate("s", _SCALES)

@@ -176,8 +176,9 @@ def iterates(method: Callable[..., Array], problem: Prompt) -> Array:
 
 class AcceleratedPassIsFista(Claim[Prompt]):
     """Let a prompt have N examples with features Phi and targets y. Let eta be the step, let lambda be the penalty of
-    the Lasso, and let ST be the soft threshold at eta lambda. In the limit of high temperature, the coefficients rho_t
-    of the accelerated transformer are the iterates of FISTA,
+    the Lasso, and let ST be the soft threshold at eta lambda. The accelerated transformer computes products by logistic
+    functions (sigmoids) at a temperature. In the limit of high temperature, the coefficients rho_t of this transformer
+    are the iterates of FISTA,
 
         rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}),
 
@@ -223,7 +224,7 @@ class ObjectiveOfFista(Claim[Prompt]):
     the bound is above the excess of the objective at the start, and at T = 64 the bound is loose.
     """
 
-    title = "An upper bound on the Lasso objective after T accelerated proximal gradient (FISTA) steps"
+    title = "After T accelerated proximal gradient (FISTA) steps, the Lasso objective exceeds its minimum by O(1/T²)"
     source = Source("beck2009fista", "Theorem 4.4")
     population = MomentumPasses(penalty=0.03, n=24)  # where the bound is tightest at some depth
     relation = AtMost()

@@ -50,9 +50,9 @@ class GainIsAtMost(Claim[Prompt]):
 
         gamma <= 1/mean over i of (mean over j of phi_ij)² <= p:
 
-    the first bound follows from the quotient u^T H u, where u is the unit vector of equal entries. The source draws its
-    thresholds uniformly from [-2, 1]. With these thresholds the features have the mean 2/3, so that gamma is at most
-    about 9/4.
+    the first bound follows from the quotient u^T H u, where u is the unit vector of equal entries. The features of the
+    source are ramps, whose thresholds are drawn uniformly from [-2, 1]. Such features have the mean 2/3, so gamma is at
+    most about 9/4.
     """
 
     title = "An upper bound on the gain of the step 1/lambda_max of the Hessian over 1/(2 p), for p features in [0, 1]"
@@ -153,7 +153,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
     start.
     """
 
-    title = "An upper bound on the Lasso objective after T proximal gradient steps of 1/lambda_max of the Hessian"
+    title = "After T proximal gradient steps of 1/lambda_max, the Lasso objective is O(lambda_max/T) above its minimum"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)

@@ -164,9 +164,10 @@ class GradientStepOfFourHeads(AbstractTokens):
 
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
-    where g(x) = 4 tau (sigma(x/tau) - sigma(0)) approximates a product x, and sigma is the logistic function at
-    temperature tau. The statement is tested for tokens that hold rho_1 and its prediction. Without the fourth head, one
-    term sigma(0) of each token does not cancel. These terms add 4 tau sum_i phi_i / N.
+    where sigma is the logistic function at temperature tau. The function g(x) = 4 tau (sigma(x/tau) - sigma(0))
+    approximates x, and each x in this step is a product. The statement is tested for tokens that hold rho_1 and its
+    prediction. Without the fourth head, one term sigma(0) of each token does not cancel. These terms add 4 tau sum_i
+    phi_i / N.
     """
 
     title = "With a fourth head, attention computes a gradient step of the Lasso"

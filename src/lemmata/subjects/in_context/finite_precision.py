@@ -265,7 +265,7 @@ class ErrorAtBestTemperature(Claim[Products]):
     and this error is multiplied by 4 tau. The third term comes from the rounding of tau, x/tau and the product.
     """
 
-    title = "An upper bound on the error of a product computed by logistic functions at the best temperature"
+    title = "At the best temperature, a product by logistic functions errs by at most O(eps^(2/3)) in precision eps"
     source = Source("li2025incontext", "(117)", note="in finite precision, the error")
     population = UniformProducts(low=-1.0)
     relation = AtMost()
@@ -296,8 +296,8 @@ class ErrorAtBestTemperature(Claim[Products]):
 class NothingIsLeft(Claim[Prompt]):
     """Let a transformer have n features, L layers and the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7. Here
     C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than the number that
-    the function `reachable` returns. This number is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for
-    every prompt whose targets are at most C_F, because all values of the logistic function are rounded to 1/2. In exact
+    the function `reachable` returns, which is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for every
+    prompt whose targets are at most C_F, because all values of the logistic function are rounded to 1/2. In exact
     arithmetic, by contrast, the transformer is close to proximal gradient at this temperature.
     """
 
@@ -336,7 +336,7 @@ class RoundingOfThePass(Claim[Prompt]):
     proximal step does not enlarge distances, and a token's vector of features has a norm |phi| <= sqrt(p).
     """
 
-    title = "An upper bound on the rounding error of a whole forward pass of a transformer built for the Lasso"
+    title = "A Lasso transformer's forward pass has a rounding error of at most about 10 eps tau per step and feature"
     source = Source("li2025incontext", "(118)", "(124)", note="in finite precision")
     population = ForwardPasses(temperature=1e4)  # what `construct_transformer` takes by default
     relation = AtMost()

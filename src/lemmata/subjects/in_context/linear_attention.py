@@ -207,7 +207,7 @@ class BestPreconditioner(Claim[LinearPrompt]):
     0.01 sum_s s² g_s.
     """
 
-    title = "The least risk of one linear attention layer on linear regression in context, and its best preconditioner"
+    title = "In-context linear regression by linear attention is best preconditioned by a damped inverse covariance"
     source = Source("ahn2023", "Theorem 1")
     population = LinearPrompts()
     relation = EqualInMean(resolution=0.14, over="problems")  # the risk is a mean over prompts

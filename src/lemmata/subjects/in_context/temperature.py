@@ -175,7 +175,7 @@ class StepError(AbstractStepError):
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
     where |.|_1 is the sum of absolute entries. The source does not state the constants. In place of mean y², the source
-    has C_F² + sigma², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
+    has C_F² + sigma². Here C_F is the Barron parameter of the class, and sigma is the standard deviation of the noise.
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention at temperature tau"
@@ -224,8 +224,8 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
 
         |e_t|_1 <= C_F / ((L + n) n N),   |rho_t|_1 <= n sqrt(N) C_F,   (phi^T rho_T - y^)² <= sqrt(log N / N) C_F²,
 
-    where |.|_1 is the sum of absolute entries. The penalty lambda is 1/32 of sqrt(log N / N) (C_F + sigma) + eps_dis² /
-    C_F, where sigma is the standard deviation of the noise and eps_dis a discretisation error. The test computes the
+    where |.|_1 is the sum of absolute entries. The penalty is lambda = (sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F)
+    / 32, where sigma is the standard deviation of the noise and eps_dis a discretisation error. The test computes the
     forward pass in a form without cancellation.
     """
 

@@ -45,9 +45,9 @@ def _gained(problem: PolicyPair, visits: Float[Array, " s"]) -> Array:
 
 class PerformanceDifference(Claim[PolicyPair]):
     """Take a finite Markov decision process with discount gamma < 1 and a distribution of the first state. For a policy
-    pi, let J(pi) be the expected discounted sum of rewards, let Q(s, a) be the action values of pi, and let A(s, a) =
-    Q(s, a) - sum_b pi(b|s) Q(s, b) be its advantages. For another policy pi', let d'(s) = (1 - gamma) sum_t gamma^t
-    P(s_t = s) be the discounted occupancy of pi'. Then
+    pi, let J(pi) be the expected discounted sum of rewards, and let Q(s, a) be the action values. The advantages of pi
+    are A(s, a) = Q(s, a) - sum_b pi(b|s) Q(s, b). For another policy pi', let d'(s) = (1 - gamma) sum_t gamma^t P(s_t =
+    s) be the discounted occupancy. Then
 
         J(pi') - J(pi) = (1 - gamma)^-1 sum_s d'(s) sum_a pi'(a|s) A(s, a).
     """
@@ -95,8 +95,8 @@ def _gradient(problem: PolicyPair, visits: Float[Array, " s"]) -> Float[Array, "
 
 class PolicyGradient(Claim[PolicyPair]):
     """Take a finite Markov decision process with discount gamma < 1 and a distribution of the first state. Let pi be a
-    policy with parameters theta, let J be its expected discounted sum of rewards, let Q be its action values, and let
-    d(s) = (1 - gamma) sum_t gamma^t P(s_t = s) be its discounted occupancy. Then
+    policy with parameters theta. Let J be the expected discounted sum of rewards under pi, and let Q be the action
+    values of pi. Let d(s) = (1 - gamma) sum_t gamma^t P(s_t = s) be the discounted occupancy of pi. Then
 
         dJ/dtheta = (1 - gamma)^-1 sum_s d(s) sum_a (dpi(a|s)/dtheta) Q(s, a).
 
@@ -132,10 +132,11 @@ class PolicyGradient(Claim[PolicyPair]):
 
 class GreedyLoss(Claim[ValueGuess]):
     """Let V* be the optimal values of a finite Markov decision process with discount gamma < 1, and let a guess V
-    satisfy |V(s) - V*(s)| <= eps for all states. Let pi be greedy for V: it takes the action with the largest mean
-    reward plus gamma times the mean of V at the next state. Then the values of pi are below V* by at most 2 gamma eps /
-    (1 - gamma) in every state. An example attains the bound: a state offers to stay with the reward -2 gamma eps or to
-    leave with the reward 0, and V is too large by eps in this state and too small by eps in the next state.
+    satisfy |V(s) - V*(s)| <= eps for all states. Let pi be greedy for V. That is, pi takes the action for which the
+    mean reward plus gamma times the mean of V at the next state is largest. Then the values of pi are below V* by at
+    most 2 gamma eps / (1 - gamma) in every state. The following example attains the bound. A state has two actions: to
+    stay with the reward -2 gamma eps, or to leave with the reward 0. The guess V is too large by eps in this state, and
+    too small by eps in the next state.
     """
 
     title = "A greedy policy on values with errors up to eps loses at most 2 gamma eps/(1 - gamma)"

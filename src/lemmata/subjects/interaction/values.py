@@ -106,8 +106,9 @@ class ChainsWithFeatures(Population[ChainWithFeatures]):
 class TemporalDifferenceError(Claim[ChainWithFeatures]):
     """Take a Markov chain with a stationary distribution D that is positive in all states, rewards r, a discount gamma
     < 1 and values V(s) = E sum_t gamma^t r(s_t). Let P be the matrix of transition probabilities, and let F be a matrix
-    of features. Temporal differences with updates along the chain end at the fixed point F w = Pi(r + gamma P F w),
-    where Pi is the projection onto the span of the features in the norm |u|² = sum_s D(s) u(s)². Then
+    of features. Let Pi be the projection onto the span of the features in the norm |u|² = sum_s D(s) u(s)². Temporal
+    differences with updates along the chain end at the fixed point F w = Pi(r + gamma P F w). This fixed point
+    satisfies
 
         |F w - V| <= |Pi V - V| / sqrt(1 - gamma²).
 
@@ -238,7 +239,7 @@ class MaximumOfEstimates(Claim[EqualActions]):
     between the two methods on the same draws.
     """
 
-    title = "The maximum of m estimates of equal action values is too large on average, and the double estimate is not"
+    title = "The maximum of m estimates of equal action values is too large on average, but the double estimate is not"
     source = Source("thrun1993", note="main result for uniform errors; the double estimate is by van Hasselt (2010)")
     population = Drawn(
         EqualActions,

@@ -180,7 +180,7 @@ class PreconditionedBound(Claim[RegularisedSystem]):
     probability of a pivot is proportional to its entry on the diagonal of K - F F^T, where F is the factor so far.
     """
 
-    title = "The missing trace of a partial Cholesky preconditioner bounds the error of conjugate gradients"
+    title = "The trace that a partial Cholesky preconditioner misses bounds the error of conjugate gradients"
     source = Source("diaz2023", "Section 2", note="the condition number of the preconditioned matrix")
     population = PreconditionedSystems()
     relation = AtMost()

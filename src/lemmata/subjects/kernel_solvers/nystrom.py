@@ -117,7 +117,7 @@ class PivotedCholeskyStep(Claim[GramMatrix]):
     Each later step satisfies this formula with K replaced by the residual K - F F^T of the steps before it.
     """
 
-    title = "The expected missing trace after one step of randomly pivoted Cholesky is tr K - tr K² / tr K"
+    title = "One step of randomly pivoted Cholesky leaves a residual whose expected trace is tr K - tr K² / tr K"
     source = Source("chen2025rpcholesky", "proof of the main theorem", note="the expected residual function")
     population = DecayingGramMatrices()
     relation = EqualInMean(resolution=0.02)
@@ -211,11 +211,11 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
 
         D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1.
 
-    With probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here
-    delta = 0.1.
+    With probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I) in the order of
+    semidefinite matrices. Here delta = 0.1.
     """
 
-    title = "Enough random Fourier features approximate a Gaussian kernel spectrally"
+    title = "About n/ridge random Fourier features, up to a logarithm, approximate a Gaussian kernel spectrally"
     source = Source("avron2017", "Theorem 7")
     population = _approximated(
         points=rows(32, 4, 300, corners=(24, 64)),

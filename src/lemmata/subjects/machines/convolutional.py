@@ -103,10 +103,10 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     """Take a network of three convolutions with normal weights of variance 1/(entries of a window). Between the
     convolutions, apply ReLU times sqrt(2). The first convolution maps given patches to the first inducing features.
     Each later convolution acts on windows of inducing features. These windows contain weighted sums, with given
-    weights, of the previous inducing features. Over the N channels of the third convolution, average three kinds of
-    products of features: between inducing points, between sites and inducing points, and of each site with itself. The
-    root mean square difference between these averages and the Gram matrices of the convolutional deep kernel machine
-    falls like N^(-1/2).
+    weights, of the previous inducing features. Average products of features over the N channels of the third
+    convolution. Take three kinds of products: between inducing points, between sites and inducing points, and of each
+    site with itself. The root mean square difference between these averages and the Gram matrices of the convolutional
+    deep kernel machine falls like N^(-1/2).
     """
 
     title = "Wide random convolutional networks have the Gram matrices of a convolutional deep kernel machine"
@@ -198,10 +198,10 @@ def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGra
 class ImageNormsAreFactors(Claim[ImageGrams]):
     """Take a convolutional deep kernel machine at its prior, without biases. Before every ReLU, normalise the features
     of each image: divide them by the square root of their mean variance over sites. Divide the inducing points by the
-    square root of their own mean variance. Pool each image by the mean of its features over sites. Let row s of m be
-    the mean of K_ti over the sites t of image s. Then Q = m K_ii^-1 m' is the part of the covariances of pooled images
-    that inducing points explain. Normalisation multiplies Q_st by one factor for image s and one factor for image t. So
-    the correlations
+    square root of their own mean variance. Pool each image by the mean of its features over sites. Let K_ii be the Gram
+    matrix of inducing points. Let row s of m be the mean covariance of the sites of image s with the inducing points.
+    Then Q = m K_ii^-1 m' is the part of the covariances of pooled images that inducing points explain. For two images s
+    and t, normalisation multiplies Q_st by one factor for image s and one factor for image t. So the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 

@@ -283,7 +283,7 @@ class DependentRest(Claim[PooledSites]):
     Equality holds if all sites of the image are equal.
     """
 
-    title = "A bound on the variance of a pooled image for any dependence of its sites"
+    title = "For any dependence of its sites, a pooled image has at most the explained plus mean unexplained variance"
     source = Source(_KEY, "Abstract, top layers", note="for residuals that depend on each other")
     population = Sites()
     relation = AtMost()

@@ -104,8 +104,8 @@ _KEY = "yang2023theory"
 class StiffMachineIsKernelMethod(Claim[MachineRows]):
     """Let a deep kernel machine have ReLU layers. Let nu be the weight of the divergences of its layers from their
     priors. Let G_0 be the Gram matrix of the inputs, and let K be the kernel of a ReLU layer. As nu grows, the Gram
-    matrix of the last layer approaches the Gram matrix of an infinitely wide ReLU network, K(K(...K(G_0))), at the rate
-    1/nu.
+    matrix of the last layer approaches K(K(...K(G_0))) at the rate 1/nu. This limit is the Gram matrix of an infinitely
+    wide ReLU network.
     """
 
     title = "For a large weight nu of the prior, a deep kernel machine approaches a wide network's kernel as 1/nu"
@@ -129,8 +129,8 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
-    """In the objective of a deep kernel machine with ReLU layers, let nu be the weight of the Gaussian divergences of
-    the layers from their priors. As nu grows, the sum of these divergences at the optimum falls like nu^-2. So the
+    """Take a deep kernel machine with ReLU layers. Its objective contains the Gaussian divergences of the layers from
+    their priors, with the weight nu. As nu grows, the sum of these divergences at the optimum falls like nu^-2. So the
     divergences keep the Gram matrices close to the prior. Each divergence is 0 only at the prior.
     """
 

@@ -135,8 +135,7 @@ class GeometricGrams(Claim[FewRows]):
 
         G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2,    S = Y Y'/C.
 
-    So the Gram matrices of its layers go from the Gram matrix G_0 of the inputs to the Gram matrix S of the labels in
-    L + 1 equal geometric steps.
+    So the Gram matrices go from G_0 to the Gram matrix S of the labels in L + 1 equal geometric steps.
     """
 
     title = "In a linear deep kernel machine, Gram matrices go from inputs to labels in equal geometric steps"
@@ -173,8 +172,8 @@ class GramsForEveryNu(Claim[FewRows]):
     """Let a deep kernel machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let
     the labels Y have C columns and rank n, and let S = Y Y'/C. Let nu be the weight of the divergences. For any nu > 0,
     the objective has its maximum at G_l = G_0^1/2 M^l G_0^1/2, where one matrix M serves all layers l. The matrix M has
-    the same eigenvectors as G_0^-1/2 S G_0^-1/2. If this matrix has an eigenvalue s on an eigenvector, then the
-    eigenvalue of M on this eigenvector is the only g > 0 that solves
+    the same eigenvectors as G_0^-1/2 S G_0^-1/2. Let s be the eigenvalue of G_0^-1/2 S G_0^-1/2 on one of these
+    eigenvectors. The eigenvalue of M on the same eigenvector is the only g > 0 that solves
 
         nu g^(L+1) = (nu - C) g^L + C s.
 

@@ -87,10 +87,10 @@ def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
 
 
 class StandardLimitKeepsPrior(Claim[TwoRows]):
-    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. The likelihood of its labels
-    enters the posterior once. As N grows, the posterior mean of the features' Gram matrix approaches the Gram matrix of
-    the prior, K(G_0), at the rate 1/N. Here G_0 is the Gram matrix of the inputs and K is the kernel of the layer. So
-    the infinitely wide process learns no representation.
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer, where nu is fixed. The
+    likelihood of its labels enters the posterior once. As N grows, the posterior mean of the features' Gram matrix
+    approaches the Gram matrix of the prior, K(G_0), at the rate 1/N. Here G_0 is the Gram matrix of the inputs and K is
+    the kernel of the layer. So the infinitely wide process learns no representation.
     """
 
     title = "If labels are observed once, the posterior of a deep Gaussian process approaches the prior like 1/width"
@@ -111,9 +111,9 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
 
 
 class WideProcessReachesMachine(Claim[TwoRows]):
-    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. The likelihood of its labels
-    enters the posterior N times, as if each label were observed N times. As N grows, the posterior mean of the
-    features' Gram matrix approaches the optimum G of the objective
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer, where nu is fixed. The
+    likelihood of its labels enters the posterior N times, as if each label were observed N times. As N grows, the
+    posterior mean of the features' Gram matrix approaches the optimum G of the objective
 
         sum_c log N(y_c; 0, K(G) + s I) - nu D(G | K(G_0))
 
@@ -141,10 +141,10 @@ class WideProcessReachesMachine(Claim[TwoRows]):
 
 
 class FeaturesBecomeNormal(Claim[TwoRows]):
-    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. The likelihood of its labels
-    enters the posterior N times, as if each label were observed N times. As N grows, the posterior distribution of one
-    feature's values at the two rows becomes normal. The excess kurtosis of a linear combination of these values falls
-    at the rate 1/N.
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer, where nu is fixed. The
+    likelihood of its labels enters the posterior N times, as if each label were observed N times. As N grows, the
+    posterior distribution of one feature's values at the two rows becomes normal. The excess kurtosis of a linear
+    combination of these values falls at the rate 1/N.
     """
 
     title = "If labels are observed N times, features of a deep GP of width N nu have normal posteriors up to order 1/N"

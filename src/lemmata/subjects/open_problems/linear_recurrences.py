@@ -84,9 +84,8 @@ class DampedModesRate(Claim[ImpulseResponse]):
 class PolesInOrder(Claim[ImpulseResponse]):
     """Consider impulse responses on a period whose coefficients have size k^(-r-1/2). Reproduce these responses by
     linear recurrences with 129 real states. Take the geometric mean of the squared error over responses. This error is
-    smallest for undamped poles at the frequencies of the period. The error is larger than this least error for damped
-    poles at -1/2 + (3/2) pi i k, and largest for real poles. So it matters whether the state rotates, but damping
-    hardly matters.
+    smallest for undamped poles at the frequencies of the period. It is larger for damped poles at -1/2 + (3/2) pi i k,
+    and largest for real poles. So it matters whether the state rotates, but damping hardly matters.
     """
 
     title = "Linear recurrences reproduce impulse responses best with undamped, then with damped, then with real poles"

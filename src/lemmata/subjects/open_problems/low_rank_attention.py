@@ -82,7 +82,7 @@ class LargerFactorsFindHigherRank(Claim[TaughtHead]):
     1/1000 to 3/100 and to 1/5. Here |M|_* is the nuclear norm and |M|_F the Frobenius norm.
     """
 
-    title = "The larger the initial factors of an attention head, the higher the rank found"
+    title = "The larger the initial factors of an attention head, the higher the rank that gradient descent finds"
     source = Source("foundation2025", "Section 7.1", note="for one head, by the size of its factors")
     population = RankOneTeachers()
     relation = Order("standard deviation", (1e-3, 0.03, 0.2))

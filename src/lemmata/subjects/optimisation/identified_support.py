@@ -199,9 +199,9 @@ def signs_settle(problem: LassoPath) -> Hypothesis:
 
 class DistanceShrinks(Claim[LassoPath]):
     """Let Phi hold the p features of N examples, and let y be their targets. Let the Lasso objective l(rho) = mean (y -
-    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi and mu =
-    lambda_min(H_SS) > 0. Take proximal gradient steps rho <- ST(rho - eta grad), where ST is soft thresholding and eta
-    <= 1/lambda_max(H). If the iterates rho_T, ..., rho_{T+K} vanish off S, then
+    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi, let H_SS be its block
+    on S, and let mu = lambda_min(H_SS) > 0. Take proximal gradient steps rho <- ST(rho - eta grad), where ST is soft
+    thresholding and eta <= 1/lambda_max(H). If the iterates rho_T, ..., rho_{T+K} vanish off S, then
 
         |rho_{T+K} - rho^| <= (1 - eta mu)^K |rho_T - rho^|.
 
@@ -233,15 +233,15 @@ class DistanceShrinks(Claim[LassoPath]):
 
 class ObjectiveShrinks(Claim[LassoPath]):
     """Let Phi hold the features of N examples, and let y be their targets. Let the Lasso objective l(rho) = mean (y -
-    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi and mu =
-    lambda_min(H_SS) > 0. Take proximal gradient steps with eta <= 1/lambda_max(H). If the iterates rho_T, ...,
-    rho_{T+K} have the signs of rho^ (and so vanish off S), then
+    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi, let H_SS be its block
+    on S, and let mu = lambda_min(H_SS) > 0. Take proximal gradient steps with eta <= 1/lambda_max(H). If the iterates
+    rho_T, ..., rho_{T+K} have the signs of rho^ (and so vanish off S), then
 
         l(rho_{T+K}) - l(rho^) <= (1 - eta mu)^(2 K) (l(rho_T) - l(rho^)).
 
-    For such iterates, e = rho - rho^ gives l(rho) - l(rho^) = e^T H e/2. On S, e_{T+K} = (I - eta H_SS)^K e_T, and this
-    matrix commutes with H_SS. The test uses eta = 1/(2 p), where p is the number of features, and the last K steps. The
-    number K is chosen such that (1 - eta mu)^K is near 1/2.
+    For such iterates, e = rho - rho^ gives l(rho) - l(rho^) = e^T H e/2. On S, e_{T+K} = (I - eta H_SS)^K e_T, and (I -
+    eta H_SS)^K commutes with H_SS. The test uses eta = 1/(2 p), where p is the number of features, and the last K
+    steps. The number K is chosen such that (1 - eta mu)^K is near 1/2.
     """
 
     title = "The Lasso objective converges at twice the rate of the distance to the minimiser"
@@ -278,8 +278,9 @@ class ObjectiveShrinks(Claim[LassoPath]):
 
 class PathIsLinear(Claim[LassoPath]):
     """Let Phi hold the features of N examples, and let y be their targets. Let rho^ be the minimiser of mean (y - Phi
-    rho)² + lambda |rho|_1, with support S, and let H = (2/N) Phi^T Phi. Suppose that the iterates rho_t of proximal
-    gradient with step eta have the signs of rho^ (and so vanish off S). Then e_t = rho_t - rho^ obeys
+    rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, and let H_SS be its block on S. Suppose that the
+    iterates rho_t of proximal gradient with step eta have the signs of rho^ (and so vanish off S). Then e_t = rho_t -
+    rho^ obeys
 
         e_{t+1} = (I - eta H_SS) e_t,     |e_{t+K}|² = sum_i (1 - eta mu_i)^(2 K) <v_i, e_t>²,
 
@@ -321,10 +322,10 @@ class StepsToTheSupport(Claim[LassoPath]):
 
         log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
 
-    Take a gradient step from rho^. Before soft thresholding at the level eta lambda, its entries off S are below this
-    level by at least eta kappa. Suppose that rho_t has a nonzero entry off S. Before thresholding, this entry then
-    differs from the corresponding entry for rho^ by more than eta kappa. But this difference is at most (1 - eta m)^t
-    |rho^|. The test uses eta = 1/(2 p).
+    Proof: take a gradient step from rho^. Before soft thresholding at the level eta lambda, the entries of the result
+    off S are below this level by at least eta kappa. Suppose that the step to rho_t leaves a nonzero entry off S.
+    Before thresholding, this entry then differs from the corresponding entry for rho^ by more than eta kappa. But this
+    difference is at most (1 - eta m)^t |rho^|. The test uses eta = 1/(2 p).
     """
 
     title = "An upper bound on the number of steps until the support of the Lasso is found"

@@ -65,7 +65,7 @@ class StepWithErrors(AbstractRunClaim):
     In the test, rho* is the minimiser of the Lasso, for which the statement is strongest.
     """
 
-    title = "A bound on the Lasso objective after one proximal gradient step from coefficients with an error"
+    title = "An error e before a proximal gradient step adds O(|e|_1) to a bound on the Lasso objective after the step"
     source = Source("li2025incontext", "(98)", note="proof of Lemma 3, with constants")
     control = Control(
         "the error adds nothing",
@@ -97,7 +97,7 @@ class BestStep(AbstractRunClaim):
     The source's bound contains |rho*|_1². This term comes after an equality sign that should be an inequality.
     """
 
-    title = "A bound on the best Lasso objective among T proximal gradient steps with errors"
+    title = "The best of t proximal gradient steps with errors nears the Lasso minimum like 1/t plus the largest error"
     source = Source("li2025incontext", "(99)", note="proof of Lemma 3, with constants")
     population = InexactRuns(steps=64)
     control = Control(
@@ -191,7 +191,7 @@ class InexactConvergence(AbstractRunClaim):
     bounds them by C_F.
     """
 
-    title = "A convergence bound for proximal gradient with errors"
+    title = "Proximal gradient with errors converges on the Lasso like 1/t, up to terms that the errors add"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="with constants")
     control = Control(
         "the errors add nothing",

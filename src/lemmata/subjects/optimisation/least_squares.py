@@ -120,7 +120,7 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     iterations, because (1 - 1/kappa)^t <= exp(-t / kappa). The test uses eps = 1/1000.
     """
 
-    title = "Gradient descent fits rows to relative residual eps in condition number times log(1/eps) iterations"
+    title = "Gradient descent reaches the relative residual eps within (condition number) log(1/eps) iterations"
     source = Source("foundation2025", "Theorem 2", note="with the step 1 / lambda_max")
     population = DefiniteDescents()
     relation = AtMost()

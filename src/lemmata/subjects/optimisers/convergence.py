@@ -48,7 +48,7 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
         (2C - 4)/3.
     """
 
-    title = "Adam converges to the worst point of a convex game"
+    title = "In an online convex problem, Adam converges to the worst point"
     source = Source("reddi2018", "Theorem 1", note="the example of the proof")
     population = PERIODIC_GAMES
     relation = Limit("T", _ROUNDS, margin=0.03, resolution=0.03)
@@ -114,7 +114,7 @@ class AdamStepBound(Claim[GradientHistory]):
     = 0.9 and b2 = 0.999.
     """
 
-    title = "An upper bound on the length of a step of Adam"
+    title = "A step of Adam is at most about 7.3 learning rates long at the moment rates b1 = 0.9 and b2 = 0.999"
     source = Source("kingma2015", "Section 2.1", note="the method; its exact supremum is derived here")
     stated = Kind.OWN
     population = GradientHistories()

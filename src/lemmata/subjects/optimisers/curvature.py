@@ -138,7 +138,7 @@ class LanczosFromRandomStart(Claim[IsolatedEigenvalue]):
     for all values of the other eigenvalues.
     """
 
-    title = "A bound on the error of the largest eigenvalue from Lanczos with a random start"
+    title = "Lanczos with k products from a random start finds the largest of n eigenvalues up to O((log(n)/k)²)"
     source = Source("kuczynski1992", note="main result, Lanczos in probability")
     population = IsolatedEigenvalues()
     relation = AtMost(delta=_DELTA)
@@ -168,7 +168,7 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
     If u were standard normal, the error would be 2 |H|_F².
     """
 
-    title = "The mean square error of Hutchinson's estimate of a trace"
+    title = "Hutchinson's estimate of the trace of H by random signs has the mean square error 2 (|H|_F² - sum_i H_ii²)"
     source = Source("avron2011", note="the variance of Hutchinson's estimate")
     population = ProbedHessians()
     relation = EqualInMean(resolution=0.05)

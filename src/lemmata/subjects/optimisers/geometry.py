@@ -162,7 +162,7 @@ class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
         test errors: the share of class -1 for the three adaptive methods, 0 for gradient descent.
     """
 
-    title = "In an example, adaptive methods (AdaGrad, RMSProp, Adam) fit all rows and miss new smaller-class rows"
+    title = "In an example, adaptive methods (AdaGrad, RMSProp, Adam) fit all rows but misclassify the rarer class"
     source = Source("wilson2017", "Lemma 3.1", note="with the example after it")
     population = MarginalClassifications()
     relation = Equal()

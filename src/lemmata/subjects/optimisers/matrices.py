@@ -170,16 +170,16 @@ def _polar(matrix: Float[Array, "m n"]) -> Array:
 
 
 class MuonMissesOrthogonality(Claim[GradientMatrices]):
-    """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. Muon applies this polynomial five times. If the singular values of
-    the gradient are at least a hundredth of its Frobenius norm, the singular values of Muon's step differ from 1 by at
-    most
+    """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. Muon applies this polynomial five times. Let the singular values of
+    the gradient be at least a hundredth of its Frobenius norm. Then the singular values of Muon's step differ from 1 by
+    at most
 
         max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32.
 
     The value 1 is not a fixed point of p, so more than five applications do not bring the singular values closer to 1.
     """
 
-    title = "A bound on how far Muon's step is from an orthogonal matrix"
+    title = "Muon's step is only roughly orthogonal: its singular values differ from 1 by at most about 0.32"
     source = Source("emergence2026", "Figure 5.24", note="the matrix preconditioner without a root")
     population = GradientSequences()
     relation = AtMost()

@@ -46,7 +46,7 @@ class HutchinsonVariance(Claim[ProbedHessian]):
     If u were standard normal instead of signs, the error would be larger by 2 H_ii².
     """
 
-    title = "The mean square error of Hutchinson's estimate of the Hessian diagonal"
+    title = "Hutchinson's estimate of the diagonal of a Hessian H has the mean square errors sum_(j != i) H_ij²"
     source = Source("emergence2026", "Figure 5.21", note="the cheap estimate of curvature")
     population = ProbedHessians()
     relation = EqualInMean(resolution=0.05)
@@ -74,8 +74,8 @@ class HutchinsonVariance(Claim[ProbedHessian]):
 
 
 class TwoMemories(Claim[MixedMemory]):
-    """Let b1 be the rate of the fast memory of AdEMAMix, b3 the rate of its slow memory, and alpha the weight of the
-    slow memory. When the first gradient is k steps old, its weight in the numerator of the step is
+    """Let b1 and b3 be the rates of the fast and of the slow memory of AdEMAMix, and let alpha be the weight of the
+    slow memory. When the first gradient is k steps old, the weight of this gradient in the numerator of the step is
 
         (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k.
 
@@ -83,7 +83,7 @@ class TwoMemories(Claim[MixedMemory]):
     the start, the weights of the gradients of all ages add up to 1 + alpha.
     """
 
-    title = "The weights of old gradients in a step of AdEMAMix"
+    title = "AdEMAMix corrects the initial bias of its fast memory of old gradients, but not of its slow memory"
     source = Source("pagliardini2024", note="the method")
     population = MixedMemories()
     relation = Equal()
@@ -128,7 +128,7 @@ class StationaryVariance(Claim[NoisyMinimum]):
     approximation for small steps, a C/(2 (1 - beta) h), is finite at this step.
     """
 
-    title = "The stationary variance of descent with momentum on a noisy quadratic"
+    title = "On a noisy quadratic, descent with momentum has a stationary variance above the small-step approximation"
     source = Source("emergence2026", "Figure 5.4", note="geometry and noise")
     population = NoisyMinima()
     relation = EqualInMean(resolution=0.05)

@@ -47,7 +47,7 @@ class AdagradRegret(Claim[GradientGame]):
     linear losses.
     """
 
-    title = "A bound on the regret of projected diagonal AdaGrad"
+    title = "AdaGrad's regret on a box of side D is at most sqrt(2) D times the sum of gradient norms by coordinate"
     source = Source("duchi2011", "Theorem 5", note="with the constant of a box")
     population = GradientGames()
     relation = AtMost()

@@ -165,7 +165,7 @@ class GaloreStoredNumbers(Claim[StoredMatrix]):
     projects the shorter side, it stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
     """
 
-    title = "The exact number of values that GaLore stores"
+    title = "GaLore of rank r stores r (max(m, n) + 2 min(m, n)) values for an m x n matrix"
     source = Source("zhao2024", note="the table of memory, here for the longer side")
     population = StoredMatrices()
     relation = Equal()

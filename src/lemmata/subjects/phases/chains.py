@@ -80,7 +80,7 @@ _CHAINS = 4
 
 
 class ChainsRememberTheirStart(Claim[FieldedUnit]):
-    """Consider one unit with weights w in 60 dimensions, or in 40 and 75 dimensions in the extra settings. Let the unit
+    """Consider one unit with weights w in 60 dimensions (in the extra settings, in 40 and 75 dimensions). Let the unit
     be in the field of the other units of a network, at an interaction within 2 % of the transition. Let q be the
     overlap of w with the teacher's direction, and let y = q²/(1 + 2|w|²) be the share of the unit. Run 200 steps of
     Metropolis-corrected Langevin dynamics from two starts in the same field. Some chains start at weights with a large

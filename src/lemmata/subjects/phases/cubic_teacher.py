@@ -116,7 +116,8 @@ _REFERENCE = 0.03  # a share that units without the direction have
 class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
     """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Hold |w|² -
     q² fixed at g, where g/d is the variance of the prior. Let u be the interaction, and let b and c be the unlearned
-    parts of the teacher's linear and cubic components, with c = epsilon = -e and 0 < b < 2e. The action divided by d,
+    parts of the teacher's linear and cubic components. Suppose that no part of the cubic component is learned, so that
+    c is the coefficient epsilon of this component. Let epsilon = -e and 0 < b < 2e. The action divided by d,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
@@ -339,15 +340,14 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
 class MixedPhaseLearns(Claim[TaughtUnit]):
     """Let a network of N erf units learn the cubic teacher H_1(v'x) + epsilon H_3(v'x) from n rows in d dimensions,
     with noise of variance sigma² and readouts of variance s/N. Let b and c be the unlearned parts of the teacher's
-    linear and cubic components, so that 1 - c/epsilon is the learned part of the cubic component. Let a unit have
-    weights w, the overlap q = w'v and the share y = q²/(1 + 2|w|²). Its action at y is minus the log density of y
-    divided by d, relative to y = 0. Let the interaction be 1.6 u_c, where u_c is the interaction at the transition.
-    This is the mixed phase, in which some units have the teacher's direction. As d grows, the learned part 1 -
-    c/epsilon tends to the value at which a unit is equally likely to have the teacher's direction or not. Two
-    conditions determine this value. First, at one share y > 0, the action and its slope are both 0. Second, (b, sqrt 6
-    c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here Q is the matrix of second moments, over the units, of a unit's
-    mean products with H_1 and with H_3/sqrt 6. In Q, a number of units of order N/d have the share y, and the other
-    units have shares of order 1/d.
+    linear and cubic components. Then 1 - c/epsilon is the learned part of the cubic component. Let a unit have weights
+    w, the overlap q = w'v and the share y = q²/(1 + 2|w|²). Its action at y is minus the log density of y divided by d,
+    relative to y = 0. Let the interaction be 1.6 u_c, where u_c is the interaction at the transition. This is the mixed
+    phase, in which some units have the teacher's direction. As d grows, the learned part 1 - c/epsilon tends to the
+    value at which a unit is equally likely to have the teacher's direction or not. Two conditions determine this value.
+    First, at one share y > 0, the action and its slope are both 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1,
+    sqrt 6 epsilon). Here Q is the matrix of second moments, over the units, of a unit's mean products with H_1 and with
+    H_3/sqrt 6. In Q, a number of units of order N/d have the share y, and the other units have shares of order 1/d.
     """
 
     title = "In the mixed phase, where some units have jumped, a network learns a predictable part of a cubic component"

@@ -186,8 +186,8 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
 class ModularLevelMinima(Claim[MixedAddition]):
     """In modular addition, take a unit and a pair of frequencies. At these frequencies, let F be the power of the first
-    half of the unit's weights, and let G be the power of the second half. Let u a² be the interaction and gamma the
-    decay of sixth order. The action divided by the modulus P,
+    half of the unit's weights, and G the power of the second half. Let u a² be the interaction and gamma the decay of
+    sixth order. The action divided by the modulus P,
 
         S(F, G) = F + G - 2 u a² F G + (gamma/3)(F³ + G³),    F, G >= 0,
 

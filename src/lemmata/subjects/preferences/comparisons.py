@@ -101,7 +101,7 @@ class RewardRisk(Claim[Contest]):
 
         E |r^ - r|² -> tr L^+,
 
-    where L^+ is the pseudo-inverse of L, and L is the Laplacian of the graph of compared pairs. The pair i, j has the
+    where L^+ is the pseudo-inverse of the Laplacian L of a graph on the items. In this graph, the pair i, j has the
     weight m_ij sigma(r_i - r_j) sigma(r_j - r_i). With m comparisons of each pair, the relative difference between the
     two sides is of the order 1/m.
     """

@@ -86,7 +86,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
     pi*.
     """
 
-    title = "With KL penalty beta, mirror ascent of step eta scales the distance to the tilted policy by 1 - eta beta"
+    title = "With KL penalty beta, each mirror ascent step eta scales the distance to the tilted policy by 1 - eta beta"
     source = Source("emergence2026", "Figure 20.7", note="the path of the policy, with the natural gradient")
     population = TabularPolicies()
     relation = Equal(block=1)

@@ -105,8 +105,8 @@ def _with_equal_weights(problem: Ridges) -> Array:
 class FiltersVanishOffTheSpan(Claim[Ridges]):
     """Let x ~ N(0, I), let y depend only on the projection of x to a subspace V, and let psi be any function. The
     matrix M = E[psi(y)(xx' - I)] satisfies u'M = 0 for every u orthogonal to V. So every eigenvector of M with an
-    eigenvalue other than 0 is in V. The trials use psi(y) = 1{y is in the upper half of the labels} for ReLU networks
-    with weights of both signs, and divide M by E psi.
+    eigenvalue other than 0 is in V. The trials use ReLU networks with weights of both signs, and the filter psi(y) =
+    1{y is in the upper half of the labels}. They divide M by E psi.
     """
 
     title = "For every filter psi of the label y, E[psi(y)(xx' - I)] is zero outside the span of the hidden weights"

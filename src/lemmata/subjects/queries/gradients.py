@@ -165,8 +165,8 @@ class SparseParitiesAreSeen(Claim[SignUnit]):
         M_(k-1)/2 times the product of w over S without i,   if i is in S,
         M_(k+1)/2 times the product of w over S and i,       if i is not in S.
 
-    For even k, M_(k-1) and M_(k+1) have opposite signs, so one gradient separates S from the other coordinates. For odd
-    k, all these derivatives are zero.
+    Here M_(k-1)/2 is half of M_(k-1). For even k, M_(k-1) and M_(k+1) have opposite signs, so one gradient separates S
+    from the other coordinates. For odd k, all these derivatives are zero.
     """
 
     title = "One gradient of a ReLU unit with sign weights shows the coordinates of a sparse parity of even degree"

@@ -145,11 +145,11 @@ def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.
 
 class SpuriousMinimaWithWidth(Claim[Start]):
     """Let a teacher be the sum of n ReLU units with orthonormal weights, and let the inputs be Gaussian in n
-    dimensions. Let a student of the same form start at independent normal weights of variance 1/n. Descent on the
-    population loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n =
-    14, descent stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials also run
-    descent from the same starts on the designed objective of degrees 2 and 4, with weights of length 1. They subtract
-    the share of these runs that end above 1e-3.
+    dimensions. Let a student of the same form start at independent normal weights of variance 1/n. Run descent on the
+    population loss until the gradient is below 1e-6. This descent ends at a loss above 1e-3 more often for n = 14 than
+    for n = 4. So for n = 14, descent stops at points at which the gradient is nearly 0 and the teacher is not
+    recovered. The trials also run descent from the same starts on the designed objective of degrees 2 and 4, with
+    weights of length 1. They subtract the share of these runs that end above 1e-3.
     """
 
     title = "With more units, descent stops more often at spurious minima of the ReLU loss, but not of a designed loss"

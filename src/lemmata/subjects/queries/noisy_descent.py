@@ -34,8 +34,8 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
         2 Phi(|a - b|/(2 s)) - 1,
 
     where Phi is the standard normal distribution function. Under every coupling of the two distributions, the two
-    variables differ with at least this probability. The coupling that reflects a point at the plane between a and b, if
-    the variables are not equal, attains this probability.
+    variables differ with at least this probability. The reflection coupling attains it: the two variables are either
+    equal, or mirror images at the plane halfway between a and b.
     """
 
     title = "The total variation distance of two Gaussians with equal covariance depends only on the shift"
@@ -102,7 +102,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
     not depend on the parameters, the distance is that of two Gaussians in p T dimensions.
     """
 
-    title = "A bound on the total variation distance of two noisy descents whose mean steps differ slightly"
+    title = "The total variation distance of two noisy descents with similar mean steps grows at most like sqrt(steps)"
     source = Source("emergence2026", "Figure 11.7", "Figure 11.5", note="with constants, and sharper in T")
     population = Drawn(
         ErroneousSteps,
@@ -168,7 +168,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     the family. So either T or 1/s is exponential in d.
     """
 
-    title = "To find a target, noisy descent needs steps in proportion to noise over the gradient's variance by target"
+    title = "To find a target, noisy descent needs steps in proportion to noise variance over gradient variance"
     source = Source("emergence2026", "Corollary 11.6", note="for the average target of any family, with constants")
     stated = Kind.OWN
     population = Drawn(

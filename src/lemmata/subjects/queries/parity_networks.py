@@ -86,10 +86,10 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
 
 
 class LowDegreesCancel(Claim[FlippedPoint]):
-    """Let g_S be the parity network of a set S of r coordinates, which is the sum over w in {-1, 1}^r of chi(w)
-    sigma(<w, x_S>/sqrt(r)), where chi(w) is the product of the entries of w. Let p = sum_A c_A x^A be a polynomial,
-    where A are sets of coordinates and x^A is the product of x over A. Let x o z be the product of x and z, entry by
-    entry. For every x, the mean over all signs z is
+    """Let S be a set of r coordinates. Its parity network g_S(x) is the sum over w in {-1, 1}^r of chi(w) sigma(<w,
+    x_S>/sqrt(r)), where chi(w) is the product of the entries of w. Let p = sum_A c_A x^A be a polynomial, where A are
+    sets of coordinates and x^A is the product of x over A. Let x o z be the product of x and z, entry by entry. For
+    every x, the mean over all signs z is
 
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
 
@@ -156,8 +156,8 @@ def _sigmoid_kernel(correlation: float, scale: Float[Array, ""]) -> Array:
 
 
 class NormOfParityNetworks(Claim[FlippedPoint]):
-    """Let x be Gaussian. Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w)
-    is the product of w. Let K(c) = E sigma(s u) sigma(s v) for normal u and v with correlation c. Then
+    """Let x be Gaussian. Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is
+    the product of the entries of w. Let K(c) = E sigma(s u) sigma(s v) for normal u and v with correlation c. Then
 
         E g_S(x)² = 2^r sum_j (-1)^j binom(r, j) K(1 - 2 j/r).
 
@@ -191,10 +191,10 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
 
 
 class ParityNetworksVanish(Claim[FlippedPoint]):
-    """Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is the product of w.
-    For the ReLU and odd r >= 3, and for the sigmoid and even r, g_S(x) = 0 for every x: the units with chi(w) = 1 and
-    those with chi(w) = -1 have the same sum. The reason is that the ReLU is an even function plus a linear one, and
-    that the sigmoid is an odd function plus a constant.
+    """Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is the product of the
+    entries of w. For the ReLU and odd r >= 3, and for the sigmoid and even r, g_S(x) = 0 for every x. That is, the
+    units with chi(w) = 1 and the units with chi(w) = -1 have the same sum. The reason is that the ReLU is an even
+    function plus a linear one, and that the sigmoid is an odd function plus a constant.
     """
 
     title = "A parity network of r coordinates is zero for the ReLU with odd r and for the sigmoid with even r"

@@ -88,7 +88,7 @@ class SteinCountsKinks(Claim[Units]):
     where phi is the normal density: each kink counts as a point mass. For one ReLU this is phi(0) = 0.3989.
     """
 
-    title = "In Stein's identity for ReLU units, the kinks count"
+    title = "In Stein's identity for ReLU units, the kinks count as point masses of the second derivative"
     source = Source("emergence2026", "Lemma 11.18", note="for functions with kinks")
     stated = Kind.OWN
     population = _UNITS

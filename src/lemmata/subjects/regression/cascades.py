@@ -127,8 +127,8 @@ class CascadeTangentKernel(Claim[CascadeRows]):
 
         J J' = sum_l (H_l H_l') * (G_l G_l'),
 
-    where H_l = M_l K_l^-1. Here K_l is the matrix of the covariance on the points of package l, and M_l is the matrix
-    of the covariance between the inputs of the package and these points. The matrix G_l holds the gradients of the
+    where H_l = M_l K_l^-1. Here K_l is the matrix of the covariance on the points of package l. The matrix M_l holds
+    the covariances between the inputs of the package and these points. The matrix G_l holds the gradients of the
     cascade's outputs with respect to the outputs of package l, and * is the entrywise product.
     """
 

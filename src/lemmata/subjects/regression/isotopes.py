@@ -71,9 +71,9 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 class CalciumStaggers(Claim[HiddenRadii]):
     """Let R(N) be the charge radius of the calcium isotope with N neutrons, and R(N) - (R(N - 1) + R(N + 1))/2 its
     staggering. Hide each isotope with two measured neighbours in turn, and predict its staggering by kernel ridge
-    regression on the other nuclei. The odd-even kernel has a smaller root mean square error than two Gaussian kernels:
-    one with a single length scale, and one with separate length scales for Z and N. Each trial also hides a random
-    tenth of all other nuclei. Over these random choices, the claim holds with probability 9/10.
+    regression on the other nuclei. The odd-even kernel has a smaller root mean square error than each of two Gaussian
+    kernels. One Gaussian has a single length scale, and the other has separate length scales for Z and N. Each trial
+    also hides a random tenth of all other nuclei. Over these random choices, the claim holds with probability 9/10.
     """
 
     title = "The odd-even kernel predicts the staggering of calcium's charge radii better than Gaussian kernels do"
@@ -197,8 +197,8 @@ class ExtrapolationGainsNearby(Claim[HiddenEnds]):
     """Choose a random half of the long isotope chains, which are elements with at least nine measured isotopes. Hide
     the last four measured isotopes of each chain in this half, and predict their radii by kernel ridge regression on
     the other nuclei. Take the root mean square error over the first two hidden isotopes of each chain. With probability
-    4/5, this error is smaller for the odd-even kernel than for the Gaussian kernel. Both kernels use the
-    hyper-parameters that minimise the leave-one-out error over the known nuclei.
+    4/5 over the random halves, this error is smaller for the odd-even kernel than for the Gaussian kernel. Both kernels
+    use the hyper-parameters that minimise the leave-one-out error over the known nuclei.
     """
 
     title = "Odd-even effects in the kernel lower the error of extrapolating charge radii by one and two isotopes"

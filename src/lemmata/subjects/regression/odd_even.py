@@ -267,7 +267,7 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
     the staggering of f.
     """
 
-    title = "The kernel norm of a combination of Gaussians bounds the odd-even staggering of this function"
+    title = "The kernel norm of a combination of Gaussians bounds the odd-even staggering of this combination"
     source = Source(_KEY, "Abstract, extended method", note="the reason for the second term")
     population = SmoothFunctions()
     relation = AtMost()
@@ -321,9 +321,9 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
 
         mean over i of [Q C Q]_ii / Q_ii².
 
-    The test covers four cases: both kernels of the fit, each on targets that stagger and on smooth targets. By this
-    formula, the odd-even term in the kernel of the fit lowers the error if the targets stagger, and raises it if they
-    do not.
+    The test covers four cases: both kernels of the fit, each on targets that stagger and on smooth targets. If the
+    targets stagger, the odd-even term in the kernel of the fit lowers the error by this formula. If the targets do not
+    stagger, the term raises the error.
     """
 
     title = "The expected left-out error of ridge regression with and without an odd-even term"

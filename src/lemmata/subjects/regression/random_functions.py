@@ -248,7 +248,7 @@ class BestUnder(Claim[ScatteredValues]):
     spline of r² ln r is at most the mean square error of the spline of r^e.
     """
 
-    title = "For functions with the covariance r² ln r, no spline has a smaller mean square error than that of r² ln r"
+    title = "For functions with the covariance r² ln r, the spline of r² ln r errs at most as much as that of any r^e"
     source = Source(_KEY, "Abstract, optimality", note="for functions with this covariance")
     population = ScatteredSamples()
     relation = AtMost()

@@ -79,7 +79,7 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 class SmoothnessAboveFloor(Claim[LabelledModes]):
     """Let labels y = +-1 have E y_j = f(x_j) at n points with the kernel matrix K. Let u_i be the eigenvectors of K/n,
     whose eigenvalues fall like i^-beta. Let the coefficients f_i of f in these eigenvectors have f_i² ~ i^-(s beta +
-    1). To the powers <u_i, y>²/n, fit the law
+    1). To the powers <u_i, y>²/n, fit a power law plus a noise floor,
 
         E <u_i, y>²/n = A i^-(s beta + 1) + floor
 

@@ -104,7 +104,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
         O(n^(-s beta/(2 s beta + 2))).
     """
 
-    title = "An upper bound on the rate of the excess 0-1 risk of stopped gradient flow of a kernel"
+    title = "Stopped kernel flow has the excess 0-1 risk O(n^(-s beta/(2 s beta + 2))) for smoothness s and decay beta"
     source = Source(_KEY, "Abstract, upper bound")
     population = IntervalTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
@@ -226,7 +226,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
     O(n^(-s/(2 s + 1))).
     """
 
-    title = "An upper bound on the rate of the excess 0-1 risk of an infinitely wide ReLU network on the circle"
+    title = "A stopped, infinitely wide ReLU network on the circle has the excess 0-1 risk O(n^(-s/(2 s + 1)))"
     source = Source(_KEY, "Abstract, networks")
     population = CircleTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)

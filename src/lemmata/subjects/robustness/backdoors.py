@@ -36,15 +36,15 @@ def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float
 
 class OverlapOfTheTopEigenvector(Claim[Backdoor]):
     """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
-    l = eps (1 - eps) delta² and gamma = d/n. If l > sqrt(gamma), the squared cosine between the top eigenvector of the
-    rows' covariance and the direction of the shift tends to
+    the spike be l = eps (1 - eps) delta², and let gamma = d/n. If l > sqrt(gamma), the squared cosine between the top
+    eigenvector of the rows' covariance and the direction of the shift tends to
 
         (1 - gamma/l²) / (1 + gamma/l)
 
     as n and d grow.
     """
 
-    title = "Above a threshold, the covariance's top eigenvector has a known overlap with a backdoor"
+    title = "For a backdoor's spike above sqrt(d/n), the covariance's top eigenvector has a known cosine with the shift"
     source = Source("paul2007", note="main result, for the spike that shifted rows make")
     population = Backdoors()
     relation = EqualInMean(margin=0.04, resolution=0.06)
