@@ -27,7 +27,7 @@ class Fact:
         what: the fact in words.
         note: a remark for Python users.
         command: how to pass the fact on the command line.
-        given: the hypothesis, in words, of checks that need this fact; empty if no check needs the fact.
+        given: the words with which a check that needs this fact requires it; empty if no check needs the fact.
         default: the value that is used if the user does not give the fact.
     """
 

@@ -114,7 +114,7 @@ class AbstractBranches(AbstractLayer):
                 self._name,
                 found=f"branches {loose}, whose outputs may have a mean other than 0 for a given input",
                 rule="at most one such branch, because the product of two such branches need not have mean 0",
-                remedy="let every branch except one end with a Dense layer",
+                remedy="put a Dense layer at the end of every branch, except for one branch",
             )
         self.check_wide(pushed)
 

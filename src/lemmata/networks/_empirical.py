@@ -184,7 +184,8 @@ class EmpiricalKernel(eqx.Module):
     def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
         """Plan the memory of a result that has entries for each point, or for each pair of points.
 
-        For each point or pair, the result has one entry for each output or pair of outputs that `outputs` selects.
+        The argument `outputs` selects pairs of outputs. A result for points has one entry for each point and each of
+        these pairs. A result for pairs of points has one entry for each pair of points and each of these pairs.
 
         Args:
             what: the name of the result.

@@ -62,7 +62,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
     weak
     nearest refuted neighbours: x 1.031, x none up to 1000 in component 1
     1 of 3 mutations noticed
-    missed: x 1.25, 1 of components
+    missed: x 1.25, 1 of a single component
     """
     if record is None:
         return ""
@@ -74,7 +74,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
     whole = [what for what in record["survivors"] if ALONE not in what]
     alone = len(record["survivors"]) - len(whole)
     if record["survivors"]:
-        told.append(f"missed: {', '.join([*whole, *([f'{alone} of components'] if alone else [])])}")
+        told.append(f"missed: {', '.join([*whole, *([f'{alone} of a single component'] if alone else [])])}")
     if record["left"]:
         told.append(f"not counted in the score: {record['left']}")
     return "; ".join(told)

@@ -230,7 +230,7 @@ def check_verdict(claim: Claim, verdict: Verdict) -> None:
                 "settings"
             ),
             "within the declared ranges of the settings, the hypotheses must hold",
-            "declare narrower ranges, or sample problems that satisfy the hypotheses there",
+            "declare narrower ranges, or change the sampler so that its problems satisfy the hypotheses everywhere",
         )
     _check_control(claim, verdict)
 

@@ -22,8 +22,8 @@ def status_of(judgement: Judgement) -> Status:
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
     """The verdict on the control, and the reason why the trials fail to refute the control (empty if they refute it).
 
-    A control is judged less strictly than a statement. For a control, the ordinary interval of a mean is enough. A
-    statement is refuted only by limits that also hold for rare events that no trial has shown.
+    A control is judged less strictly than a statement. For a control, the ordinary interval of a mean is enough. To
+    refute a statement, stricter limits are used. They stay valid even if rare events did not occur in any trial.
 
     Args:
         claim: the claim.

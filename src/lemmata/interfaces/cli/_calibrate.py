@@ -8,6 +8,8 @@ import typer
 from ._options import Dask, Jobs
 from ._subjects import refuse_together
 
+_HEAD = "| relation | family | promised result | trials | level | share with this result | exact limits | least share |"
+
 
 def calibrate(
     repeats: Annotated[
@@ -65,10 +67,7 @@ def calibrate(
     if as_json:
         plain(json.dumps(rows, indent=1))
     elif markdown:
-        plain(
-            "| relation | family | promised result | trials | level | share with this result | exact "
-            "limits | least share |"
-        )
+        plain(_HEAD)
         plain("| --- | --- | --- | ---: | ---: | ---: | --- | ---: |")
         for row in rows:
             plain(
@@ -84,10 +83,8 @@ def calibrate(
             out.print(said, markup=False, highlight=False)
     wrong = sum(not row["passed"] for row in rows)
     if not as_json:
-        plain(
-            f"\n{len(rows)} families of test claims, {repeats} verifications each, seed {seed}: {wrong} families not "
-            "as promised."
-        )
+        told = f"{len(rows)} families of test claims, {repeats} verifications each, seed {seed}"
+        plain(f"\n{told}: {wrong} families not as promised.")
     raise typer.Exit(4 if lost else int(bool(wrong)))
 
 

@@ -134,7 +134,7 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
         return jnp.asarray(_inside(problem))
 
     def condition(self, problem: NarrowNetwork) -> Array:
-        """Bound the rounding errors. Layers round their values, and a small range is a difference of large values."""
+        """Bound the rounding errors: a small range of outputs is a difference of large, rounded values."""
         corners = np.array([problem.low, problem.high])
         return jnp.asarray(1e3 * (1 + np.abs(problem.at(corners)).max() / _boundary(problem)))
 

@@ -257,7 +257,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     fraction must be below 1.
     """
 
-    title = "In the mixed phase, the unlearned part of modular addition is the noise variance over its critical value"
+    title = "In the mixed phase, the fraction of modular addition not learned is noise variance / critical variance"
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)

@@ -62,8 +62,9 @@ class AllAttentionLogits(Population[AttentionLogits]):
 
 
 class AttentionContracts(Claim[AttentionLogits]):
-    """Let attention average values v_j with weights softmax(L_ij) over j. Let M be the largest value of (L_ij - L_ik) -
-    (L_lj - L_lk) over all queries i, l and keys j, k. The largest difference between two outputs is at most
+    """Let attention average values v_j with weights softmax(L_ij) over j. Let M be the largest mixed second
+    difference (L_ij - L_ik) - (L_lj - L_lk) over all queries i, l and keys j, k. The largest difference between two
+    outputs is at most
 
         tanh(M/4) (max_j v_j - min_j v_j).
 
@@ -77,7 +78,7 @@ class AttentionContracts(Claim[AttentionLogits]):
     The difference is then tanh(M/4).
     """
 
-    title = "Attention with mixed differences of logits up to M multiplies its values' spread by at most tanh(M/4)"
+    title = "If mixed second differences of logits are at most M, attention multiplies spread by at most tanh(M/4)"
     source = Source("birkhoff1957", "Main result", note="for softmax matrices, in total variation")
     stated = Kind.OWN
     population = AllAttentionLogits()

@@ -159,9 +159,9 @@ class TiedLookups(Population[RoundedLookup]):
 class RoundingTies(Claim[RoundedLookup]):
     """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and the
     largest other score is 1 - D, so the lead is D. Round the logits beta <q, k_j> to p significant bits, and let u =
-    2^(-p). If D < 2u/(1 + 3u), then the two largest logits round to the same number at every inverse temperature beta
-    just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave, from b to 2b. At this beta
-    the right key has a weight of at most
+    2^(-p). Suppose that D < 2u/(1 + 3u). For each integer m, the two largest logits round to the same number if the
+    inverse temperature beta is below 2^m (1 + 3u) and close enough to it. So there is such a beta in every octave, from
+    b to 2b. At this beta the right key has a weight of at most
 
         1/2,
 

@@ -49,9 +49,9 @@ class AbstractModel(abc.ABC):
     rows and vectors of P numbers, in the model's own precision.
 
     A row of a language model is a document of tokens, shape (T,). The one output of a document is its loss, the sum of
-    -log p(token | earlier tokens) over all tokens except the first. The logits of shape (n, T, V) that the user's model
-    returns are formed for one batch at a time and are never returned. A token k that is passed to the model but does
-    not count in the loss (padding, a prompt) is stored as -1 - k.
+    -log p(token | earlier tokens) over all tokens except the first. The user's model returns logits of
+    shape (n, T, V). They are formed for one batch at a time, and are not passed on. A token k that is passed to the
+    model but does not count in the loss (padding, a prompt) is stored as -1 - k.
 
     Args:
         kind: the library of the model, in words.

@@ -205,8 +205,9 @@ class CalibrationAfterTemperature(AbstractGauge):
     The upper end is the larger of two 99 % quantiles, because one temperature may leave an error that the first half
     shows. One of them is the 99 % quantile of this distribution. The other is the 99 % quantile of the binned error on
     rows resampled from the first half, with the temperature fitted to another resample. The binned errors of 98 % of
-    calibrated models lie between these ends. The claim has the hypothesis that one temperature is enough. The first
-    half tests this hypothesis: at least a hundredth of calibrated models must reach the binned error of the first half.
+    calibrated models lie between these ends. The claim assumes that dividing all logits by one temperature makes the
+    model calibrated. The first half tests this hypothesis: at least a hundredth of calibrated models must reach the
+    binned error of the first half.
     """
 
     title = "Calibration error after temperature scaling, compared with that of calibrated models"

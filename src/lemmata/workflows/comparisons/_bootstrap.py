@@ -62,7 +62,7 @@ def bootstrap(
     total: int,
     seed: int,
 ) -> Bootstrap:
-    """Resample the held-out rows. A resampled row brings its losses in all splits, so that it counts as one row.
+    """Resample the held-out rows. If a row is drawn, its losses in all splits are drawn. So it counts as one row.
 
     The error of a family is the sum of its losses divided by the sum of the losses of guessing. Training sets are not
     resampled, so the intervals describe new held-out rows only.

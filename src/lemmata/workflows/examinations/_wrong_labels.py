@@ -37,7 +37,10 @@ memorise labels then also contradict right labels.
 _DOUBTED = 0.01  # the least share of wrong labels; rows between two classes give smaller shares with right labels
 _FEWEST = 100
 _OF_FOREST = 6.0, 0.03
-"""The same two limits for a forest. Its probabilities are less exact, so classes that overlap give more evidence."""
+"""The limits for a forest: the least evidence against a label, and the least share of wrong labels.
+
+The probabilities of a forest are less exact, so classes that overlap give more evidence.
+"""
 _FIRST = 8
 _LONG = 0.8  # a large leverage; in recurrent networks, all right labels that were doubted had a leverage above 0.9
 _NEARLY = 0.8  # the least share of suspicious rows in one class to blame this class

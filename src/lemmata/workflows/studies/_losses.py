@@ -75,13 +75,14 @@ class Losses:
         se: the standard error of the mean as a statement about new rows. It is computed from the spread over splits and
             from the number of different rows in the measurement. With few groups or stretches of time, Student's t
             makes it larger.
-        splits: the number of splits of each size. It is 0 for a kernel's measurement on all rows, where folds (of one
-            row in regression) are left out exactly.
+        splits: the number of splits of each size. It is 0 if a kernel was measured on all rows, with an exact
+            formula for leaving out each fold; in regression, a fold is one row.
         shared: the relative standard error that all sizes have in common, because all sizes are measured on rows of one
             table.
-        seen: the measured mean; None if `mean` is the measured mean.
+        seen: the mean that was measured, if `mean` is another number; otherwise None.
         least, greatest: exact 90 % bounds of the loss at the last size if errors are few; 0 and infinity otherwise.
-        tail: for numbers, the share of the summed loss at the last size that the largest row, group or stretch holds.
+        tail: for numbers, the share of the summed loss at the last size that comes from the row, group or stretch with
+            the largest loss.
         gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
             rows. If rows are ordered in time, it is computed on the same stretches; with groups, it is nan.
         paired: for each size, the losses of its splits. All models have the same splits. If rows are ordered in time,

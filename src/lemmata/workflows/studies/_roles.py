@@ -182,7 +182,10 @@ def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str 
             f"target {shortened(name)!r} of {table.name} is text",
             found=next((repr(odd[0]) for odd, _ in [not_numbers(column)] if odd), repr(column.drop_nulls()[0])),
             rule="the model predicts numbers",
-            remedy="name a column of numbers with --target, or write its cells as plain numbers",
+            remedy=(
+                "name another column, which holds numbers, with --target, or write the cells of this column as plain "
+                "numbers"
+            ),
         )
     return column.extend_constant(None, table.frame.height - frame.height)
 
