@@ -138,7 +138,7 @@ def test_auto_says_what_it_does(model):
 
 @pytest.mark.parametrize("setting", [{"ridge": 0}, {"time": np.inf}], ids=str)
 def test_interpolation_on_centres_is_said_to_be_least_squares(setting):
-    with pytest.warns(InterpolationWarning, match="least-squares.*centres=None"):
+    with pytest.warns(InterpolationWarning, match="least squares.*centres=None"):
         found = KernelRegressor(RBF(1.0), centres=30, **setting).fit(X, Y)
     features, new = (np.exp(-0.5 * np.sum((x[:, None] - found._points) ** 2, axis=2)) for x in (X, NEW))
     expected = new @ np.linalg.lstsq(features, Y - Y.mean(axis=0), rcond=1e-9)[0] + Y.mean(axis=0)

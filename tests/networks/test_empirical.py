@@ -229,7 +229,7 @@ def test_results_that_do_not_fit_are_refused(outputs):
     ):
         with pytest.raises(MemoryPlanError, match=shape + r".*GiB that are free.*remedy"):
             call()
-    with pytest.raises(MemoryPlanError, match=r"of the outputs.*2 times"):
+    with pytest.raises(MemoryPlanError, match=r"of the outputs.*in each of 2 copies"):
         kernel.nngp(points)
 
 

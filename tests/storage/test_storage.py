@@ -202,7 +202,7 @@ CALL = {"class": "os.system", "fields": {"command": "true"}}
         ({"value": json.dumps({"class": "builtins.eval", "fields": {}})}, "an unknown class"),
         ({"value": json.dumps({"function": "os.abort"})}, "an unknown function"),
         ({"value": json.dumps({"class": "lemmata.kernels.RBF", "fields": {"lengthscale": 1, "step": 2}})}, "fields"),
-        ({"value": json.dumps({"class": "lemmata.estimators.KernelRegressor", "fields": {"a b": 1}})}, "settings"),
+        ({"value": json.dumps({"class": "lemmata.estimators.KernelRegressor", "fields": {"a b": 1}})}, "each setting"),
         ({"value": json.dumps({"class": ["lemmata.kernels.RBF"], "fields": {}})}, "damaged"),
         ({"value": json.dumps({"array": "missing", "weak": False})}, "damaged"),
         ({"value": "{"}, "damaged"),

@@ -60,7 +60,7 @@ def test_what_is_not_a_claim_is_refused(run, claim, remedy):
 
 @pytest.mark.parametrize("claims", [OWN, slow.SquareIsSmaller, "mine.py", 3])
 def test_a_single_claim_is_not_a_list(claims):
-    with pytest.raises(SettingError, match="square brackets"):
+    with pytest.raises(SettingError, match="put the single claim into a list"):
         inspect.unwrap(verify_all)(claims)
 
 

@@ -202,7 +202,7 @@ def test_what_the_parts_of_a_verdict_come_to():
         (no, "the conclusion fails", Status.FAILS_OUTSIDE),
         (open_, "undecided", Status.INCONCLUSIVE),
     ):
-        assert decide(holds, "", None, ("a",)) == (status, f"{said} although 'a' is false here; told")
+        assert decide(holds, "", None, ("a",)) == (status, f"{said}, although 'a' is false here; told")
     assert decide(open_, "", None, ())[0] is Status.INCONCLUSIVE
     assert decide(no, "weak", None, ())[0] is Status.REFUTED
     status, reason = decide(yes, "the control is not refuted", None, ())

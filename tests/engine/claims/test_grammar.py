@@ -115,7 +115,7 @@ def test_examination_of_a_problem():
 def test_examination_names_the_culprit():
     examination = examine(synthetic.SureBound(), jnp.asarray(-2.0), jax.random.key(1))
     assert not examination.applies
-    assert examination.culprit == "positive: -2, asked > 0"
+    assert examination.culprit == "positive: -2, required > 0"
 
 
 def test_inapplicable_failed_and_interrupted_runs_are_not_refutations():

@@ -89,7 +89,7 @@ CASES = {
         ["--target", "y"],
         ["'c' is nested or binary", "--drop-column 'c'"],
     ),
-    "pickled objects": (npz(X=np.array([{}] * N, dtype=object), y=np.arange(N)), "t.npz", [], ["never unpickled"]),
+    "pickled objects": (npz(X=np.array([{}] * N, dtype=object), y=np.arange(N)), "t.npz", [], ["never unpickles"]),
     "arrays of unequal length": (npz(X=np.ones((N, 2)), y=np.ones(N + 1)), "t.npz", [], ["X (40, 2), y (41,)"]),
     "an empty archive": (npz(), "t.npz", [], ["no arrays"]),
     "complex array": (npz(X=np.ones((N, 2)) * 1j, y=np.arange(N)), "t.npz", [], ["'X'", "complex"]),

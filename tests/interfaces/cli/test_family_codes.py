@@ -45,7 +45,7 @@ def test_what_could_not_be_kept_is_4_whatever_the_verdicts_are():
 
 def test_a_catalogue_out_of_date_is_1_unless_it_is_written(capsys):
     assert code(S, S, out_of_date=2) == 1
-    assert "out of date in 2 claims" in " ".join(capsys.readouterr().err.split())
+    assert "out of date for 2 claims" in " ".join(capsys.readouterr().err.split())
     assert code(S, S, out_of_date=2, write=True) == 0
 
 

@@ -75,7 +75,7 @@ def test_without_all_words_the_counts_are_told_and_the_nearest_are_listed():
 def test_a_typing_error_is_read_as_the_nearest_word_and_said():
     result = listed("hoefding")
     assert "hoeffding" in result.stdout
-    assert "No claim has 'hoefding'" in result.stderr
+    assert "No claim contains 'hoefding'" in result.stderr
 
 
 def test_a_part_of_a_name_and_a_number_of_a_statement_are_taken_as_they_are():

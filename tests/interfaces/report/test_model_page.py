@@ -267,7 +267,7 @@ def test_inputs_layers_and_outputs_have_tables_whose_numbers_are_explained(tmp_p
     for part in ("1 of 2 matter", "width (matters)", "0.750 (0.250 to 1.25)", "± 0.100", "2 outputs",
                  "0.weight 64×32×3×3", "1.50 (0.900 to 1.10) above", "4.00 (7.44 to 11.1) below", "A note on layers.",
                  "A note on inputs.", "all together", "0.100 (−0.300 to 0.700)",
-                 "hold 80 % of the targets of 300 held-out rows (75 % to 85 %). disagrees",
+                 "contain 80 % of the targets of 300 held-out rows (75 % to 85 %). disagrees",
                  "on 300 held-out rows"):  # fmt: skip
         assert part in page.words, part
     for anchor in ("inputs", "layers", "outputs"):

@@ -108,7 +108,7 @@ def test_half_precision_of_torch():
     logits = np.where(np.tri(4, dtype=bool), 0.5, -np.inf)
     tensor = torch.tensor(logits, requires_grad=True).bfloat16()
     assert np.allclose(attention_report(tensor).effective, attention_report(logits).effective)
-    with pytest.raises(PrecisionError, match=r"float8_e4m3fn on cpu; .* remedy: convert it with .float"):
+    with pytest.raises(PrecisionError, match=r"float8_e4m3fn on cpu; .* remedy: convert the tensor with .float"):
         attention_report(torch.zeros(2, 2).to(torch.float8_e4m3fn))
     with pytest.raises(PrecisionError, match="on meta"):
         attention_report(torch.zeros((2, 2), device="meta"))

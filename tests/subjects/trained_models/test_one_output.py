@@ -99,5 +99,5 @@ def test_a_stated_loss_decides():
     with pytest.raises(LemmataError, match="at least 0, under Poisson loss"):
         read_trained(LINE, X, X[:, 0], loss="poisson")
     three = (lambda own, x: x @ own, jnp.ones((3, 3)))
-    with pytest.raises(LemmataError, match=r"found 3 outputs for 1 values a row"):
+    with pytest.raises(LemmataError, match=r"found 3 outputs for one target value in each row"):
         read_trained(three, X, np.arange(60) % 3, loss="huber 1")

@@ -96,12 +96,17 @@ BAD = {
     "target missing": (X, np.where(Y == 1, np.nan, Y), {}, "target in row 1, counted from 0; found nan"),
     "target None": (X, [None, *Y[1:].tolist()], {}, "target in row 0, counted from 0; found None"),
     "mixed": (X, np.array(["a", *Y[1:].tolist()], object), {}, "words and numbers"),
-    "fractions": (X, X[:, 0], {}, "3 outputs for 1 values a row.*pass the classes as whole numbers or texts"),
+    "fractions": (
+        X,
+        X[:, 0],
+        {},
+        "3 outputs for one target value.*pass the classes as whole numbers or texts",
+    ),
     "loss of values": (
         X,
         Y,
         {"loss": "huber 1"},
-        "3 outputs for 1 values a row.*the huber loss needs one output for each value",
+        "3 outputs for one target value in each row.*the huber loss needs one output for each value",
     ),
     "dates": (X, np.zeros(60, "M8[D]"), {}, "type datetime64"),
     "five classes": (

@@ -59,7 +59,7 @@ def test_a_prediction_that_failed_is_told_unless_another_sentence_tells_it(statu
 )
 def test_a_prediction_that_failed_is_told_with_its_ends_and_what_it_may_mean(label, said):
     for level, reading in (
-        (0.95, "one in 20 such intervals does not contain the measured value"),
+        (0.95, "By chance, one in 20 such intervals does not contain the measured value"),
         (1.0, "The reason may be that a hypothesis that was not checked"),
     ):
         ends = GaugeInterval(5.0, 4.0, 6.0, level)

@@ -312,7 +312,7 @@ def test_types_that_only_arrays_have(tmp_path):
 
 def test_few_categories_that_may_be_numbers_are_noted(tmp_path):
     data = load_dataset(save(frame(c=["1,500", "2,500"] * (N // 2)), tmp_path / "t.csv"), "y")
-    assert any("'c' (2 categories); if they are numbers, say what a comma means" in note for note in data.notes)
+    assert any("'c' (2 categories); if they are numbers, add --decimal , if a comma marks decimals" in note for note in data.notes)
     data = load_dataset(save(frame(c=["red", "green"] * (N // 2)), tmp_path / "u.csv"), "y")
     assert any(note.endswith("'c' (2 categories)") for note in data.notes)
 
@@ -357,7 +357,7 @@ class Bomb:
 def test_npz_files_are_never_unpickled(tmp_path):
     trap = str(tmp_path / "trap")
     np.savez(tmp_path / "t.npz", X=np.array([Bomb(trap)] * N, dtype=object), y=np.arange(N))
-    with pytest.raises(DataError, match="never unpickled"):
+    with pytest.raises(DataError, match="never unpickles"):
         load_dataset(str(tmp_path / "t.npz"))
     assert not (tmp_path / "trap").exists()
 

@@ -217,7 +217,7 @@ NUMBERS = shops(60).drop(columns="town").fillna(0)
         (NUMBERS, LogisticRegression(), "it is a classifier, but the target holds numbers; give a regressor"),
         (ill(), Says(lambda n: np.repeat("well", n)), r"'well', which is not a class of the target \('ill', 'ok'\)"),
         (ill(), Says(lambda n: np.repeat("ill", n + 1)), "predict returned 13 predictions for 12 rows"),
-        (ill(), Sure(lambda n: np.full((n, 3), 1 / 3)), r"shape \(12, 3\), where \(12, 2\) is needed"),
+        (ill(), Sure(lambda n: np.full((n, 3), 1 / 3)), r"shape \(12, 3\), but \(12, 2\) is needed"),
         (ill(), Ridge(), "it is a regressor, but the target holds classes; give a classifier"),
     ],
 )

@@ -99,7 +99,7 @@ def test_columns_with_two_decimal_marks_are_predicted_as_they_were_studied(tmp_p
 
 def test_a_new_cell_with_the_other_decimal_mark_is_no_thousand():
     table = pl.DataFrame({"a": ["0,890", "6,00", "1,234"]})
-    with pytest.warns(UserWarning, match="2 cells of 'a' cannot be numbers in the format.*2 count as missing"):
+    with pytest.warns(UserWarning, match="2 cells of 'a', such as '0,890', cannot be numbers.*2 count as missing"):
         assert PlainTable(["a"], numbers=["a"]).fit_transform(table)["a"].to_list() == [None, None, 1234.0]
     table = pl.DataFrame({"a": ["0.890", "6.00", "1.234"]})
     with pytest.warns(UserWarning, match="2 of these cells are read with a decimal point"):
@@ -272,7 +272,7 @@ def test_a_saved_model_reads_numbers_as_the_study_does(tmp_path):
     texts = [f"{own:.2f}" if j == 3 else f"{own:.2f}".replace(".", ",") for j, own in enumerate(x)]
     pd.DataFrame({"x": texts, "y": 2 * x}).to_csv(tmp_path / "mixed.csv", index=False, sep=";", decimal=",")
     final = made(str(tmp_path / "mixed.csv"), "linear")
-    with pytest.warns(UserWarning, match="1 cell of 'x' cannot be numbers in the format"):
+    with pytest.warns(UserWarning, match="1 cell of 'x', such as '0.43', cannot be numbers in the format"):
         said = final.model.predict(pd.DataFrame({"x": texts}))
     np.testing.assert_allclose(said, 2 * x, atol=0.01)
 

@@ -278,7 +278,8 @@ def read_task(
         raise ShapeError("outputs", found="1 for 2 classes", rule="one output for each class", remedy=remedy)
     if values or (not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf"))):
         if y.reshape(len(y), -1).shape[1] != f.shape[1]:
-            found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} target values in each row"
+            values_told = "one target value" if y.size == len(y) else f"{y.size // len(y)} target values"
+            found = f"{f.shape[1]} outputs for {values_told} in each row"
             remedy = _fitting_remedy(f.shape[1], stated, values)
             raise ShapeError("outputs", found=found, rule="as many outputs as values", remedy=remedy)
         return _of_values(model, y, stated)
