@@ -92,6 +92,14 @@ def test_without_noise_the_training_points_are_certain():
     assert 0 <= float(found.covariance.min()) <= float(found.covariance.max()) <= 32 * EPS * condition * 8
 
 
+def test_no_variance_is_negative():
+    x = jnp.asarray(np.random.default_rng(2).normal(size=(40, 3)))
+    K = gram(RBF(3.0), x)
+    solution = kernel_ridge(K, x[:, 0], 0.0)
+    assert float(jnp.min(jnp.diagonal(posterior(solution, K, K).covariance))) >= 0
+    assert float(jnp.min(posterior(solution, K, jnp.diagonal(K)).covariance)) >= 0
+
+
 def test_wrong_arguments_are_refused():
     K, y = jnp.eye(3), jnp.ones(3)
     solution = kernel_ridge(K, y, 0.1)
@@ -99,6 +107,8 @@ def test_wrong_arguments_are_refused():
         posterior(solution, jnp.ones((2, 4)), jnp.ones(2))
     with pytest.raises(ShapeError, match="other points"):
         posterior(solution, jnp.ones((2, 3)), jnp.ones(3))
+    with pytest.raises(ShapeError, match="other points"):
+        posterior(solution, jnp.ones((2, 3)), jnp.ones((2, 1)))
     with jax.enable_x64(False), pytest.raises(PrecisionError):
         log_evidence(K, y, 0.1)
     with pytest.raises(DataError, match="cross matrix"):

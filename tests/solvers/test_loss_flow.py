@@ -157,6 +157,21 @@ def test_wrong_arguments_are_refused():
     for options in ({"time": -1.0}, {"time": []}, {"time": float("nan")}, {"tolerance": 0.0}, {"damping": 0.0}):
         with pytest.raises(SettingError, match=next(iter(options))):
             loss_flow(K, squared, Y, **{"time": 1.0, **options})
+    for options in (
+        {"damping": "a"},
+        {"tolerance": None},
+        {"tolerance": True},
+        {"damping": 1j},
+        {"start": 3},
+        {"start": (Y,)},
+    ):
+        with pytest.raises(SettingError, match=next(iter(options))):
+            loss_flow(K, squared, Y, 1.0, **options)
+    with pytest.raises(SettingError, match="damping"):
+        loss_flow(K, squared, Y, 1.0, damping=np.ones(2))
+    for returned, found in ((lambda f: None, "None"), (lambda f: (jnp.sum(f), 1.0), "a tuple")):
+        with pytest.raises(SettingError, match=f"loss; found {found}; rule: a function that returns one number"):
+            loss_flow(K, lambda f, y, returned=returned: returned(f), Y, 1.0)
     with pytest.raises(ShapeError, match=r"loss; found shape \(9, 2\).*jnp.sum"):
         loss_flow(K, lambda f, y: (f - y) ** 2, Y, 1.0)
     with pytest.raises(ShapeError, match=r"loss; found outputs of shape \(9, 2\)"):

@@ -25,6 +25,28 @@ def test_the_spline_is_scipys(d, columns):
         np.testing.assert_allclose(polyharmonic_spline(x, y, jnp.asarray(smoothing))(z), peer(z), atol=1e-8)
 
 
+@pytest.mark.parametrize("power", [-1000, -530, -400, 1, 400, 508, 1000])
+def test_the_unit_of_the_points_does_not_change_the_spline(power):
+    x, y, noise, z = data(25, 2)
+    unit = 2.0**power
+    spline, scaled = polyharmonic_spline(x, y), polyharmonic_spline(unit * x, y)
+    np.testing.assert_allclose(scaled(unit * z), spline(z), atol=1e-9)
+    if abs(power) < 510:
+        noisy, other = polyharmonic_spline(x, y, noise), polyharmonic_spline(unit * x, y, unit**2 * noise)
+        np.testing.assert_allclose(other(unit * z), noisy(z), atol=1e-9)
+        np.testing.assert_allclose(other.variance(unit * z) / unit**2, noisy.variance(z), rtol=1e-9)
+
+
+def test_an_offset_of_the_drift_is_named():
+    t = np.linspace(0.0, 1.0, 15)
+    K, y = -np.abs(t[:, None] - t), np.sin(5 * t)
+    fit = lambda offset: universal_kriging(K, np.stack([np.ones(15), t + offset], axis=1), y)
+    assert np.all(np.isfinite(fit(1e6).trend))
+    for offset in (1e10, 1e12):
+        with pytest.raises(DataError, match=r"drift; found column 1 .*subtract one number"):
+            fit(offset)
+
+
 def test_affine_functions_are_reproduced_with_any_noise_and_cost_no_energy():
     x, _, noise, z = data(20, 3)
     affine = lambda points: 2.0 + points @ jnp.array([1.0, -3.0, 0.5])
@@ -82,3 +104,5 @@ def test_bad_input_is_refused():
         polyharmonic_spline(x, y[:4])
     with pytest.raises(SettingError, match="noise"):
         polyharmonic_spline(x, y, -1.0)
+    with pytest.raises(SettingError, match=r"noise; found .* too large.*multiply the points"):
+        polyharmonic_spline(1e-160 * x, y, 0.1)

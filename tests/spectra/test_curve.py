@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.spectra import _curve, deterministic_equivalent, learning_curve, leave_one_out, spectrum
+from lemmata.spectra import (
+    _curve,
+    deterministic_equivalent,
+    learning_curve,
+    leave_one_out,
+    measured_curve,
+    spectrum,
+)
 from tests.spectra.subsets import PROBLEMS, brute_force, linear, rbf, split_errors
 
 FEW = 9  # rows of which all subsets can be tried
@@ -146,11 +153,33 @@ def test_a_measurement_over_more_splits_has_a_narrower_interval():
     assert abs(np.log(other.error[0] / ends[1].error[0])) < 0.2
 
 
+@pytest.mark.parametrize("measured", [learning_curve, measured_curve])
+def test_the_unit_of_the_targets_does_not_change_the_curve(measured):
+    matrix, y = PROBLEMS["noise"](1)
+    modes = spectrum(matrix)
+
+    def in_unit(power):
+        curve = measured(modes, jnp.asarray(y) * 2.0**power, [4, 10.5, 30, 40], 0.1)
+        squared = (curve.error, curve.lower, curve.upper, curve.standard_error, curve.equivalent.error)
+        return np.array([each * 4.0**-power for each in squared]), curve.correction
+
+    expected, correction = in_unit(0)
+    assert np.all(expected[1, :3] < 0.99 * expected[0, :3])
+    for power in (-460, -285, 1, 270, 460):
+        found, again = in_unit(power)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(again, correction)
+
+
 def test_what_does_not_fit_is_refused():
     modes, y = spectrum(rbf(drawn(8)[1])), jnp.ones(40)
     for sizes in ([0], [41], [0, 20], [20, 41], [], 20):
-        with pytest.raises(SettingError, match=r"sizes; found .* rule: a list of whole numbers from 1 to 40"):
+        with pytest.raises(SettingError, match=r"sizes; found .* rule: a list of numbers from 1 to 40"):
             learning_curve(modes, y, np.asarray(sizes, float), 0.1)
+    for sizes in ([True], (3, True), np.array([True])):
+        for curve in (learning_curve, measured_curve, deterministic_equivalent):
+            with pytest.raises(SettingError, match="sizes; found a boolean"):
+                curve(modes, y, sizes, 0.1)
     with pytest.raises(DataError, match="sizes"):
         learning_curve(modes, y, [np.nan], 0.1)
     with pytest.raises(SettingError, match="ridge"):
@@ -160,6 +189,8 @@ def test_what_does_not_fit_is_refused():
     for targets in (y.at[3].set(jnp.nan), 1e150 * y, 1e-150 * y):
         with pytest.raises(DataError, match="targets"):
             learning_curve(modes, targets, [3], 0.1)
+        with pytest.raises(DataError, match="targets"):
+            measured_curve(modes, targets, [3], 0.1)
     with pytest.raises(ShapeError, match="at least two rows"):
         learning_curve(spectrum(np.eye(1)), jnp.ones(1), [1], 0.1)
     for options in ({"resamples": 0}, {"seed": -1}):

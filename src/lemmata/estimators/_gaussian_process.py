@@ -14,6 +14,7 @@ from lemmata.architectures import NNGPKernel
 from lemmata.errors import SettingError
 
 from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
+from ._exactness import beyond_the_ridge, within_rounding
 from ._graphs import of_one_shape
 from ._kernel_ridge import chosen_network, weighted_system
 from ._leaves import jax_leaves
@@ -102,8 +103,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Warns:
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if noise = 0.
-            InterpolationWarning: if noise = 0 and the fit misses a row by more than a thousandth of the targets' root
-                mean square. This happens if the Gram matrix is singular up to rounding.
+            InterpolationWarning: if the fit misses a row by more than a thousandth of the targets' root mean square
+                although noise = 0, or the noise is so small that the exact fit interpolates, too. This happens if the
+                Gram matrix is singular up to rounding, or if there are fewer centres than rows.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         count = centres_for(self.centres, len(rows.points))
@@ -128,8 +130,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             flat, noise = self._targets.reshape(len(y), -1), float(self.noise)
             self.jitter_ = system.factorise(noise)
             alpha = system.solved(flat)
-            if exact:
-                warn_of_missed_rows(system.product(alpha) - flat, flat, "noise = 0")
+            missed = beyond_the_ridge(system.product(alpha), alpha, flat, noise, self.jitter_)
+            if missed is not None:
+                warn_of_missed_rows(missed, flat, f"noise = {noise:g}")
             # The targets were multiplied by the roots of the weights. So the density of the targets before this
             # multiplication has these roots as a factor, for every column.
             density = -0.5 * (np.sum(flat * alpha) + flat.shape[1] * (system.log_determinant() + len(y) * _LOG_2_PI))
@@ -159,8 +162,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._explained = modes.basis * np.sqrt(a * found.weights)
         if self.centres == "auto":
             warn_of_centres(rows, found)
-        if noise == 0:
-            warn_of_least_squares(found, "noise = 0")
+        if within_rounding(noise, a):
+            warn_of_least_squares(found, f"noise = {noise:g}")
 
     def predict(self, X, return_std=False):
         """The posterior mean (m,) or (m, k) at the inputs X (m, d); with `return_std`, also the standard deviation.

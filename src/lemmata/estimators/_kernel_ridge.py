@@ -25,6 +25,7 @@ from lemmata.solvers import (
 from lemmata.spectra import leave_one_out, spectrum
 
 from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
+from ._exactness import beyond_the_ridge, beyond_the_time, within_rounding
 from ._graphs import of_one_shape
 from ._kernel_parameters import KernelParametersMixin
 from ._leaves import jax_leaves, numpy_leaves
@@ -85,9 +86,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Warns:
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if ridge = 0 or time = inf.
-            InterpolationWarning: if ridge = 0 or time = inf and the fit misses a row by more than a thousandth of the
-            targets' root mean square. This happens if the Gram matrix is singular up to rounding, or if there are
-            fewer centres than rows.
+            InterpolationWarning: if the fit misses a row by more than a thousandth of the targets' root mean square
+                although ridge = 0, time = inf, or a ridge or time so extreme that the exact fit interpolates, too.
+                This happens if the Gram matrix is singular up to rounding, or if there are fewer centres than rows.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -100,24 +101,25 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
         interpolates = self._time == math.inf or (self._time is None and self._ridge == 0)
-        setting = "ridge = 0" if self._time is None else "time = inf"
         count = centres_for(self.centres, len(rows.points))
-        rows = without_contradictions(rows, setting) if interpolates else rows
+        rows = without_contradictions(rows, self._setting()) if interpolates else rows
         self._points, self._roots, self.offset_ = rows.points, np.sqrt(rows.weights), rows.mean
         self._residual = rows.scaled(rows.targets - self.offset_)
         self.jitter_, self.centres_, self.price_ = 0.0, None, (0.0, 0.0)
         with jax.enable_x64(True):
             self.kernel_ = float64_leaves(self.kernel_for(self._points.shape[1]))
             if count is not None and count < len(self._points):
-                chosen, left_out = self._solve_on_centres(count, setting if interpolates else None)
+                chosen, left_out = self._solve_on_centres(count)
                 return rows.some(chosen), left_out
             if self._time is None and len(self._points) > SMALL:
-                chosen, left_out = self._solve_in_place(setting if interpolates else None, judges)
+                chosen, left_out = self._solve_in_place(judges)
                 return rows.some(chosen), left_out
-            matrix = self._gram() * self._both_roots()
+            matrix = self._gram() * (
+                1.0 if np.all(self._roots == 1.0) else jnp.asarray(np.outer(self._roots, self._roots))
+            )
             self._solve(matrix, jnp.asarray(self._residual))
-            if interpolates:
-                warn_of_missed_rows(self._missed(matrix), self._residual, setting)
+            if (missed := self._missed(matrix)) is not None:
+                warn_of_missed_rows(missed, self._residual, self._setting())
             return rows, self._left_out(matrix) if judges else np.zeros((0, 1))
 
     def _gram(self) -> jax.Array:
@@ -126,10 +128,10 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return gram(kernel, jnp.asarray(self._points)) if found is None else jnp.asarray(found)
 
     def _left_out(self, matrix: jax.Array) -> np.ndarray:
-        residual = self._residual.reshape(len(self._residual), -1)
-        return np.asarray(leave_one_out_residuals(matrix, jnp.asarray(residual), self.ridge_))
+        residual = jnp.asarray(self._residual.reshape(len(self._residual), -1))
+        return np.asarray(leave_one_out_residuals(matrix, residual, self.ridge_))
 
-    def _solve_on_centres(self, count: int, interpolating: str | None) -> tuple[np.ndarray, np.ndarray]:
+    def _solve_on_centres(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Fit on centres, which take the place of the rows."""
         kernel, rows, shape = jax_leaves(self.kernel_), len(self._points), self._residual.shape[1:]
         ridges = np.array([0.0 if self._ridge is None else self._ridge])
@@ -144,11 +146,12 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._coefficients = found.coefficients.reshape(-1, *shape)
         if self.centres == "auto":
             warn_of_centres(rows, found)
-        if interpolating is not None:
-            warn_of_least_squares(found, interpolating)
+        added = found.ridge if self._time is None else 1 / self._time if self._time else math.inf
+        if within_rounding(added, found.modes.modes.eigenvalues):
+            warn_of_least_squares(found, self._setting())
         return found.modes.aside, found.modes.modes.left_out(found.modes.targets, found.weights)
 
-    def _solve_in_place(self, interpolating: str | None, judges: int) -> tuple[np.ndarray, np.ndarray]:
+    def _solve_in_place(self, judges: int) -> tuple[np.ndarray, np.ndarray]:
         """Fit many rows with a ridge, without approximation. The factor of the Gram matrix overwrites this matrix."""
         system = weighted_system(jax_leaves(self.kernel_), self._points, self._roots)
         system.judge()
@@ -162,20 +165,20 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             found = fitted(system, flat, self._ridge, chosen)
         self.ridge_, self.jitter_ = found.ridge, found.jitter
         self._coefficients = found.coefficients.reshape(self._residual.shape)
-        if interpolating is not None:
-            warn_of_missed_rows(system.product(found.coefficients) - flat, flat, interpolating)
+        alpha = found.coefficients
+        if (missed := beyond_the_ridge(system.product(alpha), alpha, flat, self._ridge, self.jitter_)) is not None:
+            warn_of_missed_rows(missed, flat, self._setting())
         return chosen, found.left_out
 
-    def _missed(self, matrix: jax.Array) -> np.ndarray:
-        """Fitted values minus targets, both centred and multiplied by the roots of the weights."""
-        if self._time is None:
-            fitted = matrix @ jnp.asarray(self._coefficients)
-        else:
-            fitted = gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._residual), [self._time]).train[0]
-        return np.asarray(fitted) - self._residual
+    def _missed(self, matrix: jax.Array) -> np.ndarray | None:
+        """The residuals that only rounding explains, if the fit should pass through the rows; otherwise None."""
+        if self._time is not None:
+            return beyond_the_time(self._spectrum, self._residual, self._time)
+        alpha = self._coefficients
+        return beyond_the_ridge(np.asarray(matrix) @ alpha, alpha, self._residual, self._ridge, self.jitter_)
 
-    def _both_roots(self) -> Any:
-        return 1.0 if np.all(self._roots == 1.0) else jnp.asarray(np.outer(self._roots, self._roots))
+    def _setting(self) -> str:
+        return f"ridge = {self._ridge:g}" if self._time is None else f"time = {self._time:g}"
 
     def _solve(self, matrix: jax.Array, targets: jax.Array) -> None:
         if self._time is not None:
@@ -302,13 +305,10 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     Attributes:
         kernel_: the network's tangent kernel.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: the number that was added to the diagonal besides the ridge. On centres, it is added to the diagonal
-            of the centres' Gram matrix.
+        jitter_: see `KernelRegressor`.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
-        price_: the smallest and the largest estimate of the share of the squared error that the exact fit would save.
-            It is (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter,
-            a half and all of the centres.
+        price_: see `KernelRegressor`.
 
     Example:
         >>> import numpy as np

@@ -9,6 +9,8 @@ from jaxtyping import Array, Float
 from ._base import AbstractKernel
 from ._parameters import check_number, counting, for_columns, learnable
 
+_TERMS = 85  # the largest j for which (2j)! is a double-precision number
+
 
 class TorusSobolev(AbstractKernel):
     """The reproducing kernel of the Sobolev space of integer order s on the torus [0, 1)^d.
@@ -65,8 +67,11 @@ def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
     angle = 2 * math.pi * (t - jnp.round(t))
     square = angle**2
     even = jnp.zeros_like(angle)
-    for j in range(s, -1, -1):
+    # The terms with j > 85, and the odd term for s > 85, are below 4 π^170 / 170! < 1e-220 in size.
+    for j in range(min(s, _TERMS), -1, -1):
         even = even * square + (-1) ** j * 2 * float(zeta(2 * (s - j))) / math.factorial(2 * j)
+    if s > _TERMS:
+        return 1 + even
     odd = (-1) ** s * math.pi / math.factorial(2 * s - 1) * jnp.sign(angle) * angle ** (2 * s - 1)
     return 1 + even + odd
 

@@ -20,7 +20,7 @@ class Posterior(eqx.Module):
     Args:
         mean: the posterior mean at the other points.
         covariance: the covariance of the noise-free function at these points, equal for all columns of y. If only prior
-            variances were given, it is the diagonal of this covariance.
+            variances were given, it is the diagonal of this covariance. Variances that rounding makes negative are 0.
     """
 
     mean: Float[Array, "t *k"]
@@ -52,7 +52,7 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
         [1.0, 0.5]
     """
     rows = len(solution.factor)
-    if cross.shape[1] != rows or len(prior) != len(cross):
+    if cross.shape[1] != rows or prior.shape not in ((len(cross),), (len(cross), len(cross))):
         found = f"cross {cross.shape}, prior {prior.shape}"
         raise ShapeError(
             "matrices of the other points",
@@ -62,10 +62,13 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
     check_numbers("cross matrix", cross)
     check_numbers("prior covariance", prior)
     half = solve_triangular(solution.factor, cross.T, lower=True)
-    if prior.ndim == 2:
-        return Posterior(cross @ solution.coefficients, prior - half.T @ half)
-    covariance = jnp.maximum(prior - jnp.sum(half**2, axis=0), 0.0)  # a rounded difference may be below 0
-    return Posterior(cross @ solution.coefficients, covariance)
+    mean = cross @ solution.coefficients
+    # Rounded variances may be below 0.
+    if prior.ndim == 1:
+        return Posterior(mean, jnp.maximum(prior - jnp.sum(half**2, axis=0), 0.0))
+    covariance, diagonal = prior - half.T @ half, jnp.arange(len(prior))
+    variances = jnp.maximum(covariance[diagonal, diagonal], 0.0)
+    return Posterior(mean, covariance.at[diagonal, diagonal].set(variances))
 
 
 def log_evidence(

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from lemmata.answers import inside, positive
 from lemmata.core import array_argument, array_of, numbers_of, require_float64
 from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 from lemmata.spectra import spectrum
@@ -46,9 +47,9 @@ def loss_flow(
     time: Any,
     cross: Any = None,
     *,
-    start: tuple[Any, Any] | None = None,
-    damping: float | None = None,
-    tolerance: float = 1e-8,
+    start: Any = None,
+    damping: Any = None,
+    tolerance: Any = 1e-8,
 ) -> LossPath:
     """Return the outputs of the flow df/dt = -K grad_f loss(f, y), for any smooth loss of outputs at training points.
 
@@ -74,14 +75,14 @@ def loss_flow(
         y: the targets, an array of numbers with one row for each point.
         time: times t >= 0, in any order.
         cross: K(other points, training points).
-        start: f(0) at the training points and at the other points; None means 0, in the shape of y.
+        start: a pair, f(0) at the training points and at the other points; None means 0, in the shape of y.
         damping: a positive number for the flow with momentum.
         tolerance: the relative and absolute tolerance of the integrator.
 
     Raises:
-        SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
-            not real. This error is also raised for t = inf if the Hessian is not positive definite or no minimum is
-            found.
+        SettingError: for a negative time, a damping that is not a positive number, a tolerance that is not a number
+            between 0 and 1, a start that is not a pair, or a loss that does not return a real number. This error is
+            also raised for t = inf if the Hessian is not positive definite or no minimum is found.
         ShapeError: if K is not symmetric up to rounding; if K, y, cross or start do not fit each other; if the loss
             cannot be computed or is not one number.
         DataError: for entries that are not finite, or if the loss or its gradient is not finite at the start.
@@ -102,21 +103,15 @@ def loss_flow(
     K = array_argument("K", K, axes=(2, 4))
     cross = None if cross is None else array_argument("cross", cross, axes=(2, 4))
     y = y if isinstance(y, jax.Array) else jnp.asarray(numbers_of("targets y", y))
-    if start is not None:
-        here, there = start
-        start = array_argument("start", here), None if there is None else array_argument("start elsewhere", there)
+    start = None if start is None else _both(start)
     times = np.atleast_1d(array_of("time", time))
     if times.dtype.kind not in "fiu":
         raise SettingError("time", found=times.tolist(), rule="a list of numbers that are not negative")
     times = times.astype(float)
     if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
         raise SettingError("time", found=times.tolist(), rule="a list of numbers that are not negative")
-    if not 0 < tolerance < 1 or not (damping is None or 0 < damping < math.inf):
-        found, rule = (
-            f"tolerance={tolerance} and damping={damping}",
-            "a tolerance between 0 and 1, and a damping that is None or positive and finite",
-        )
-        raise SettingError("tolerance and damping", found=found, rule=rule)
+    tolerance = inside("tolerance", tolerance, 0.0, 1.0)
+    damping = None if damping is None else positive("damping", damping)
     check_targets(y, len(K), "targets y")
     first, other = _starts(K, y, cross, start)
     goal = jnp.asarray(y)
@@ -125,7 +120,9 @@ def loss_flow(
     found = spectrum(paired(K))
     parts = jnp.zeros((0, len(found.eigenvalues))) if cross is None else cross_modes(found, paired(cross))
     modes = OutputModes(found.eigenvectors, found.resolved, found.floor, parts)
-    moved, error, steps = trained(modes, gradient, first.reshape(len(parts.T), -1), goal, times, tolerance, damping)
+    moved, error, steps = trained(
+        modes, gradient, first.reshape(len(parts.T), -1), goal, times, float(tolerance), damping
+    )
     left, right = modes.outputs(moved)
     train = first - left.reshape(len(times), *first.shape)
     test = None if other is None else other - right.reshape(len(times), *other.shape)
@@ -138,6 +135,20 @@ def loss_flow(
             remedy="use a loss that is finite at all outputs, or shorter times",
         )
     return LossPath(Trajectory(jnp.asarray(times), train, test), values, error, steps)
+
+
+def _both(start: Any) -> tuple[Array, Array | None]:
+    """Return the outputs at t = 0 at training points and other points as arrays; refuse anything but such a pair."""
+    if not isinstance(start, tuple | list) or len(start) != 2:
+        raise SettingError(
+            "start",
+            found=f"a {type(start).__name__}"
+            + (f" of {len(start)} entries" if isinstance(start, tuple | list) else ""),
+            rule="a pair: the outputs at the training points, and the outputs at the other points or None",
+            remedy="pass start=(outputs, None) without other points, or None to start at 0",
+        )
+    here, there = start
+    return array_argument("start", here), None if there is None else array_argument("start elsewhere", there)
 
 
 def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, Array | None]:
@@ -167,7 +178,6 @@ def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
     """Return the loss with its gradient. Refuse a loss whose value or gradient is not real and finite at the start."""
     try:
         found = jax.eval_shape(loss, first, y)
-        shape, kind = np.shape(found), jnp.result_type(found)
     except Exception as error:  # any error of a user's function
         words = str(error).partition("\n")[0]
         given = f"outputs of shape {first.shape} and targets of shape {y.shape}"
@@ -177,6 +187,15 @@ def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
             rule="a function for which loss(f, y) can be computed",
             remedy=f"correct the loss; it raised {words}",
         ) from error
+    if jax.tree.structure(found) != jax.tree.structure(0.0):
+        kind = "None" if found is None else f"a {type(found).__name__}"
+        raise SettingError(
+            "loss",
+            found=kind,
+            rule="a function that returns one number",
+            remedy="let the loss return its value, for example 0.5 * jnp.sum((f - y) ** 2)",
+        )
+    shape, kind = found.shape, found.dtype
     if shape != ():
         rule = "a single number, the loss of the outputs at all points together"
         raise ShapeError("loss", found=f"shape {shape}", rule=rule, remedy="sum over the points with jnp.sum")

@@ -10,15 +10,18 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from lemmata.core import array_argument, check_gram, require_float64
-from lemmata.errors import DataError, NotPositiveDefiniteError, ShapeError
+from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.kernels import squared_distances, squares_logarithm
 
 from ._checks import check_at_least, check_targets, known
 
 _MISSED = 1e-6  # the allowed error of a fit, as a share of the spread of the targets
+_OFFSET = 1e4  # the size of a column of the drift, divided by its spread, from which its offset may be to blame
+_ROUNDING = 64.0  # the largest rounding error of the drift's sums, in units of eps times the size of the terms
 
 
 class Kriging(eqx.Module):
@@ -109,8 +112,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     and are computed by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). The prediction
     is the limit of Gaussian process regression as the prior variance of the coefficients beta grows without bound.
 
-    The columns of the drift may have any scale. If the drift contains constants, do not add a constant to K: in K = 1 +
-    1e-16 r, for example, r is lost to rounding.
+    The columns of the drift may have any scale, but subtract large offsets from them: x + 1e10 loses digits of x. If
+    the drift contains constants, do not add a constant to K: in K = 1 + 1e-16 r, for example, r is lost to rounding.
 
     Args:
         K: the generalised covariance of the points, (n, n).
@@ -119,7 +122,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
         noise: the variance of the noise, one number or one for each point, at least 0.
 
     Raises:
-        DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
+        DataError: if the columns of the drift are linearly dependent at these points, if a column of the drift has so
+            large an offset that the solution misses its own targets, or if an entry is not finite.
         NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift. This error is
             also raised if this matrix is so near to singular that the solution misses its own targets by more than 1e-6
             of their spread.
@@ -162,7 +166,8 @@ def _solve(K: Array, drift: Array, y: Array, noise: Array) -> Kriging:
     _refuse_indefinite(matrix, inner, factor)
     coefficients = rest @ cho_solve((factor, True), rest.T @ y)
     trend = solve_triangular(triangle, own.T @ (y - matrix @ coefficients))
-    _refuse_missed(y, matrix @ coefficients + drift @ trend)
+    fitted = matrix @ coefficients + drift @ trend
+    _refuse_missed(y, fitted, drift, jnp.abs(drift) @ jnp.abs(trend))
     energy = jnp.sum(coefficients * (K @ coefficients), axis=0)
     return Kriging(coefficients, trend, energy, noise, matrix, basis, triangle, factor)
 
@@ -205,10 +210,19 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
     )
 
 
-def _refuse_missed(y: Array, fitted: Array) -> None:
-    """Refuse a solution that misses its own targets. Then the system is singular up to rounding."""
-    seen, reached = known(y), known(fitted)
-    if seen is None or reached is None:
+def _refuse_missed(y: Array, fitted: Array, drift: Array, terms: Array) -> None:
+    """Refuse a solution that misses its own targets. Then the system is singular up to rounding.
+
+    If rounding errors of the sum of the drift's terms are as large, the offset of a column of the drift is to blame.
+
+    Args:
+        y: the targets.
+        fitted: the values of the solution at the points.
+        drift: the drift P.
+        terms: the sums |P| |beta| of the sizes of the drift's terms.
+    """
+    seen, reached, columns, sizes = known(y), known(fitted), known(drift), known(terms)
+    if seen is None or reached is None or columns is None or sizes is None:
         return
     # The rounding errors of sums of y are relative to the size of y, and not to its spread.
     allowed = _MISSED * np.ptp(seen, axis=0) + 1e-12 * np.max(np.abs(seen), axis=0)
@@ -216,6 +230,18 @@ def _refuse_missed(y: Array, fitted: Array) -> None:
     if np.all(missed <= allowed):
         return
     row = int(np.argmax(np.abs((reached - seen).reshape(len(seen), -1)).max(axis=1)))
+    spread, size = np.ptp(columns, axis=0), np.max(np.abs(columns), axis=0)
+    offset = np.where(spread > 0, size / np.where(spread > 0, spread, 1.0), 1.0)
+    column = int(np.argmax(offset))
+    if offset[column] > _OFFSET and np.all(missed <= _ROUNDING * np.finfo(sizes.dtype).eps * np.max(sizes, axis=0)):
+        raise DataError(
+            "drift",
+            found=f"column {column} (counted from 0) of size {size[column]:.3g}, which varies by {spread[column]:.3g} "
+            f"only, so that the solution misses the target of row {row} by {np.max(missed):.3g} through rounding",
+            rule=f"targets met within {np.max(allowed):.3g}",
+            remedy=f"subtract one number, such as its mean over the points, from column {column} at all points; a "
+            "constant column absorbs this number",
+        )
     raise NotPositiveDefiniteError(
         "generalised covariance",
         found=f"a nearly singular matrix, whose solution misses the target of row {row} by {np.max(missed):.3g}",
@@ -233,12 +259,15 @@ class PolyharmonicSpline(eqx.Module):
             / unit), which differs from r² ln r by a term that the affine part absorbs.
         centre: the mean of the points.
         unit: the largest distance of a point from the centre.
+        scale: the power of 2 by which `kriging` divides all points. It is 1, except for points so large or so near to
+            each other that powers of their distances overflow or underflow.
     """
 
     points: Float[Array, "n d"]
     kriging: Kriging
     centre: Float[Array, " d"]
     unit: Float[Array, ""]
+    scale: Float[ArrayLike, ""] = 1.0
 
     def __call__(self, z: Any) -> Float[Array, "t *k"]:
         """Return the values of the spline at other points (t, d)."""
@@ -251,13 +280,14 @@ class PolyharmonicSpline(eqx.Module):
             z: other points (t, d).
         """
         cross, drift = self._at(z)
-        return self.kriging.variance(cross, drift, jnp.zeros(len(cross), cross.dtype))
+        return self.scale**2 * self.kriging.variance(cross, drift, jnp.zeros(len(cross), cross.dtype))
 
     def _at(self, z: Any) -> tuple[Array, Array]:
         z = array_argument("points", z, axes=2)
         if z.shape[1] != self.points.shape[1]:
             raise ShapeError("points", found=f"shape {z.shape}", rule=f"{self.points.shape[1]} coordinates each")
-        return _covariance(z, self.points, self.centre, self.unit), affine(z, self.centre, self.unit)
+        z, points, centre, unit = (each / self.scale for each in (z, self.points, self.centre, self.unit))
+        return _covariance(z, points, centre, unit), affine(z, centre, unit)
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
@@ -286,8 +316,9 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     Without noise, the spline is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2), with the
     Fourier transform F f. Affine functions are reproduced exactly, with any noise. Moving and turning the points does
     not change the spline. The spline is computed from centred points in units of their extent. Multiplying all points
-    by s and the noise by s² does not change it either. (The counterpart in SciPy is `scipy.interpolate.RBFInterpolator`
-    with `thin_plate_spline` and degree 1. Its argument `smoothing` is the `noise` of this function.)
+    by s and the noise by s² does not change it either, even if s² overflows or underflows. (The counterpart in SciPy is
+    `scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1. Its argument `smoothing` is the `noise`
+    of this function.)
 
     Args:
         x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.
@@ -300,7 +331,7 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
         NotPositiveDefiniteError: if points are equal and have no noise, or are so near to each other that the spline
             misses its own targets.
         ShapeError: if x, y and noise do not fit each other, or there are d + 1 points or fewer.
-        SettingError: for a negative noise.
+        SettingError: for a negative noise, or a noise that is too large for the size of the points.
         PrecisionError: if float64 is off.
 
     Example:
@@ -313,12 +344,30 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     """
     x, y = array_argument("points", x, axes=2), array_argument("targets", y, axes=(1, 2))
     noise = array_argument("noise", noise, axes=(0, 1))
-    centre = jnp.mean(x, axis=0)
-    unit = jnp.max(jnp.linalg.norm(x - centre, axis=1))
-    unit = jnp.where(unit > 0, unit, 1.0)
     _refuse_repeated(x, y, noise)
-    fit = universal_kriging(_covariance(x, x, centre, unit), affine(x, centre, unit), y, noise)
-    return PolyharmonicSpline(x, fit, centre, unit)
+    scale = _scale(x)
+    near = x / scale
+    centre = jnp.mean(near, axis=0)
+    unit = jnp.max(jnp.linalg.norm(near - centre, axis=1))
+    unit = jnp.where(unit > 0, unit, 1.0)
+    noise = noise / scale / scale
+    if (level := known(noise)) is not None and not np.all(np.isfinite(level)):
+        raise SettingError(
+            "noise",
+            found=f"a variance that is too large for points within {float(scale):.3g} of each other",
+            rule="a variance that is finite in units of the squared size of the points",
+            remedy="multiply the points by s and the noise by s², which does not change the spline",
+        )
+    fit = universal_kriging(_covariance(near, near, centre, unit), affine(near, centre, unit), y, noise)
+    return PolyharmonicSpline(x, fit, centre * scale, unit * scale, scale)
+
+
+def _scale(x: Array) -> Array:
+    """Return 1 if the cubes of the points' distances are normal numbers, and otherwise a power of 2 near their size."""
+    size, limits = jnp.max(jnp.abs(x - x[0])), jnp.finfo(x.dtype)
+    usual = (size == 0) | ((size > limits.tiny ** (1 / 3)) & (size < limits.max ** (1 / 3)))
+    exponent = jnp.frexp(jnp.where(usual, 0.5, size))[1]  # 0 for 0.5
+    return jnp.ldexp(jnp.ones((), x.dtype), exponent)
 
 
 def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:

@@ -10,19 +10,29 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.core import array_argument, check_real, known, require_float64
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import SettingError, ShapeError
 
 from ._eigensystem import Spectrum
 from ._equivalent import deterministic_equivalent, sizes_of
 from ._held_out import HeldOut
-from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, check_interval, measure
+from ._points import (
+    FEWEST,
+    MOST,
+    Interval,
+    LearningCurve,
+    Point,
+    assemble,
+    check_interval,
+    in_unit,
+    measure,
+    out_of_unit,
+)
 
 LEVEL = 0.9
 """Nominal coverage of the interval."""
 _SMALL = 100  # the largest number of rows that counts as few
 _OPERATIONS = {True: 5e8, False: 5e7}  # the operations that a curve may cost, for few and for more rows, if N³ is less
 _ALLOWANCE = 0.12  # the additional half-width of the interval at an interpolated size, in the logarithm of the error
-_LARGEST = 1e140  # the largest size of a target, so that sums of squares neither overflow nor underflow
 _ROUNDING = 16.0
 
 
@@ -66,17 +76,19 @@ def learning_curve(
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
-        sizes: numbers n of training rows, 1 <= n <= N.
+        sizes: numbers n of training rows, 1 <= n <= N. A size that is not whole is measured at the nearest whole
+            number, and the equivalent supplies the difference.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If the ridge is not above
             the rounding error of a singular A, the limit ridge -> 0 is computed.
         resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
         seed: the seed of the random splits. The splits of a size follow from the seed, n and N.
 
     Raises:
-        SettingError: for a size outside 1..N, a negative ridge, less than one resample, or a call within a compiled
-            function.
+        SettingError: for a size that is a boolean or outside 1..N, a negative ridge, less than one resample, or a call
+            within a compiled function.
         ShapeError: if targets and spectrum have different numbers of rows, or there is a single row.
-        DataError: for targets that are not finite real numbers, or whose squares are not.
+        DataError: for targets that are not finite real numbers, or whose largest absolute value is above 1e140 or below
+            1e-140.
         PrecisionError: if float64 is off.
 
     Example:
@@ -97,14 +109,7 @@ def learning_curve(
     check_real("ridge", ridge, "not negative", lambda number: number >= 0)
     check_interval(resamples, seed)
     targets = array_argument("targets", y, axes=(1, 2))
-    scale = float(jnp.max(jnp.abs(targets)))
-    if scale and not 1 / _LARGEST < scale < _LARGEST:
-        raise DataError(
-            "targets",
-            found=f"a largest absolute value of {scale:.3g}",
-            rule=f"between {1 / _LARGEST:g} and {_LARGEST:g}, so that squared errors neither overflow nor underflow",
-            remedy="change the unit of the targets",
-        )
+    targets, unit = in_unit(targets)
     counts, penalty = sizes_of(sizes, len(spectrum.eigenvalues)), float(ridge)
     equivalent = deterministic_equivalent(spectrum, targets, counts, penalty)
     if len(targets) < 2:
@@ -122,9 +127,8 @@ def learning_curve(
     points = [_shrunk(point, float(formula)) for point, formula in zip(points, nearest, strict=True)]
     curve = assemble(equivalent, nearest, chosen, points, _ALLOWANCE)
     noise = _noise(spectrum, targets, penalty)
-    return eqx.tree_at(
-        lambda c: (c.lower, c.upper), curve, (jnp.maximum(curve.lower - noise, 0.0), curve.upper + noise)
-    )
+    ends = (jnp.maximum(curve.lower - noise, 0.0), curve.upper + noise)
+    return out_of_unit(eqx.tree_at(lambda c: (c.lower, c.upper), curve, ends), unit)
 
 
 def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:

@@ -72,11 +72,11 @@ def deterministic_equivalent(
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
-        sizes: numbers n of training rows, 1 <= n <= N.
+        sizes: numbers n of training rows, 1 <= n <= N. They need not be whole.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0.
 
     Raises:
-        SettingError: for a size outside 1..N, or a negative ridge.
+        SettingError: for a size that is a boolean or outside 1..N, or a negative ridge.
         ShapeError: if targets and spectrum have different numbers of rows.
         DataError: for targets that are not finite real numbers.
         PrecisionError: if float64 is off.
@@ -104,19 +104,23 @@ def deterministic_equivalent(
 
 
 def sizes_of(sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.ndarray, total: int) -> np.ndarray:
-    """Return numbers of training rows as an array; raise SettingError for numbers outside 1 to `total`.
+    """Return numbers of training rows as an array; raise SettingError for booleans and numbers outside 1 to `total`.
 
     Args:
         sizes: the numbers that the caller gave.
         total: the number of rows.
     """
     given = array_of("sizes", sizes)
+    entries = sizes if isinstance(sizes, list | tuple) else ()  # NumPy turns booleans beside numbers into numbers
+    if given.dtype == bool or any(isinstance(entry, bool | np.bool_) for entry in entries):
+        rule = f"a list of numbers from 1 to {total}, the number of rows"
+        raise SettingError("sizes", found="a boolean", rule=rule, remedy="pass numbers of rows; for a mask, its sum")
     counts = numbers_of("sizes", given).astype(float) if given.size else np.empty(0)
     if counts.ndim != 1 or counts.size == 0 or not (counts.min() >= 1 and counts.max() <= total):
         raise SettingError(
             "sizes",
             found=counts.tolist(),
-            rule=f"a list of whole numbers from 1 to {total}, the number of rows",
+            rule=f"a list of numbers from 1 to {total}, the number of rows",
             remedy="use omniscient_curve for sizes beyond the data, which extrapolates",
         )
     return counts

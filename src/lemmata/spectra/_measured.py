@@ -16,7 +16,18 @@ from ._eigensystem import Spectrum
 from ._equivalent import EquivalentCurve, deterministic_equivalent, sizes_of
 from ._held_out import HeldOut
 from ._intercept import between_contrasts, with_the_mean
-from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, check_interval, measure
+from ._points import (
+    FEWEST,
+    MOST,
+    Interval,
+    LearningCurve,
+    Point,
+    assemble,
+    check_interval,
+    in_unit,
+    measure,
+    out_of_unit,
+)
 
 OPERATIONS = 2e8
 """The largest number of floating-point operations for one size, unless the smallest number of solves takes more."""
@@ -72,10 +83,11 @@ def measured_curve(
         resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
 
     Raises:
-        SettingError: for a size outside the range, a negative ridge, a number of ridges that differs from the number
-            of sizes, or a single solve.
+        SettingError: for a size that is a boolean or outside the range, a negative ridge, a number of ridges that
+            differs from the number of sizes, or a single solve.
         ShapeError: if targets and spectrum have different numbers of rows.
-        DataError: for targets that are not finite real numbers.
+        DataError: for targets that are not finite real numbers, or whose largest absolute value is above 1e140 or below
+            1e-140.
         PrecisionError: if float64 is off.
 
     Example:
@@ -95,9 +107,10 @@ def measured_curve(
     y = array_argument("targets", y)
     if len(y) != total:
         raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, the number of rows of the spectrum")
+    y, unit = in_unit(y)
     equivalent = _equivalent(spectrum, y, counts, ridges, intercept)
     if solves == 0:
-        return _unmeasured(equivalent)
+        return out_of_unit(_unmeasured(equivalent), unit)
     order = np.argsort(counts, kind="stable")
     chosen = order[np.unique(np.linspace(0, len(order) - 1, min(MEASURED_SIZES, len(order))).astype(int))]
     whole = np.clip(np.rint(counts[chosen]), 1 + intercept, total - 1)
@@ -109,7 +122,7 @@ def measured_curve(
     if np.any(np.rint(counts) != counts):
         at = np.where(counts[chosen] == total, total, whole)
         nearest = _equivalent(spectrum, y, at, ridges[chosen], intercept).error
-    return assemble(equivalent, np.asarray(nearest), chosen, points)
+    return out_of_unit(assemble(equivalent, np.asarray(nearest), chosen, points), unit)
 
 
 def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
@@ -128,9 +141,7 @@ def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
 def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None) -> None:
     least = 2 if intercept else 1
     if not (counts.min() >= least and total >= 2):
-        raise SettingError(
-            "sizes", found=counts.tolist(), rule=f"whole numbers from {least} to {total}, the number of rows"
-        )
+        raise SettingError("sizes", found=counts.tolist(), rule=f"numbers from {least} to {total}, the number of rows")
     if solves is not None and (solves < 0 or solves == 1):
         raise SettingError("solves", found=solves, rule="0, or at least 2, because a standard error needs two solves")
 

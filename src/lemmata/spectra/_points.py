@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, SettingError
 
 from ._equivalent import EquivalentCurve
 from ._held_out import HeldOut, all_splits, splits
@@ -23,6 +23,7 @@ FEWEST, MOST = 8, 1000
 # distribution.
 _MANY = 30
 _DRAWS = 2000  # the number of these random means
+_LARGEST = 1e140  # the largest size of a target, so that squared errors neither overflow nor underflow
 
 
 class LearningCurve(eqx.Module):
@@ -101,6 +102,42 @@ def check_interval(resamples: int | None, seed: int) -> None:
         )
     if not whole(seed, 0):
         raise SettingError("seed", found=repr(seed), rule="a whole number that is not negative")
+
+
+def in_unit(targets: Float[Array, "rows *k"]) -> tuple[Float[Array, "rows *k"], float]:
+    """Return the targets divided by a power of 2, so that the largest is between 1/2 and 1, and this power of 2.
+
+    The intervals need fourth powers of the targets. In this unit, these powers neither overflow nor underflow. Dividing
+    by a power of 2 causes no rounding errors. If all targets are 0, the power is 1.
+
+    Args:
+        targets: the targets.
+
+    Raises:
+        DataError: if the largest target is above 1e140 or below 1e-140, so that squared errors could overflow or
+            underflow.
+    """
+    scale = float(jnp.max(jnp.abs(targets)))
+    if scale and not 1 / _LARGEST < scale < _LARGEST:
+        raise DataError(
+            "targets",
+            found=f"a largest absolute value of {scale:.3g}",
+            rule=f"between {1 / _LARGEST:g} and {_LARGEST:g}, so that squared errors neither overflow nor underflow",
+            remedy="change the unit of the targets",
+        )
+    unit = math.ldexp(1.0, math.frexp(scale)[1]) if scale else 1.0
+    return targets / unit, unit
+
+
+def out_of_unit(curve: LearningCurve, unit: float) -> LearningCurve:
+    """Return the curve of targets that are `unit` times as large. Squared errors are then unit² times as large.
+
+    Args:
+        curve: the curve of the targets in the unit of `in_unit`.
+        unit: this unit.
+    """
+    squared = lambda c: (c.error, c.standard_error, c.lower, c.upper, c.equivalent.error)
+    return eqx.tree_at(squared, curve, tuple(each * unit**2 for each in squared(curve)))
 
 
 def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned: int, seed: int, of: Interval) -> Point:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, positive
-from lemmata.errors import SettingError, ShapeError, SolverError
+from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 from lemmata.printable import preformatted
 
 from ._attack import attack
@@ -28,6 +28,7 @@ METHODS = ("interval", "crown", "alpha", "lp", "exact")
 _STEPS = 40  # steps of ascent in the slopes
 _FAR, _NEAR = 1e6, 1e12  # largest factors of doubling and halving before a search over the exponent
 _LARGEST = 1e300  # the largest radius that is tried
+_SMALLEST = 1e-305  # the smallest radius that is tried; rounding errors of smaller numbers would be subnormal
 _PROGRAMMES = 2e-7  # the assumed error of a bound by HiGHS: twice the tolerance of its constraints
 
 _CLAIMS = {
@@ -101,7 +102,7 @@ def certify(
     method: str = "alpha",
     *,
     params: Any = None,
-    label: int | None = None,
+    label: Any = None,
     seconds: float = 60.0,
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
@@ -128,13 +129,14 @@ def certify(
         norm: "linf" or "l2"; the methods "lp" and "exact" only allow "linf".
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, or the variables of a linen module.
-        label: the class whose margins are bounded; by default, the network's class at x.
+        label: the class whose margins are bounded, a whole number; by default, the network's class at x.
         seconds: the time limit of "exact".
 
     Raises:
         SettingError: if a layer cannot be bounded, the radius is not positive, or the method or norm is unknown.
-        ShapeError, DataError: if the input does not fit the network or is not finite, or the radius does not fit the
-            input.
+        ShapeError, DataError: if the input does not fit the network or is not finite, the radius does not fit the
+            input, or an output at x overflows.
+        SolverError: if HiGHS cannot solve a linear programme, for example because of numbers above 1e15.
 
     Example:
         >>> import numpy as np
@@ -148,13 +150,17 @@ def certify(
     read = read_network(network, params, point.shape)
     ball = _ball(read, point, radius, norm, method)
     chosen, rows, rivals = _margins(read, ball, label)
-    bounds = pre_activation_bounds(read, ball)
-    tight = bounds if method in ("interval", "crown") else tightened_bounds(read, ball, bounds)
-    margins, starts, ended = _lower(read, ball, bounds, tight, rows, method, positive("seconds", seconds))
-    _, points = attack(open_network(read, tight) or read, ball, rows, starts)
-    found = (read(points) * rows).sum(axis=1)
-    margins = np.minimum(margins - rounding(read, ball, bounds, rows), found)
-    fooled = np.array([_class(read, one) != chosen for one in points])
+    with np.errstate(over="ignore", invalid="ignore"):  # a bound that overflows is not a bound
+        bounds = pre_activation_bounds(read, ball)
+        tight = bounds if method in ("interval", "crown") else tightened_bounds(read, ball, bounds)
+        margins, starts, ended = _lower(read, ball, bounds, tight, rows, method, positive("seconds", seconds))
+        _, points = attack(open_network(read, tight) or read, ball, rows, starts)
+        outputs = read(points)
+        found = (outputs * rows).sum(axis=1)
+        found = np.where(np.isnan(found), np.inf, found)
+        margins = np.minimum(margins - rounding(read, ball, bounds, rows), found)
+        margins = np.where(np.isnan(margins), -np.inf, margins)
+    fooled = np.isfinite(outputs).all(axis=1) & np.array([_class(one) != chosen for one in outputs])
     verdict = "attacked" if fooled.any() else "robust" if _kept(margins, chosen, rivals).all() else "unknown"
     free = sum(int(((low < 0) & (high > 0)).sum()) for low, high in bounds)
     conditions = (
@@ -195,18 +201,26 @@ def _ball(network: ReluNetwork, point: np.ndarray, radius: object, norm: str, me
     return Ball(point.ravel(), as_radius("radius", radius, point, norm), norm)
 
 
-def _class(network: ReluNetwork, point: Float[np.ndarray, " d"]) -> int:
-    outputs = network(point[None])[0]
+def _class(outputs: Float[np.ndarray, " k"]) -> int:
     return int(outputs[0] > 0) if len(outputs) == 1 else int(outputs.argmax())
 
 
-def _margins(network: ReluNetwork, ball: Ball, label: int | None):
+def _margins(network: ReluNetwork, ball: Ball, label: Any):
     """Return the class, the combinations of outputs that are its margins, one in each row, and the other classes."""
-    outputs = network(ball.center[None])[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        outputs = network(ball.center[None])[0]
+    if not np.isfinite(outputs).all():
+        largest = max(float(np.abs(each).max()) for each in (*network.weights, *network.biases))
+        raise DataError(
+            "outputs at x",
+            found=f"an output that overflows, with weights and biases of sizes up to {largest:.3g}",
+            rule="finite outputs",
+            remedy="divide the weights and biases of the last layer by one number, which does not change the class",
+        )
     classes = max(len(outputs), 2)
-    if label is not None and (isinstance(label, bool) or label not in range(classes)):
+    if label is not None and (np.ndim(label) or isinstance(label, bool | np.bool_) or label not in range(classes)):
         raise SettingError("label", found=repr(label), rule=f"a class from 0 to {classes - 1}")
-    chosen = _class(network, ball.center) if label is None else int(label)
+    chosen = _class(outputs) if label is None else int(label)
     if len(outputs) == 1:
         return chosen, np.array([[1.0 if chosen else -1.0]]), (1 - chosen,)
     rivals = tuple(other for other in range(classes) if other != chosen)
@@ -258,7 +272,7 @@ def largest_radius(
     method: str = "alpha",
     *,
     params: Any = None,
-    label: int | None = None,
+    label: Any = None,
     tolerance: float = 1e-3,
     scales: float | ArrayLike = 1.0,
 ) -> float:
@@ -266,7 +280,8 @@ def largest_radius(
     `label`.
 
     The result is infinite only if interval arithmetic over all inputs shows that no change of the input can change the
-    class. Otherwise, the search does not change any coordinate by more than 1e300.
+    class. Otherwise, the search does not change any coordinate by more than 1e300. It does not try radii that are below
+    1e-305 or change every coordinate by less than 1e-305. If no other radius is robust, the result is 0.
 
     Args:
         network: as for `certify`.
@@ -274,13 +289,13 @@ def largest_radius(
         norm: "linf" or "l2".
         method: as for `certify`.
         params: as for `certify`.
-        label: the class whose margins are bounded; by default, the network's class at x.
+        label: the class whose margins are bounded, a whole number; by default, the network's class at x.
         tolerance: the bisection stops if the relative error of the radius is at most this number.
         scales: a positive number, or for "linf", an array of the shape of x. Each coordinate may change by this
             multiple of the radius.
 
     Raises:
-        SettingError, ShapeError, DataError: for the same reasons as `certify`.
+        SettingError, ShapeError, DataError, SolverError: for the same reasons as `certify`.
 
     Example:
         >>> import numpy as np
@@ -292,25 +307,25 @@ def largest_radius(
     unit = as_radius("scales", scales, point, norm)
     each = unit.reshape(point.shape) if isinstance(unit, np.ndarray) else unit
     certified = lambda radius: certify(network, x, radius * each, norm, method, params=params, label=label)
-    least, most = float(np.min(unit, initial=np.inf, where=np.asarray(unit) > 0)), float(np.max(unit))
+    most = float(np.max(unit))
     size = float(np.abs(point).max()) / most or 1.0
 
     def robust(radius: float) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):  # a bound that overflows does not count as robust
-            try:
-                return certified(radius).verdict == "robust"
-            except SolverError:
-                if radius > size:  # HiGHS treats numbers above 1e20 as infinity
-                    return False
-                raise
+        try:
+            return certified(radius).verdict == "robust"
+        except SolverError:
+            if radius > size:  # HiGHS treats numbers above 1e20 as infinity
+                return False
+            raise
 
     def always() -> bool:
         read = read_network(network, params, point.shape)
         chosen, rows, rivals = _margins(read, _ball(read, point, each, norm, method), label)
         moves = np.broadcast_to(np.asarray(unit) > 0, point.size)
-        return bool(_kept(least_anywhere(read, point.ravel(), moves, rows), chosen, rivals).all())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(_kept(least_anywhere(read, point.ravel(), moves, rows), chosen, rivals).all())
 
-    tiny, huge = max(1e-300 / least, 1e-300), min(_LARGEST / most, _LARGEST)
+    tiny, huge = max(_SMALLEST / most, _SMALLEST), min(_LARGEST / most, _LARGEST)
     low, high = _bracket(robust, always, size, tiny, huge)
     while low and high - low > tolerance * low:
         middle = (low + high) / 2

@@ -12,6 +12,8 @@ from lemmata.errors import SolverError
 from ._network import ReluNetwork
 from ._relaxation import Ball, Bounds
 
+_REMEDY = "divide weights and biases by powers of 10 that do not change the class, or use method='alpha'"
+
 
 def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
     """Return the constraints of the triangle or mixed-integer programme for v = (x, a_1, ..., a_H[, switches]).
@@ -56,6 +58,13 @@ def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
                 slope = high[unit] / (high[unit] - low[unit])
                 upper.append(own - slope * z)
                 limits.append(slope * (bias[unit] - low[unit]))
+    if not np.isfinite([*map(np.sum, map(np.abs, (*upper, *equal))), *limits, *values]).all():
+        raise SolverError(
+            "linear programme of the relaxation",
+            found="bounds of hidden units that overflow",
+            rule="finite numbers",
+            remedy=_REMEDY,
+        )
     low_box = np.concatenate([*lows, np.zeros(switches)])
     high_box = np.concatenate([*highs, np.ones(switches)])
     return (_matrix(upper, total), np.asarray(limits), _matrix(equal, total), np.asarray(values), low_box, high_box)
@@ -85,10 +94,12 @@ def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
     for cost in _costs(network, rows, len(low), 0):
         solved = optimize.linprog(cost, upper, limits, equal, values, box, method="highs-ds")
         if solved.status != 0:
+            sizes = [float(np.abs(each).max(initial=0.0)) for each in (cost, upper.data, limits, equal.data, values)]
             raise SolverError(
                 "linear programme of the relaxation",
-                found=solved.message,
-                rule="a linear programme that HiGHS can solve",
+                found=f"numbers of sizes up to {max(sizes):.3g}, and from HiGHS: {solved.message}",
+                rule="a linear programme that HiGHS can solve, for example of numbers below 1e15",
+                remedy=_REMEDY,
             )
         found.append(solved.fun)
     return np.asarray(found) + offsets

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from lemmata.answers import Condition, inside, least_share, positive, probability, whole
-from lemmata.core import array_of
+from lemmata.core import array_of, real_numbers
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -132,10 +132,10 @@ def smooth(
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: if a network is in training mode, sigma is not positive, alpha is outside (0, 1/2), or a count is
-            invalid.
+        SettingError: if a network is in training mode, sigma is not positive or so large that inputs with noise
+            overflow, alpha is outside (0, 1/2), or a count is invalid.
         ShapeError: if the outputs of f are neither classes nor scores.
-        DataError: if scores are not finite.
+        DataError: if scores are not finite, or a class does not fit into 64 bits.
 
     Example:
         >>> import numpy as np
@@ -184,7 +184,12 @@ def _answers(
     found = []
     for start in range(0, count, _BATCH):
         size = min(_BATCH, count - start)
-        given = f(point + sigma * generator.standard_normal((size, *point.shape)))
+        with np.errstate(over="ignore"):
+            inputs = point + sigma * generator.standard_normal((size, *point.shape))
+        if not np.isfinite(inputs).all():
+            rule = "so small that inputs with noise are finite"
+            raise SettingError("sigma", found=f"{sigma:g}", rule=rule, remedy="change the unit of the inputs and sigma")
+        given = f(inputs)
         found.append(_classes(array_of("answers of f", given), size))
     return np.concatenate(found)
 
@@ -197,13 +202,8 @@ def _classes(answers: np.ndarray, size: int) -> np.ndarray:
         rule = f"classes of shape ({size},) or scores of shape ({size}, classes) for {size} inputs"
         raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
     if answers.ndim == 1:
-        if not (np.issubdtype(answers.dtype, np.integer) or answers.dtype == bool):
-            kind = "texts" if answers.dtype.kind in "USO" else f"entries of type {answers.dtype}"
-            remedy = "return classes.astype(int), or scores of shape (batch, 1) if they are scores"
-            if kind == "texts":
-                remedy = "number the classes, for example with np.searchsorted(names, classes)"
-            raise ShapeError("answers of f", found=kind, rule="classes that are whole numbers", remedy=remedy)
-        return answers.astype(int)
+        return _whole(answers)
+    answers = real_numbers("scores of f", answers) if answers.dtype.kind == "O" else answers
     if answers.dtype.kind not in "fiub":
         raise DataError("scores of f", found=f"entries of type {answers.dtype}", rule="real numbers")
     wrong = ~np.isfinite(answers).all(axis=1)
@@ -215,3 +215,36 @@ def _classes(answers: np.ndarray, size: int) -> np.ndarray:
             remedy="correct the function so that its scores are finite at inputs with noise, or reduce sigma",
         )
     return (answers[:, 0] > 0).astype(int) if answers.shape[1] == 1 else answers.argmax(axis=1)
+
+
+def _whole(answers: np.ndarray) -> Int[np.ndarray, " n"]:
+    """Return classes as whole numbers of 64 bits; refuse texts, fractions and larger numbers."""
+    if answers.dtype.kind in "ib":
+        return answers.astype(np.int64)
+    entries = answers.tolist()
+    if not all(isinstance(entry, int | np.integer | np.bool_) for entry in entries):
+        text = any(isinstance(entry, str | bytes) for entry in entries)
+        other = next(type(entry).__name__ for entry in entries if not isinstance(entry, int | np.integer | np.bool_))
+        remedy = "return classes.astype(int), or scores of shape (batch, 1) if they are scores"
+        if text:
+            remedy = "number the classes, for example with np.searchsorted(names, classes)"
+        raise ShapeError(
+            "answers of f",
+            found="texts"
+            if text
+            else f"an entry of type {other}"
+            if answers.dtype == object
+            else f"entries of type {answers.dtype}",
+            rule="classes that are whole numbers",
+            remedy=remedy,
+        )
+    limits = np.iinfo(np.int64)
+    wrong = [int(entry) for entry in entries if not limits.min <= entry <= limits.max]
+    if wrong:
+        raise DataError(
+            "answers of f",
+            found=f"the class {wrong[0]}",
+            rule=f"classes of at most {limits.max} in size",
+            remedy="number the classes from 0, for example with np.searchsorted(np.unique(classes), classes)",
+        )
+    return np.array(entries, np.int64)
