@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special, stats
 
 from lemmata.errors import SettingError
 
@@ -112,6 +112,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
 _ONE = "pass a single number, not a string, a list or an array"
 # relative amount by which a confidence limit is moved outward; the error of SciPy's quantiles is smaller
 _OUTWARD = 1e-13
+_OFF = 1e-6  # the allowed error of a quantile, as a share of its tail probability
 
 
 def least_share(successes: float, failures: float, tail: float) -> float:
@@ -127,7 +128,20 @@ def least_share(successes: float, failures: float, tail: float) -> float:
     >>> round(least_share(300.0, 0.0, 1e-20), 4)
     0.8577
     """
-    return float(stats.beta.ppf(tail, successes, failures + 1)) * (1 - _OUTWARD) if successes > 0 else 0.0
+    return _beta_quantile(tail, successes, failures + 1) * (1 - _OUTWARD) if successes > 0 else 0.0
+
+
+def _beta_quantile(tail: float, a: float, b: float) -> float:
+    """Return the quantile of Beta(a, b). SciPy's own is checked: at 1000 among 1e12 it is 15 times too large."""
+    found = float(stats.beta.ppf(tail, a, b))
+    if abs(special.betainc(a, b, found) - tail) <= _OFF * tail:
+        return found
+    excess = lambda log_odds: float(special.betainc(a, b, special.expit(log_odds))) - tail
+    centre, reach = math.log(a / b), math.sqrt(1 / a + 1 / b)  # about the mean and standard deviation of the log odds
+    while excess(centre - reach) > 0 or excess(centre + reach) < 0:
+        reach *= 2
+    root = optimize.brentq(excess, centre - reach, centre + reach, xtol=1e-15, rtol=4 * np.finfo(float).eps)
+    return float(special.expit(root))
 
 
 def share_interval(successes: float, failures: float, level: float) -> tuple[float, float]:

@@ -84,7 +84,10 @@ def test_units_and_storage():
     assert np.array_equal(joblib.load(stored).predict(new), mean)
 
 
-@pytest.mark.parametrize("settings", [{"noise": -1.0}, {"noise": np.inf}, {"noise": "a"}, {"network": "relu"}])
+NOISES = [-1.0, np.inf, "a", None, [1.0], 1j, np.array([1e-2]), True]
+
+
+@pytest.mark.parametrize("settings", [{"network": "relu"}, *({"noise": noise} for noise in NOISES)])
 def test_bad_settings_are_refused(settings):
     x, y, _ = data()
     with pytest.raises(SettingError, match=next(iter(settings))):

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
@@ -162,3 +163,42 @@ def test_the_ridge_chosen_does_not_depend_on_copies_of_rows():
     weighted = TangentKernelRegressor(NETWORK).fit(x, y, sample_weight=np.full(20, 3.0))
     np.testing.assert_allclose(copied.predict(x), weighted.predict(x), rtol=1e-9)
     assert copied.ridge_ / alone.ridge_ > 1e-3  # copies left in training would choose a ridge next to none
+
+
+MASK = np.arange(20) == 3
+DAYS = np.arange(20).astype("datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "weights", "words"),
+    [
+        (X, np.ma.masked_array(Y[:, 0], MASK), None, "targets y; found 1 masked"),
+        (np.ma.masked_array(X, np.repeat(MASK[:, None], 3, axis=1)), Y, None, "inputs X; found 3 masked"),
+        (X, Y, np.ma.masked_array(np.ones(20), MASK), "sample_weight; found 1 masked"),
+        (X, DAYS, None, "targets y; found entries of type datetime64"),
+        (DAYS[:, None], Y, None, "inputs X; found entries of type datetime64"),
+        (pd.DataFrame({"day": DAYS, "size": X[:, 0]}), Y, None, "inputs X; found entries of type datetime64"),
+        (X, Y, DAYS, "sample_weight; found entries of type datetime64"),
+        (X, ["1"] * 20, None, "targets y; found the entry '1'"),
+        (X, ["a"] * 20, None, "targets y; found the entry 'a'"),
+        (X, np.array([None, *Y[1:, 0]], object), None, "targets y; found the entry None"),
+        (X, pd.Series([1] * 19 + [None], dtype="Int64"), None, "targets y; found the entry <NA>|y contains NaN"),
+    ],
+)
+@pytest.mark.parametrize("model", [KernelRegressor(RBF(1.5), ridge=0.1), NNGPRegressor(NETWORK)], ids=repr)
+def test_what_is_no_number_is_refused(model, x, y, weights, words):
+    with pytest.raises(DataError, match=words) as caught:
+        model.fit(x, y, weights)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_prediction_refuses_what_the_fit_refuses():
+    model = KernelRegressor(RBF(1.5), ridge=0.1).fit(X, Y)
+    with pytest.raises(DataError, match="inputs X; found 3 masked"):
+        model.predict(np.ma.masked_array(X, np.repeat(MASK[:, None], 3, axis=1)))
+
+
+@pytest.mark.parametrize("others", [[None], [float("nan")], [pd.NA], [1]], ids=str)
+def test_labels_without_a_common_type_are_refused(others):
+    with pytest.raises(DataError, match="labels y; found"):
+        TangentKernelClassifier(NETWORK).fit(X, np.array([*others, "a"] * 10, object))

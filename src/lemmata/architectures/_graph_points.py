@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.core import whole
+from lemmata.core import real_numbers, single_of, whole
 from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._aggregate import check_adjacency
@@ -131,16 +131,17 @@ def _of_edges(graph: Any) -> Float[np.ndarray, "s s"]:
 
 def _numbers(given: Any, name: str) -> np.ndarray:
     try:
-        array = np.asarray(given)
-        if array.dtype.kind in "cUS":
-            raise DataError(name, found=f"entries of type {array.dtype}", rule="a matrix of real numbers")
-        return array.astype(float)
-    except DataError:
-        raise
-    except (TypeError, ValueError) as error:
-        rule = "a matrix of numbers"
-        remedy = "pass a tuple (features, adjacency) for a graph that has features" if isinstance(given, list) else None
-        raise DataError(name, found=f"a {type(given).__name__}: {error}", rule=rule, remedy=remedy) from error
+        array = single_of(name, given)
+    except DataError as error:
+        if not isinstance(given, list):
+            raise
+        remedy = "pass a tuple (features, adjacency) for a graph that has features"
+        raise DataError(name, found="a list that is not a matrix", rule="a matrix of numbers", remedy=remedy) from error
+    array = real_numbers(name, array)
+    if array.dtype.kind not in "fiub":
+        rule = "a matrix of real numbers"
+        raise DataError(name, found=f"entries of type {array.dtype}", rule=rule, remedy="convert it to numbers first")
+    return array.astype(float)
 
 
 def _check_features(features: Sequence[np.ndarray]) -> None:

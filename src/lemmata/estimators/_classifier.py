@@ -70,7 +70,8 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             sample_weight: weights (n,) of at least 0, see `TangentKernelRegressor.fit`; None means 1 for every row.
 
         Raises:
-            DataError: for labels of a single class among the rows of positive weight, and for the same reasons as
+            DataError: for labels of a single class among the rows of positive weight, missing labels, texts beside
+                other labels, and for the same reasons as
                 `TangentKernelRegressor`.
             SettingError: for the same reasons as `TangentKernelRegressor`.
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.architectures import NNGPKernel
+from lemmata.core import check_real
 from lemmata.errors import SettingError
 
 from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
@@ -95,10 +96,11 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             sample_weight: weights (n,) of at least 0; None means 1 for every row.
 
         Raises:
-            SettingError: for a network that is not a layer, or a noise that is not a number of at least 0.
+            SettingError: for a network that is not a layer, or a noise that is not a finite number of at least 0.
             NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
                 eigenvalue.
-            DataError: for inputs that contain strings, or weights that are negative, not finite, or all 0.
+            DataError: for inputs that contain strings, dates or masked entries, for targets that are not finite
+                numbers, or weights that are negative, not finite, or all 0.
 
         Warns:
             ApproximationWarning: for a fit on centres with centres = "auto".
@@ -110,8 +112,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         count = centres_for(self.centres, len(rows.points))
         chosen = float64_leaves(chosen_network(self.network))
-        if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
-            raise SettingError("noise", found=repr(self.noise), rule="a finite number that is not negative")
+        if np.ndim(self.noise):
+            rule, remedy = "one number", "pass sample_weight for rows of different noise"
+            raise SettingError("noise", found=repr(self.noise), rule=rule, remedy=remedy)
+        check_real("noise", self.noise, "finite and not negative", lambda noise: noise >= 0)
         exact, given = float(self.noise) == 0, rows
         rows = without_contradictions(rows, "noise = 0") if exact else rows
         y, self._points, self._roots, self.offset_ = rows.targets, rows.points, np.sqrt(rows.weights), rows.mean

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from lemmata.core import plain_labels, refuse_text, refusing_in_one_line
+from lemmata.core import array_of, missing_in, numbers_of, plain_labels, refuse_text, refusing_in_one_line
 from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 
 from ._graphs import are_fields, as_points
@@ -108,18 +108,18 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
         rules: options of scikit-learn's `validate_data` for the targets.
 
     Raises:
-        DataError: for inputs that contain strings, and for invalid weights.
+        DataError: for inputs that contain strings, dates or masked entries, for targets of a regression that are not
+            finite numbers, for missing labels, and for invalid weights.
     """
     network = getattr(estimator, "network", None)
-    X = as_points(network, X)
+    X = _plain(as_points(network, X))
     with refusing_in_one_line():
         refuse_text(X)
-        y = plain_labels(y)
+        y = _targets(y, bool(rules.get("y_numeric")))
         if are_fields(network, X):
             X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
         else:
             X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
-    y = np.asarray(y, float) if rules.get("y_numeric") else y
     weights = _weights(sample_weight, len(X))
     if (weights > 0).all():
         return Rows(np.array(X, float), np.array(y), weights)
@@ -130,7 +130,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
 def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
     """The inputs (m, d) of a prediction. They are refused for the same reasons as the inputs of the fit."""
     network = getattr(estimator, "network", None)
-    X = as_points(network, X)
+    X = _plain(as_points(network, X))
     with refusing_in_one_line():
         refuse_text(X)
         if are_fields(network, X):
@@ -138,14 +138,49 @@ def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
         return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
 
 
+def _plain(X: Any) -> Any:
+    """Return the inputs unchanged. Refuse masked entries and dates, which scikit-learn would read as numbers."""
+    if isinstance(X, np.ndarray):
+        array_of("inputs X", X)
+    _refuse_dates("inputs X", X)
+    return X
+
+
+def _refuse_dates(name: str, values: Any) -> None:
+    """Raise DataError for dates and times, which scikit-learn and NumPy would read as numbers."""
+    kinds = [getattr(values, "dtype", None), *(getattr(values, "dtypes", ()) if hasattr(values, "columns") else ())]
+    dates = [kind for kind in kinds if getattr(kind, "kind", "") in ("m", "M")]
+    if dates:
+        remedy = "convert dates to numbers, for example to days since the first date"
+        raise DataError(name, found=f"entries of type {dates[0]}", rule="real numbers", remedy=remedy)
+
+
+def _targets(y: Any, numeric: bool) -> Any:
+    """Return targets for scikit-learn's checks. Refuse what it would misread or refuse with an unclear error."""
+    if y is None:  # scikit-learn's error says that the estimator needs targets
+        return y
+    array = array_of("targets y", y)
+    if not array.size:  # scikit-learn's error says how many rows are needed
+        return y
+    if not numeric:
+        missing = missing_in(array)
+        if missing and array.dtype.kind != "f":
+            rule, remedy = "a label for each row", "drop rows without a label, or give them a label of their own"
+            raise DataError("labels y", found=f"{missing} missing labels", rule=rule, remedy=remedy)
+        texts = {isinstance(label, str) for label in array.ravel().tolist()} if array.dtype.kind == "O" else set()
+        if len(texts) > 1:
+            found, rule = "texts and other labels", "labels of one type"
+            raise DataError("labels y", found=found, rule=rule, remedy="convert all labels to texts, with str")
+        return plain_labels(y)
+    _refuse_dates("targets y", array)
+    return numbers_of("targets y", array).astype(float) if array.dtype.kind in "OUS" else y
+
+
 def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
     if given is None:
         return np.ones(rows)
-    try:
-        read = np.asarray(given)
-        weights = np.full(1, np.nan) if np.iscomplexobj(read) else np.array(read, float)
-    except (TypeError, ValueError):
-        weights = np.full(1, np.nan)
+    _refuse_dates("sample_weight", given)
+    weights = np.array(numbers_of("sample_weight", given), float)
     weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
         raise DataError(

@@ -1,8 +1,10 @@
 """Rewards from comparisons: another optimiser, other derivatives, simulated truth, and graphs that fall apart."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
@@ -128,12 +130,27 @@ def test_many_items_and_names_of_any_kind():
         ([("a", "b"), 3], "comparison 1"),
         (["ab", "ba"], "comparison 0"),
         ([(float("nan"), 1)], "none of them NaN"),
+        ([("a", pd.NA), ("a", "b")], "comparison 0.*none of them NaN"),
+        ([("a", pd.NaT), ("a", "b")], "comparison 0.*none of them NaN"),
+        (Counter([("a", "b"), ("b", "a"), ("a", "b")]), r"a Counter.*range\(n\)"),
+        ([{"a", "b"}, {"b", "a"}], "comparison 0"),
+        ([("a", "b"), frozenset("ab")], "comparison 1"),
+        (np.ma.masked_array([[0, 1], [1, 0]], [[False, True], [False, False]]), "1 masked entries"),
+        ([np.ma.masked_array([0, 1], [False, True]), (1, 0)], "comparison 0; found 1 masked entries"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_in_one_line(pairs, said):
     with pytest.raises(DataError, match=said) as caught:
         fit_rewards(pairs)
     assert "\n" not in str(caught.value)
+
+
+def test_the_rows_of_a_frame_are_comparisons():
+    rows = [("a", "b"), ("b", "a"), ("a", "b")]
+    frame = pd.DataFrame(rows, columns=["winner", "loser"])
+    found = fit_rewards(frame, ties=frame[:1])
+    assert found.items == ("a", "b")
+    np.testing.assert_array_equal(found.reward, fit_rewards(rows, ties=rows[:1]).reward)
 
 
 def test_unknown_items_and_levels_are_refused():

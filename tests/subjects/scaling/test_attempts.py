@@ -3,6 +3,7 @@
 import itertools
 from math import comb
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,6 +14,7 @@ from lemmata.engine.claims import registry
 from lemmata.errors import LemmataError
 from lemmata.subjects.scaling import allocate, pass_at_k
 
+MASKED = np.ma.masked_array([1, 1], [False, True])
 COUNTED = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]
 
 
@@ -127,7 +129,15 @@ def test_answers_name_claims_that_exist():
         (lambda: pass_at_k([1.5], 10, 5), "whole"),
         (lambda: pass_at_k([np.nan], 10, 5), "whole"),
         (lambda: pass_at_k([], 10, 5), "at least one problem"),
-        (lambda: pass_at_k(["a"], 10, 5), "whole"),
+        (lambda: pass_at_k(["a"], 10, 5), "the entry 'a'"),
+        (lambda: pass_at_k(["1", "2"], 10, 2), "the entry '1'"),
+        (lambda: pass_at_k([1, 2], "10", 2), "n; found the entry '10'"),
+        (lambda: pass_at_k([1, 2], [3, 4, 5], 2), "successes and n"),
+        (lambda: pass_at_k(MASKED, 10, 2), "1 masked entries"),
+        (lambda: pass_at_k(np.array([1, 2], "datetime64[D]"), 10, 2), "datetime64"),
+        (lambda: allocate(["0.9", "0.3"], 5), "the entry '0.9'"),
+        (lambda: allocate(MASKED, 5), "1 masked entries"),
+        (lambda: allocate(MASKED, 5, n=10), "1 masked entries"),
         (lambda: pass_at_k([1], 10, 0), "at least 1"),
         (lambda: pass_at_k([1], 10, 2, level=2), "between 0 and 1"),
         (lambda: pass_at_k([1, 2], 10, 50), "at least 5 problems"),
@@ -187,3 +197,33 @@ def test_a_budget_of_any_size_is_spent_at_equal_gains():
     assert attempts.sum() == 10**12
     gains = attempts * np.log1p(-p) + np.log(p)
     assert abs(gains[0] - gains[1]) < np.log(2)
+
+
+@pytest.mark.parametrize(
+    ("c", "n", "k"),
+    [(1, 10**12, 525_000_000_000), (186, 10**15, 10**12), (186, 10**15, 10**15 - 10**12), (5, 10**12, 3),
+     (4_139_048, 16_751_512_010, 1_235_401), (30_000_000, 10**15, 30_000_000), (3, 10, 7), (1500, 3000, 1200)],
+)  # fmt: skip
+def test_pass_at_k_is_exact_for_any_number_of_attempts(c, n, k):
+    """Against the product of fractions over the smaller of c and k, or log-factorials of 60 digits."""
+    with mpmath.workdps(60):
+        log = lambda x: mpmath.loggamma(x + 1)
+        exact = -mpmath.expm1(log(n - c) - log(n - c - k) - log(n) + log(n - k))
+    assert pass_at_k(c, n, k).value == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_the_interval_of_one_problem_is_exact_for_any_number_of_attempts():
+    """Counts of rare successes are Poisson, whose exact limits are quantiles of the gamma distribution."""
+    for n in (10**9, 10**12, 10**15):
+        low, high = pass_at_k(1000, n, 1).interval
+        assert low * n == pytest.approx(stats.gamma.ppf(0.05, 1000), rel=1e-5)
+        assert high * n == pytest.approx(stats.gamma.ppf(0.95, 1001), rel=1e-5)
+        low, high = pass_at_k(1000, n, n // 1000).interval
+        expected = -np.expm1(-np.array([stats.gamma.ppf(0.05, 1000), stats.gamma.ppf(0.95, 1001)]) / 1000)
+        assert (low, high) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("k", [5, 50])
+def test_the_highest_level_has_an_interval(k):
+    low, high = pass_at_k([3, 4, 5, 6, 1, 2], 10, k, level=1 - 1e-16).interval
+    assert 0 <= low < 0.5 < high <= 1

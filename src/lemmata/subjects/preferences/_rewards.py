@@ -1,7 +1,7 @@
 """Fit rewards to comparisons by the Bradley-Terry model, or by Davidson's model if there are ties."""
 
 import dataclasses
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.special import expit, xlogy
 
 from lemmata.answers import Condition, inside
+from lemmata.core import array_of, missing_in
 from lemmata.errors import DataError, UnknownNameError
 
 from ._comparison_graph import bradley_terry, davidson, information, outcomes, separated_part, ties_are_bounded
@@ -123,12 +124,14 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
     compared equally often. The p-value in the result tests whether any rewards explain the comparisons.
 
     Args:
-        comparisons: pairs (winner, loser) of names or numbers, one for each comparison, or an array of shape (m, 2).
+        comparisons: pairs (winner, loser) of names or numbers, one for each comparison, or an array or a
+            data frame of shape (m, 2).
         ties: pairs of items that were compared without a winner, in the same form, in any order.
         level: the confidence level of the intervals.
 
     Raises:
-        DataError: if the input has another form, if an item is compared with itself, or if chains of wins do not lead
+        DataError: if the input has another form, such as a dictionary of counts or sets of items, if an entry is masked
+            or missing, if an item is compared with itself, or if chains of wins do not lead
             from every item to every other item. The last message names the unconnected part. With ties, it is also
             raised if no cycle has more wins than ties.
         SettingError: if the level is outside (0, 1).
@@ -215,20 +218,32 @@ def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashab
     rule, remedy = _RULES[what], f"call {_REMEDY}"
     if isinstance(comparisons, str) or not isinstance(comparisons, Iterable):
         raise DataError(f"{what}s", found=f"a {type(comparisons).__name__}", rule=rule, remedy=remedy)
-    rows = comparisons.tolist() if isinstance(comparisons, np.ndarray) else list(comparisons)
+    if isinstance(comparisons, Mapping):
+        # Iteration would give each pair once, whatever its count.
+        remedy = "repeat each pair n times: [pair for pair, n in counts.items() for _ in range(n)]"
+        raise DataError(f"{what}s", found=f"a {type(comparisons).__name__}", rule=rule, remedy=remedy)
+    if isinstance(comparisons, np.ndarray) or hasattr(comparisons, "columns"):
+        comparisons = array_of(f"{what}s", comparisons).tolist()
     pairs = []
-    for number, row in enumerate(rows):
-        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 2:
+    for number, row in enumerate(comparisons):
+        row = array_of(f"{what} {number}", row).tolist() if np.ma.isMaskedArray(row) else row
+        unordered = isinstance(row, str | bytes | Set | Mapping)
+        if unordered or not hasattr(row, "__len__") or len(row) != 2:
             raise DataError(f"{what} {number}", found=repr(row), rule=rule, remedy=remedy)
         winner, loser = row
         for item in (winner, loser):
-            if not isinstance(item, Hashable) or item != item:  # only NaN differs from itself
+            if not isinstance(item, Hashable) or _is_missing(item):
                 raise DataError(f"{what} {number}", found=repr(row), rule="names or numbers, and none of them NaN")
         if winner == loser:
             rule = "two different items"
             raise DataError(f"{what} {number}", found=repr(row), rule=rule, remedy=f"leave this {what} out")
         pairs.append((winner, loser))
     return pairs
+
+
+def _is_missing(item: Hashable) -> bool:
+    """Return whether an item is NaN, NaT, or pandas' NA, or a masked entry. None may be the name of an item."""
+    return item is np.ma.masked or (item is not None and missing_in(np.array([item, None], dtype=object)) == 2)
 
 
 def _items(pairs: list[tuple[Hashable, Hashable]]) -> tuple[Hashable, ...]:

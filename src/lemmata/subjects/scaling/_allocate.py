@@ -11,6 +11,7 @@ from scipy.special import betaln, xlog1py
 from lemmata.answers import Condition, inside, whole
 from lemmata.errors import DataError, SettingError
 
+from ._columns import floats_of
 from ._records import AbstractFinding
 from ._shares import counts
 
@@ -53,7 +54,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
         level: the probability that the number of solved problems is in the interval.
 
     Raises:
-        DataError: for probabilities outside [0, 1], counts larger than n, or no problems.
+        DataError: for texts or masked entries, probabilities outside [0, 1], counts larger than n, or no problems.
         SettingError: for a budget that is not a whole number from 0 to 1e15, or a level outside (0, 1).
 
     >>> plan = allocate([0.9, 0.3, 0.05, 0.001], 20)
@@ -137,15 +138,7 @@ def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
     if n is not None:
         successes, trials = counts("successes", p, n)
         return successes + _PRIOR, trials - successes + _PRIOR
-    try:
-        known = np.atleast_1d(np.asarray(p, float))
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            "p",
-            rule="one probability for each problem",
-            found="values that are not numbers",
-            remedy="pass a list of numbers",
-        ) from error
+    known = np.atleast_1d(floats_of("p", p, "one probability for each problem"))
     if known.ndim != 1 or len(known) == 0:
         raise DataError(
             "p",

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 from scipy.optimize import minimize
-from scipy.special import betaln, gammaln
+from scipy.special import betaln
 
 from lemmata.answers import Condition, inside, share_interval, whole
 from lemmata.errors import DataError
@@ -19,6 +19,8 @@ UNBIASED = "scaling.attempts.unbiased_pass_at_k"
 TAIL = "scaling.attempts.beta_failures"
 _GRID, _ZOOMS = 61, 4
 _LEAST = 5
+# Of more than _SUMMED factors, the product is computed by a series. Below the logarithm _VANISHED, it is 0 in float64.
+_SUMMED, _VANISHED = 1000, -750.0
 # Fits that differ by at most _EQUAL in log-likelihood count as equally good. The range of pass@k among them matters if
 # it is above the share _WIDE of the interval.
 _EQUAL, _WIDE = 0.01, 0.25
@@ -67,8 +69,8 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
         level: the confidence level of the interval.
 
     Raises:
-        DataError: for counts that are not whole or larger than n. The error is also raised for k above n if there are
-            fewer than 5 problems, no success or no failure.
+        DataError: for counts that are masked, texts, dates, not whole or larger than n. The error is also raised for k
+            above n if there are fewer than 5 problems, no success or no failure.
         SettingError: for a k that is not a whole number of at least 1, or a level outside (0, 1).
 
     >>> counted = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]
@@ -83,11 +85,11 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     drawn = Condition("attempts on a problem are independent and alike")
     if k > trials.min():
         return _extrapolated(found, trials, k, level, drawn)
-    each = 1 - _all_fail(found, trials, k)
+    each = -np.expm1(_log_all_fail(found, trials, k))
     value = float(each.mean())
     if len(each) == 1:
         low, high = share_interval(float(found[0]), float(trials[0] - found[0]), level)
-        interval = _not_exact(1 - (1 - low) ** k, 1 - (1 - high) ** k)
+        interval = _not_exact(_some(low, k), _some(high, k))
         notes = ("this probability is only for this problem",)
     else:
         interval, notes = _mean_limits(each, level), ()
@@ -97,13 +99,61 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     )  # fmt: skip
 
 
-def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
-    """Return C(n-c, k)/C(n, k), by logarithms of factorials; zero if fewer than k attempts failed."""
-    failures = trials - found
-    possible = failures >= k
-    left = np.where(possible, failures - k, 0.0)
-    logs = gammaln(failures + 1) - gammaln(left + 1) - gammaln(trials + 1) + gammaln(trials - k + 1)
-    return np.where(found == 0, 1.0, np.where(possible, np.exp(np.minimum(logs, 0.0)), 0.0))
+def _some(p: float, k: int) -> float:
+    """Return 1 - (1 - p)^k without cancellation."""
+    return -math.expm1(k * math.log1p(-p)) if p < 1 else 1.0
+
+
+def _log_all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
+    """Return log C(n-c, k)/C(n, k); -inf if fewer than k attempts failed. Equal counts are evaluated only once.
+
+    Logarithms of factorials would cancel: at n = 1e15, their rounding errors are larger than the answer.
+    """
+    pairs, places = np.unique(np.stack([found, trials]), axis=1, return_inverse=True)
+    c, n = pairs
+    fewer, more = np.minimum(c, k), np.maximum(c, k)
+    logs = np.full(len(c), -np.inf)
+    possible = (n - c >= k) & (_lowest(fewer, more, n) > _VANISHED)
+    short = possible & (fewer <= _SUMMED)
+    logs[short] = _log_product(fewer[short], more[short], n[short])
+    long = possible & ~short
+    logs[long] = _log_by_series(fewer[long], more[long], n[long])
+    return logs[places.reshape(-1)]
+
+
+def _lowest(fewer: np.ndarray, more: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return an upper bound of log C(n-c, k)/C(n, k) that is cheap: every factor of the product is at most 1 - M/n."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(fewer > 0, fewer * np.log1p(-more / n), 0.0)
+
+
+def _log_product(fewer: np.ndarray, more: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return the sum over i below `fewer` of log(1 - M/(n - i)), where M is `more`."""
+    logs = np.zeros(len(n))
+    for i in range(int(fewer.max(initial=0.0))):
+        used = i < fewer
+        left = n[used] - i
+        share = more[used] / left
+        # 1 - share would cancel above 1/2; the numbers of attempts are whole, so their difference is exact
+        logs[used] += np.where(share < 0.5, np.log1p(-share), np.log((left - more[used]) / left))
+    return logs
+
+
+def _log_by_series(fewer: np.ndarray, more: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return log C(n-c, k)/C(n, k) by Stirling's formula, whose terms are combined so that nothing cancels.
+
+    Let a = M/n and b = m/n. The largest part of log x! at n - M, n - m, n - M - m and n adds up to minus n times the
+    sum over j of D_j/(j(j-1)), where D_j = (a + b)^j - a^j - b^j. The D_j follow D_(j+1) = (a + b) D_j + a^j b + a b^j.
+    """
+    a, b = more / n, fewer / n
+    total, term, j = np.zeros(len(n)), 2 * a * b, 2
+    while (term > np.finfo(float).eps * total).any():
+        total += term / (j * (j - 1))
+        term = (a + b) * term + a**j * b + a * b**j
+        j += 1
+    rest = sum(sign * (1 / (12 * x) - 1 / (360 * x**3))
+               for sign, x in ((1, n - more), (1, n - fewer), (-1, n - more - fewer), (-1, n)))  # fmt: skip
+    return 0.5 * np.log1p(a * b / (1 - a - b)) + rest - n * total
 
 
 def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
@@ -112,7 +162,8 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
     size = float(len(each))
     if variance > 0:
         # a yes or no has the largest variance of all numbers in [0, 1]; the ratio allows for the estimated variance
-        ratio = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, size - 1)
+        tail = (1 - level) / 2  # (1 + level)/2 would round to 1 at the highest levels
+        ratio = stats.norm.isf(tail) / stats.t.isf(tail, size - 1)
         size = max(mean * (1 - mean) / variance * size * float(ratio) ** 2, size * float(ratio) ** 2)
     return share_interval(mean * size, (1 - mean) * size, level)
 
@@ -191,7 +242,7 @@ def _beta_region(
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))
     box = np.array([[centre - 6, centre + 6], [-7.0, 9.0]])
-    threshold = (_STRETCH * stats.t.ppf((1 + level) / 2, len(found) - 2)) ** 2 / 2
+    threshold = (_STRETCH * stats.t.isf((1 - level) / 2, len(found) - 2)) ** 2 / 2
     for _ in range(_ZOOMS):
         logit, size = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in box), indexing="ij")
         share = 1 / (1 + np.exp(-logit))

@@ -4,8 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from lemmata.answers import inside, share_interval
-from lemmata.errors import DataError, SettingError
+from lemmata.answers import inside, probability, share_interval
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._columns import floats_of
 
 Share = float | int | tuple[int, int]
 """A probability, or (successes, trials)."""
@@ -32,26 +34,19 @@ def read_share(name: str, given: Share, level: float) -> Known:
         successes, trials = counts(name, given[0], given[1])
         low, high = share_interval(float(successes[0]), float(trials[0] - successes[0]), level)
         return Known(float(successes[0] / trials[0]), low, high)
-    try:
-        value = float(given)
-    except (TypeError, ValueError) as error:
-        raise SettingError(name, found=repr(given), rule="a probability, or (successes, trials)") from error
-    if not 0 <= value <= 1:  # NaN fails this, too
-        raise SettingError(name, found=f"{value:g}", rule="a probability between 0 and 1, or (successes, trials)")
+    value = probability(name, given)
     return Known(value, value, value)
 
 
 def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndarray]:
     """Return the successes and trials of each problem as whole numbers. DataError names the first invalid number."""
+    rule = "one whole number for each problem, and a single n or one for each problem"
+    right, made = floats_of(name, successes, rule), floats_of("n", n, rule)
     try:
-        found, trials = np.broadcast_arrays(np.atleast_1d(np.asarray(successes, float)), np.asarray(n, float))
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            name,
-            rule="one whole number for each problem, and a single n or one for each problem",
-            found="values that are not numbers",
-            remedy="pass a list of numbers",
-        ) from error
+        found, trials = np.broadcast_arrays(np.atleast_1d(right), made)
+    except ValueError as error:
+        shapes = f"shapes {right.shape} and {made.shape}"
+        raise ShapeError(f"{name} and n", found=shapes, rule=rule, remedy="pass lists of one length") from error
     if found.ndim != 1 or len(found) == 0:
         raise DataError(
             name,
