@@ -312,7 +312,7 @@ def test_types_that_only_arrays_have(tmp_path):
 
 def test_few_categories_that_may_be_numbers_are_noted(tmp_path):
     data = load_dataset(save(frame(c=["1,500", "2,500"] * (N // 2)), tmp_path / "t.csv"), "y")
-    assert any("'c' (2 categories); if they are numbers, add --decimal , if a comma marks decimals" in note for note in data.notes)
+    assert any("'c' (2 categories); if they are numbers, add --decimal , if a comma" in note for note in data.notes)
     data = load_dataset(save(frame(c=["red", "green"] * (N // 2)), tmp_path / "u.csv"), "y")
     assert any(note.endswith("'c' (2 categories)") for note in data.notes)
 
