@@ -36,8 +36,8 @@ class SklearnKernel(Kernel):
             network.layers.2.weight_std"`. Arrays that are joined must have the same shape.
         value_bounds: the least and the largest value, one pair for all k hyper-parameters or one for each, of shape
             (2,) or (k, 2).
-        values: the hyper-parameters, in the order of `learn`. None keeps the values of the kernel. scikit-learn sets
-            this argument.
+        values: the hyper-parameters, in the order of `learn`. With None, the values of the kernel do not change.
+            scikit-learn sets this argument.
 
     Raises:
         SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive

@@ -140,7 +140,7 @@ def centred_modes(
         centres: the centres z.
         aside: the rows for the leave-one-out errors. The fit uses these rows, too.
         roots: the square roots of the weights w; None means 1 for each row.
-        ridge: the smallest ridge that will be used, for the estimate of rounding; 0 whitens every row first.
+        ridge: the smallest ridge that will be used, for the estimate of rounding; with 0, every row is whitened first.
 
     Raises:
         ShapeError: if points and targets do not fit, or are empty.

@@ -107,7 +107,8 @@ def centres_plan(
         z: the centres.
         outputs: the number of columns of the targets.
         ridges: the number of ridges.
-        block: the number of rows of K(x, z) that are computed at once. None derives this number from the working set.
+        block: the number of rows of K(x, z) that are computed at once. With None, this number is computed from the
+            working set.
         working_set: bytes for everything besides points and targets. None means the p x p squares plus 256 MiB.
 
     Raises:

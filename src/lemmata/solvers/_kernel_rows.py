@@ -15,7 +15,8 @@ from ._operators import kernel_product, rows_of_a_block
 
 # the number of rows that are computed at once; the intermediate arrays of so few rows stay in the cache
 TILE = 256
-# The allocator keeps freed memory. Resident memory was up to three times the memory that a compiled tile needs.
+# The estimated memory of a compiled tile is multiplied by this number: the allocator keeps freed memory, so resident
+# memory was up to three times this estimate.
 _KEPT = 3
 
 

@@ -206,9 +206,9 @@ def moved_by_rounding(
     eps s_j s_l. The entries of K_zn y have rounding errors of a few eps s_j |y|. These errors are assumed to be
     independent. Let G² = sum_j s_j² |L^-1 e_j|², with unit vectors e_j. Together, the errors change the equation (W +
     ridge) b = v for the whitened coefficients b = L^T alpha by a vector e with |e| = eps G (|s alpha| + |y|). This
-    error moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps.
-    RBF and Matern kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3
-    times the value of the estimate with eps itself.
+    error moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). With eps itself, this estimate may be too small: for
+    RBF and Matern kernels with 300 and 1000 centres and ridges from 1e-4 to 1, the fit moved by 0.1 to 3 times the
+    estimate. So eight times eps is used in the place of eps.
 
     Args:
         factor: the Cholesky factor L.

@@ -26,8 +26,8 @@ class StoredOperator:
 
     Args:
         path: the folder that `gram_on_disk` wrote.
-        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
-            computes in this process.
+        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); with None,
+            this process computes the products.
         tasks: the largest number of tasks in a product.
 
     Raises:

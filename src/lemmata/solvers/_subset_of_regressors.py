@@ -119,13 +119,14 @@ def subset_of_regressors(
         centres: the centres z, points with the same number of columns as x.
         ridge: the ridge, at least 0 (not divided by n), or several ridges. All ridges use the same accumulated
             matrices.
-        block: the number of rows of K_nz that are computed at once. None derives this number from the working set.
+        block: the number of rows of K_nz that are computed at once. With None, this number is computed from the working
+            set.
         working_set: bytes for everything besides points and targets. None means the p x p squares plus 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. With 0, every block of float64
             is whitened. With 1e-4, the time is halved. A squared error that is 1 % of the squared targets then changes
             by less than 1/400 of itself.
-        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
-            computes in this process.
+        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); with None,
+            this process computes the sums.
         tasks: with an executor, the largest number of runs of blocks. Each run writes a p x p matrix of float64.
         folder: a folder that all workers can read under the same path. None means a folder on this machine.
 

@@ -77,8 +77,8 @@ def measured_curve(
             separately. The equivalent is then computed for contrasts of rows (weighted sums of rows with weights of sum
             0). The computation then needs another eigendecomposition, unless A is centred already.
         solves: the number of direct solves for each size, rounded up to balanced splits. 0 computes only the
-            equivalent, without an interval. None takes as many as 2e8 operations allow, between 8 and 1000. If a size
-            has no more splits than the allowed number of solves, all its splits are solved.
+            equivalent, without an interval. With None, there are as many as 2e8 operations allow, but at least 8 and at
+            most 1000. If a size has no more splits than the allowed number of solves, all its splits are solved.
         seed: the splits of a size follow from the seed, n and N, so all kernels are measured on the same splits.
         resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
 

@@ -85,8 +85,8 @@ def smoothness(
         spectrum: the eigensystem of the Gram matrix K (that of K/n gives the same result).
         y: values or labels +-1, one in each row. If constants are not in the kernel's space, subtract the mean from y
             first.
-        decay: the exponent beta, if it is known. None fits beta to the eigenvalues. The standard error treats beta as
-            known.
+        decay: the exponent beta, if it is known. With None, beta is fitted to the eigenvalues. The standard error
+            treats beta as known.
         truncation: the last index of the fit; None means n/2 (100 if the floor is not removed).
         remove_floor: whether to remove the floor. False fits log p_i against log i over i <= truncation, and keeps the
             floor. This is the plain truncation method, which is biased under noise.

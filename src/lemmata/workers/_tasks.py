@@ -38,7 +38,7 @@ def finished(
     and BLAS gets one thread.
 
     Args:
-        executor: any executor of `concurrent.futures`. None runs the tasks in this process, one after the other.
+        executor: any executor of `concurrent.futures`. With None, the tasks run in this process, one after the other.
         function: a function of a module, so that a worker can import the function.
         tasks: pairs of a key and the arguments of the call. The next pair is taken when the executor has room for it.
 

@@ -32,7 +32,8 @@ class AbstractBound(Relation):
 
     With delta = 0, a single violation refutes the bound. Support then means that at most the share `resolution` of the
     population's problems violates the bound. With delta > 0, support means that the rate of violations is at most
-    delta. An infinite bound is never violated, and trials with an infinite bound never count for support.
+    delta. An infinite bound is never violated, which is no merit of the statement. So trials with an infinite bound
+    never count for support.
     """
 
     delta: float = 0.0

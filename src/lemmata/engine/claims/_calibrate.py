@@ -20,8 +20,8 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""Two levels of tests. LOW is for false alarms, because a small number of repetitions can measure a rate near LOW.
-HIGH, the level of verdicts, is for power."""
+"""Two levels of tests. Rates of false alarms are measured at LOW: few repetitions are enough to measure a rate
+near LOW, but not a rate near HIGH. Power is measured at HIGH, the level of verdicts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ def calibrate(
 
 
 def _calibrated(family: Family | int, number: int, repeats: int, seed: int) -> dict[str, Any]:
-    """The result for one family. Workers get the family's position in `FAMILIES`, because families contain closures."""
+    """The result for one family. Workers get the family's position in `FAMILIES`, as its closures cannot be sent."""
     family = FAMILIES[family] if isinstance(family, int) else family
     rng, level = np.random.default_rng([seed, number]), _level(family)
     right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))

@@ -29,7 +29,7 @@ CORNERS = 3
 """The number of extra settings that a verification judges besides the default."""
 
 CORNER_TRIALS = 32
-"""The number of trials at each extra setting. These trials may find a violation. They are too few for support."""
+"""The number of trials at each extra setting. So few trials may refute a statement, but they cannot support it."""
 
 UNSEEN = "data for this claim are not installed"
 """The reason of a verdict begins with these words if the data of an optional package are not installed."""
@@ -70,7 +70,7 @@ def verify(
         seed: seed of all randomness.
         executor: where trials run. For a claim in JAX, each setting is one task; for other claims, each trial is one
             task. None means in this process. The verdict does not depend on the executor.
-        progress: whether to show a progress bar on stderr; None shows it only on a terminal.
+        progress: whether to show a progress bar on stderr; with None, it is shown only if stderr is a terminal.
         run: the function that runs trials, in place of `run_trials`; for example, it may write the trials into a
             ledger.
 

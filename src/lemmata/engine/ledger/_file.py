@@ -196,7 +196,7 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def _has_room(folder: Path) -> bool:
-    """Whether the folder has room for SQLite's two extra files. If SQLite failed, parts of these files would remain."""
+    """Whether the folder has room for SQLite's two extra files. Without room, SQLite would leave parts of them."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             return file.write(bytes(_EXTRA)) == _EXTRA

@@ -178,8 +178,8 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
 def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Verdicts of earlier runs by claim and code.
 
-    Only the first verdict on a claim in each run is used. A second verdict in a run is the first verdict, corrected for
-    the number of tested claims.
+    Only the first verdict on a claim in each run is used. A second verdict in a run is not new evidence, because it is
+    the first verdict, corrected for the number of tested claims.
     """
     rows = ledger.query(
         "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "

@@ -53,7 +53,7 @@ class MarginRows(eqx.Module):
         return float(np.clip(1 - margins / float(self.margin), 0.0, 1.0).mean())
 
     def true_loss(self, key: Key[Array, ""]) -> float:
-        """The expectation of `loss` on new rows, estimated from random rows. Both classes of each row are used."""
+        """The expectation of `loss` on new rows, from random rows, each with both classes and their probabilities."""
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         cosine, flips = float(self.weights @ np.asarray(self.teacher)), float(self.flips)
         own = (cosine * towards + max(1 - cosine**2, 0.0) ** 0.5 * beside) * np.sign(towards)

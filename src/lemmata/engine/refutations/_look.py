@@ -31,7 +31,8 @@ class Seen:
 
     Args:
         value: the largest pressure (see `pressure`) that was found.
-        margin: the smallest margin of the hypotheses, at the problem for which it is largest.
+        margin: the largest value, over all problems, of the smallest margin of a problem's hypotheses. If it is
+            negative, no problem satisfies all hypotheses.
         setting: the setting with the largest pressure; its real numbers may differ from the requested ones.
         place: the place that contradicts the claim; None if there is none.
     """
@@ -200,8 +201,8 @@ class Look:
     def _note(self, value: float, place: Place, against: bool) -> None:
         """Store the largest pressure and its place.
 
-        For a bound, a positive pressure that is only a rounding error counts as 0. A contradiction of a bound is not
-        stored.
+        For a bound, a positive pressure that is only a rounding error counts as 0. The largest pressure is that of
+        problems on which the bound holds, so a contradiction is not stored here.
         """
         if not isinstance(self.claim.relation, Equal):
             value = -math.inf if against else min(value, 0.0)

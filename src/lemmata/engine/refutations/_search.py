@@ -73,13 +73,13 @@ def refute(
             takes up to `simplify` seconds.
         setting: values of settings that are fixed.
         seed: the seed of all randomness.
-        executor: where the searches run, one seed for each worker. None runs one search in this process.
+        executor: where the searches run, one seed for each worker. With None, one search runs in this process.
         without: a hypothesis that need not hold.
         storage: a SQLite file, or the URL of another database of Optuna. If the storage has an earlier search for the
             same claim, code and hypotheses, the earlier search is continued.
         progress: a function that is called with the number of settings and the largest ratio so far.
         clock: the function that measures the budget. Use `time.process_time` on a machine that other programs use, too.
-        simplify: the seconds for simplifying a counterexample; None takes 0.4 of the budget.
+        simplify: the seconds for simplifying a counterexample; None means 0.4 of the budget.
 
     Raises:
         PrecisionError: if float64 is off.

@@ -21,7 +21,8 @@ from ._factors import Factor
 from ._sharpness import largest_eigenvalue
 
 _AT_ONCE = 256
-# multiple of the ridge; with 3, outputs without a row had errors of 0.0005 of their spread, and the loss of 0.0003
+# The default limit of the squared length outside the span, as a multiple of the ridge. Results with this limit were
+# accurate: the error was 0.0005 of the spread for outputs without a row, and 0.0003 for the loss.
 _LEFT = 3.0
 MOST = 6000
 _ROUNDING = 1e-9  # share of the largest squared length; a smaller squared length counts as 0

@@ -49,9 +49,9 @@ class AbstractModel(abc.ABC):
     rows and vectors of P numbers, in the model's own precision.
 
     A row of a language model is a document of tokens, shape (T,). The one output of a document is its loss, the sum of
-    -log p(token | earlier tokens) over all tokens except the first. The user's model returns logits of
-    shape (n, T, V). They are formed for one batch at a time, and are not passed on. A token k that is passed to the
-    model but does not count in the loss (padding, a prompt) is stored as -1 - k.
+    -log p(token | earlier tokens) over all tokens except the first. The user's model returns logits of shape (n, T, V).
+    The logits are formed for one batch at a time, and are then discarded. A token k that is passed to the model but
+    does not count in the loss (padding, a prompt) is stored as -1 - k.
 
     Args:
         kind: the library of the model, in words.
@@ -216,7 +216,8 @@ class AbstractModel(abc.ABC):
         The pair has the inputs of the matrix, and the derivatives of the model's outputs with respect to the products
         of the matrix with these inputs.
 
-        The interface to a library may leave out matrices. The function `factors` checks the pairs.
+        The interface to a library may leave out matrices, and a pair may be wrong. So the function `factors` compares
+        each pair with the Jacobian.
         """
         if self.link == "documents":
             return {}
@@ -302,7 +303,7 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
 
     The memory that a gradient keeps between its forward and backward pass is measured for one row and for two rows. The
     number of rows is then chosen so that this memory is at most half a GiB, or the number is 1. A product with the
-    Hessian keeps about four times as much memory.
+    Hessian keeps about four times as much memory as a gradient.
 
     Args:
         model: any model.

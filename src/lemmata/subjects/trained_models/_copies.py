@@ -127,7 +127,8 @@ def _neighbours(
         x: rows.
         rows: other rows, or some of the rows of x.
         count: the number of neighbours, at most the number of rows.
-        own: the indices of `rows` in x, because a row does not count as its own neighbour. None if `rows` are not in x.
+        own: the indices of `rows` in x. With these indices, a row is not counted as its own neighbour. None if `rows`
+            are not in x.
     """
     squares, count = (x**2).sum(1), min(count, len(x) - (own is not None))
     found = [np.zeros((0, count))]

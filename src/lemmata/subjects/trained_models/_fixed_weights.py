@@ -16,13 +16,13 @@ def rows_fix_weights(trained: Trained) -> bool:
     """Return whether the training rows alone determine all weights.
 
     The result is True under three conditions. There are at most 3000 parameters, and at most as many as outputs on all
-    rows. The outputs are linear in all parameters. Each eigenvalue of the curvature J' Lambda J is above 1e-10 times
-    the largest eigenvalue. J is the Jacobian of the outputs, and Lambda is the Hessian of the losses with respect to
-    the outputs.
+    rows. The outputs are linear in all parameters. The eigenvalues of the curvature J' Lambda J are above 1e-10 times
+    the largest eigenvalue, except for one in C of them if there are C > 2 classes. J is the Jacobian of the outputs,
+    and Lambda is the Hessian of the losses with respect to the outputs.
 
-    For least squares without a penalty, leaving a row out is then exact, with the leverages x_i' (X' X)^-1 x_i. With C
-    > 2 classes, all logits may move together without changing a probability. So the rows may leave one direction of the
-    C outputs undetermined.
+    For least squares without a penalty, leaving a row out is then exact, with the leverages x_i' (X' X)^-1 x_i. The
+    exception for C > 2 classes: if all C logits of a row move together, no probability changes. So the rows cannot
+    determine this common movement, and the predictions do not depend on it.
     """
     parameters = len(trained.model.theta)
     if not trained.model.differentiable or trained.task.is_language or parameters > min(EXACT, trained.y.size):

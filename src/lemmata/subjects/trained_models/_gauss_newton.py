@@ -92,13 +92,15 @@ def dimension_by_products(
 ) -> DimensionEstimate:  # fmt: skip
     """Estimate the effective dimension as the mean of u' K (K + ridge)^-1 u over random signs u, by quadrature.
 
-    Here K = R J J' R, where R contains the symmetric square roots of the Hessians of the losses. K has the nonzero
-    eigenvalues of M, and does not depend on the order of the parameters. After k Lanczos products from u, the
-    eigenvalues of the tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. This
-    weighted sum is exact for polynomials up to degree 2 k - 1 (Gauss' rule). With a further node at 0, the sum is exact
-    up to degree 2 k (Radau's rule). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule gives an
-    upper bound and Radau's rule gives a lower bound, even if both rules converge slowly. The computation stores k
-    arrays of outputs and one vector of parameters.
+    Here K = R J J' R, where R contains the symmetric square roots of the Hessians of the losses. K has the same nonzero
+    eigenvalues as M, and so the same effective dimension. Unlike M, it does not depend on the order of the parameters,
+    so the estimate does not depend on this order either. After k Lanczos products from u, u' g(K) u for a function g is
+    replaced by a weighted sum of g at the eigenvalues of the tridiagonal matrix. The weights are the squares of the
+    first entries of its eigenvectors. This sum is exact if g is a polynomial up to degree 2 k - 1 (Gauss' rule). With a
+    further node at 0, it is exact up to degree 2 k (Radau's rule). Here g(s) is s/(s + ridge). The derivatives of g
+    have alternating signs, which determine the signs of the errors of both rules. So Gauss' rule gives an upper bound
+    and Radau's rule gives a lower bound, even if both rules converge slowly. The computation stores k arrays of outputs
+    and one vector of parameters.
 
     Args:
         model: a model with derivatives.

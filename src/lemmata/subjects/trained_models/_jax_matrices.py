@@ -26,7 +26,7 @@ class _Products:
     Args:
         rows: the number of rows.
         probes: the arrays that are added to the results of the products, so that derivatives with respect to these
-            results can be computed; None adds nothing.
+            results can be computed; None if nothing is added.
     """
 
     rows: int

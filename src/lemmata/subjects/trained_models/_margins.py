@@ -63,7 +63,7 @@ def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], s
     """Return the cosine of theta with its projection on the cone of gradients of the margins f_y - f_j, j not y.
 
     Only the 200 smallest margins are used, because larger margins have coefficient 0 in the solution of largest margin.
-    So the cosine with all margins is at least the returned cosine.
+    More margins would only enlarge the cone, so the cosine with all margins is at least the returned cosine.
 
     Args:
         model: a model with derivatives.

@@ -10,8 +10,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 class MemorisingNetworks(Population[Trained]):
     """Networks with a tanh layer on three normal classes in many dimensions. A share `noise` of classes is random.
 
-    The rows are drawn as in `TrainedNetworks`. The default networks of `TrainedNetworks` are too small to fit every
-    row.
+    The rows are drawn as in `TrainedNetworks`. The networks are larger than the default networks of `TrainedNetworks`,
+    which are too small to fit every row.
 
     Args:
         noise: the share of random classes, in training and held-out rows.

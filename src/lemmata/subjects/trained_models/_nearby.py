@@ -42,8 +42,9 @@ def unsettled_nearby(trained: Trained) -> float:
     """Return the share of moved training rows whose predicted class differs between the model and its converged copy.
 
     The converged copy is the model after further training to a stationary point. The model and the copy are two
-    approximate solutions of one objective for the same training rows. If these rows do not determine the class of a new
-    row, a Newton step from one solution does not determine this class either.
+    approximate solutions of one objective for the same training rows. If the two solutions predict different classes at
+    a row, then the training rows do not determine the class of this row. A Newton step from one of the solutions does
+    not determine it either.
     """
     rows = nearby_rows(trained.x, seed=trained.seed)
     calls = [model.outputs(rows).argmax(1) for model in (trained.model, polished_copy(trained).model)]

@@ -154,8 +154,9 @@ def _descended(
         steps: the largest number of steps.
         largest: the largest entry of the gradient at which L-BFGS ends.
         gain: the decrease of the objective over ten steps at which L-BFGS ends. If the objective is above 1, the
-            decrease is divided by the objective. A single step may gain almost nothing if a unit has a kink. The first
-            step is likely to gain little, because it has no estimate of the curvature.
+            decrease is divided by the objective. Ten steps are used because a single step may gain almost nothing
+            although descent has not ended. This happens at the kink of a unit, and in the first step, which has no
+            estimate of the curvature.
     """
     values: list[float] = []
 
@@ -175,7 +176,7 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
     """Return the parameters after Newton steps by conjugate gradients. The first Newton steps use few products.
 
     Results at the stationary point are then exact up to rounding errors. Without Newton steps, results would depend on
-    the point at which descent stopped, and rounding errors decide this point. A step is taken if the objective does not
+    the point at which descent happened to stop because of rounding errors. A step is taken if the objective does not
     rise and the new gradient misses its linearisation by at most half of the old gradient. If units have kinks, or if
     descent ended too early, the first step is not taken.
     """

@@ -69,7 +69,7 @@ class RectifiedNetworks(Population[Trained]):
         decay: delta in mean loss + (delta/2) |theta|².
         distance: the distance between the centres of any two classes.
         noise: the share of random classes, in training and held-out rows.
-        steps: the number of descent steps on the loss; 0 trains to a stationary point.
+        steps: the number of descent steps on the loss; with 0, training ends at a stationary point.
         differentiable: whether the claims that are tested on these networks need derivatives.
         unseen: whether these claims are measured on held-out rows.
     """

@@ -132,8 +132,9 @@ def wider_refits(trained: Trained) -> Refits:
 def by_chance(trained: Trained) -> Trained:
     """Return the model trained again on targets that are drawn from the training targets, independently of the inputs.
 
-    Held-out targets are drawn in the same way. Each target is drawn independently of all others. If the targets were
-    permuted instead, the targets of all other rows would determine the target of the last row.
+    Held-out targets are drawn in the same way. Each target is drawn independently of all others. A permutation of the
+    targets would not do: the targets of all other rows would determine the target of the last row, so the rows would
+    not be independent.
 
     Raises:
         SettingError: if there is no `fit`, or if `fit` fails.

@@ -42,8 +42,8 @@ def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator
     """Yield the model at a stationary point with all rows, and then the model without each of the given rows in turn.
 
     The objective without row i keeps the whole decay: the sum of the other losses + n (delta/2) |theta|², with n rows
-    and the decay delta. The model with all rows is trained to a stationary point by the same descent, so errors of the
-    descent cancel.
+    and the decay delta. The model with all rows is trained to a stationary point by the same descent. So errors of the
+    descent mostly cancel in the difference of the two models.
     """
     n, decay, task = len(trained.x), objective_of(trained).decay, trained.task
     tolerance = _TOLERANCE / n

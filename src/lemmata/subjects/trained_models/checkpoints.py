@@ -64,9 +64,9 @@ def _share_of_held(problem: Trained, model: Trained) -> Array:
 def _foretold(wrong: np.ndarray, new: int) -> Array:
     """Predict the share of wrong new rows from n left-out rows, which count as n/2 independent rows.
 
-    Let a model fit all rows, and leave out each of two rows i and j. The errors at the two rows are not independent.
-    The error at i depends on j as much as the error at j depends on i, so a sum over ordered pairs has twice the
-    variance.
+    Leave out one row at a time. The errors at two left-out rows i and j are not independent: the error at i depends on
+    j as much as the error at j depends on i. The sum of all errors is a sum of such effects over ordered pairs (i, j),
+    in which equal effects occur twice. So this sum has twice the variance that independent effects would give.
     """
     low, _, high = predicted_share(float(round(wrong.sum() / 2)), float(len(wrong) // 2), new, _LEVEL)
     return jnp.asarray([low, wrong.mean(), high])

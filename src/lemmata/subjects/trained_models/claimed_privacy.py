@@ -251,6 +251,6 @@ class ClaimCoversItsSteps(AbstractGauge):
         assert problem.claimed is not None
         assert problem.noised is not None
         (rate, noise, steps), delta = problem.noised, problem.claimed[1]
-        exact = rate == 1  # all steps are one release with sqrt(T) times the signal
+        exact = rate == 1  # then T steps are as private as one step with 1/sqrt(T) times the noise
         eps = gaussian_eps(delta, steps**0.5, noise) if exact else privacy_spent(noise, rate, steps, delta).eps
         return jnp.asarray(float(eps))

@@ -98,8 +98,9 @@ class Moves:
     def grows(self, rate: float) -> bool:
         """Whether the move alternates in sign and grows in four steps. Moves along negative curvature never alternate.
 
-        The change in the last step is compared with the change in the first step. More steps would only show negative
-        curvatures, because moves along them grow at every rate.
+        A move grows if its change in the last step is larger than in the first step. There are only four steps, because
+        along a negative curvature a move grows at every rate, and after more steps this growth would hide the
+        alternation.
         """
         path, changes = self.start, [self.start]
         for _ in range(_STEPS):

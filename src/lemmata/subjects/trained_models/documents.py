@@ -99,9 +99,10 @@ class LanguageModels(Population[Trained]):
 
 _LEVEL = 0.95
 _COVERAGE = 0.9
-# One Newton step recovers nine tenths of what these models lose on new documents, and three quarters with a decay of
-# 0.03. The limits were tried on 678 models, drawn from other seeds than the models of the verdict. 95 % limits missed 8
-# % of them, and 99 % limits missed 3 %.
+# The limits are wider than 95 % limits, because one Newton step underestimates how much more these models lose on new
+# documents: it gives nine tenths of this difference, or three quarters with a decay of 0.03. The limits were tried on
+# 678 models from other seeds than those of the verdict. 95 % limits missed 8 % of these models, and 99 % limits missed
+# 3 %.
 _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 

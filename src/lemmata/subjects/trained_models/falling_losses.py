@@ -67,7 +67,8 @@ class FallingLosses(Population[Trained]):
         ]  # fmt: skip
 
 
-# with more, the law misses by more than its residuals show, because no loss of descent is a power law throughout
+# The number of checkpoints to which the power law is fitted. With more checkpoints, the error of the prediction is
+# larger than the residuals of the fit show, because no loss of descent is a power law throughout.
 _WINDOW = 5
 _LEVEL = 0.95
 _ROUNDING = 1e-6

@@ -47,7 +47,7 @@ def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
     n, model, found = len(early.x), polished_copy(early).model, []
     for row in refitted(early).tolist():
         rest = np.delete(np.arange(n), row)
-        decay = objective_of(early).decay * n / (n - 1)  # the objective is the sum over rows that it was
+        decay = objective_of(early).decay * n / (n - 1)  # the decay in the sum over rows stays the same
         own = polish(Objective(model, early.x[rest], early.y[rest], early.task, decay), _STEPS, _TOLERANCE).model
         found.append(early.task.errors(own.outputs(early.x[row : row + 1]), early.y[row : row + 1])[0])
     return np.array(found)

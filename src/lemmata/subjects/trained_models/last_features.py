@@ -76,7 +76,7 @@ class AbstractLastFeatures(AbstractGauge):
     stated = Kind.OWN
     population = _NETWORKS
     relation = AtMost(delta=0.1)
-    trials = 320  # one of twenty-five misses
+    trials = 320  # many, because one network in 25 violates the bound
     unexplained = "the error on new rows; whether features from another start would look the same"
     traced = False
 

@@ -75,9 +75,9 @@ def independent_rows(n: int, error: float, chance: float) -> float:
     """Return how many independent rows the errors at n left-out rows are worth: n / (1 + error/chance), at least n/2.
 
     The error at row i depends on row j as much as the error at j depends on i. If classes are guessed, the error at a
-    row is a sum of effects, one from each other row. Two rows share the effect that they have on each other. The sum of
-    the effects over ordered pairs of rows then has twice the variance of a sum of independent effects. If classes are
-    not guessed, rows share no effects.
+    row is a sum of effects, one from each other row. The effect of row i on row j equals the effect of row j on row i,
+    so in the sum over ordered pairs of rows each effect occurs twice. This sum has twice the variance of a sum of
+    independent effects. If classes are not guessed, rows share no effects.
 
     Args:
         n: the number of left-out rows.
@@ -126,7 +126,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     stated = Kind.OWN
     population = TrainedNetworks()
     relation = Estimate()
-    level = 0.97  # contained 315 of 320 counts of the population
+    level = 0.97  # the intervals contained 315 of 320 counts of the population
     ends = LIMITS
     control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error of a trained model on rows that it has not seen"

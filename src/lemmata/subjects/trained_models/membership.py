@@ -77,7 +77,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
     unexplained = "attacks that use more than one loss of a row, or train models of their own"
     traced = False
     shared = (polished_copy, rows_left_out)
-    trivial = 1.0  # all of them
+    trivial = 1.0  # all members are found
 
     def passes(self, problem: Trained) -> float:
         return leaving_out_passes(problem)

@@ -39,7 +39,8 @@ class Posterior:
 
     Args:
         rules: the two means, and the noise of each array at scale 1.
-        scale: the scale of the noise with the least bound; delta is divided among all scales that are tried.
+        scale: the scale of the noise with the least bound. The bound holds although the scale is chosen by the rows,
+            because delta is divided among all scales that are tried.
         divergences: KL(posterior || prior) at each scale.
         limits: the limit of the error on the rows at each scale. The limit at the chosen scale is an upper limit that
             fails with probability at most delta/10.

@@ -88,7 +88,8 @@ def spectral_bound(problem: Trained, rows: float | int) -> float:
         own = np.concatenate([weight, bias[:, None]], axis=1) if biased else weight
         whole = np.concatenate([own, np.eye(1, own.shape[1], own.shape[1] - 1)]) if biased and position < last else own
         norm, cost = rounded_up(float(np.linalg.norm(whole, 2)), _GRID / (last + 1))
-        # the rows of the map, except the row that passes on the constant, whose reference is the row itself
+        # The row that passes on the constant is left out here: it equals its reference, so its distance from the
+        # reference is 0.
         group, more = rounded_up(float(np.linalg.norm(own, axis=1).sum()))
         product, ratios, price = product * norm, ratios + (group / norm) ** (2 / 3), price + cost + more
     width = max(max(weight.shape) for weight in network.weights) + int(biased)
@@ -183,8 +184,9 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
     radius, price = rounded_up(float(np.linalg.norm(centred)))
     ball = rademacher("l2", np.concatenate([x, np.ones((len(x), 1))], axis=1), radius, draws=1).upper
     assert ball is not None
-    # two classes have one difference of outputs, which is sqrt(2) times as long as the weights; the other maps contract
-    # vectors
+    # With two classes, there is one difference of outputs, whose weights are sqrt(2) times as long as all centred
+    # weights. This gives the factor sqrt(2). With more classes, a contraction inequality for vectors gives the other
+    # factor.
     factor = math.sqrt(2) if classes == 2 else 2 * math.sqrt(classes - 1)
     complexity = lambda gamma, n: factor / gamma * ball * math.sqrt(len(x) / n)
     return margin_bound(margins(problem), complexity, price, rows)
@@ -272,10 +274,10 @@ class ProductCertificate(AbstractGauge):
     controls = "the least distance by which an input must move before the model predicts another class"
     unexplained = "how much larger the true distance is; large changes that do not alter the meaning of an input"
     traced = False
-    trivial = 0.0  # nothing is certified
+    trivial = 0.0  # no radius is certified
 
     def passes(self, problem: Trained) -> float:
-        return 15.0 * 20 * 32 / len(problem.x)  # as the smallest attack, which it is measured by
+        return 15.0 * 20 * 32 / len(problem.x)  # the cost of the smallest attacks, which measure it
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = chained(problem)

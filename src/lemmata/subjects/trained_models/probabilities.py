@@ -134,9 +134,9 @@ def calibrated_errors(
 ) -> Float[np.ndarray, " draws"]:
     """Binned errors on new rows that calibrated models have after a temperature is fitted to as many rows as in `f`.
 
-    The classes of calibrated models are drawn from softmax(f/T) and softmax(g/T), where T is fitted to f and y. The log
-    loss of a temperature is a difference. The mean of log sum exp, which does not depend on the draw, is reduced by the
-    mean logit of the drawn classes.
+    The classes of calibrated models are drawn from softmax(f/T) and softmax(g/T), where T is fitted to f and y. For
+    each draw, a temperature is fitted by the log loss. This loss is the mean of log sum exp minus the mean logit of the
+    drawn classes. Only the second mean depends on the draw, so the first mean is computed once for each temperature.
 
     Args:
         f: logits of the rows that the temperature is fitted to.

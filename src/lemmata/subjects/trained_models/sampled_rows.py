@@ -29,7 +29,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "generalisat
 _ROWS, _FEWER = 64, 32
 _LARGE = 10_000_000  # parameters above which fewer rows are left out
 _STEPS = 30
-_RESIDUAL = 0.1  # the output's error is of its square
+_RESIDUAL = 0.1  # the error of an output is of the order of the square of this residual
 _MOVEMENT = 0.4
 _CHANGED = 0.1
 _FEWEST = 20
@@ -175,8 +175,9 @@ def _few(problem: Trained) -> Int[np.ndarray, " k"]:
 def _steepness(problem: Trained) -> float:
     """Return the condition number of the curvature H, divided by 1 minus the largest leverage.
 
-    The smallest eigenvalue of H is taken to be the decay. The condition number of 1 - Lambda_i S_i is the inverse of 1
-    minus the largest leverage.
+    The result limits how far rounding errors grow in the dual formula, which solves with H and with 1 - Lambda_i S_i.
+    The smallest eigenvalue of H is taken to be n delta. The condition number of 1 - Lambda_i S_i is at most 1 divided
+    by 1 minus the largest leverage.
     """
     ridge = len(problem.x) * objective_of(problem).decay
     found = leave_one_out(problem.model.in_double(), problem.x, problem.y, problem.task, objective_of(problem).decay)

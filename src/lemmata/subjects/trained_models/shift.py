@@ -41,7 +41,8 @@ class RowsInUseAreAlike(AbstractGauge):
     source = Source("lopezpaz2017twosample", note="classifier two-sample tests; here with permutations")
     stated = Kind.OWN
     population = DeployedRows(hidden=0)
-    relation = AtMost(delta=0.15)  # trials that show 1/20 to be below 1/10 would be many
+    # The rate is 1/20. Many more trials would be needed to show that it is below a smaller delta, such as 1/10.
+    relation = AtMost(delta=0.15)
     control = Control("a limit that is a quarter as far above 1/2", lambda limit, problem: 0.5 + (limit - 0.5) / 4)
     controls = "whether deployment rows look like the rows on which the model was tested"
     unexplained = "shifts of classes that inputs do not show; the effect of a shift on the error"

@@ -143,8 +143,9 @@ class LinearFromTheStart(AbstractGauge):
 def kernel_errors(kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "2"]:
     """Compute the exact leave-one-out errors of ridge regression: squared error and share of wrong classes.
 
-    Targets are centred. Of 29 values of the ridge, the value with the least squared error is used. Leaving row i out
-    of ridge regression with hat matrix H divides its residual by 1 - H_ii.
+    Targets are centred. Of 29 values of the ridge, the value with the least squared error is used. If row i is left out
+    of ridge regression with hat matrix H, the residual at this row is the residual of the fit to all rows, divided by 1
+    - H_ii.
 
     Args:
         kernel: the matrix of the tangent kernel between the rows.

@@ -83,8 +83,8 @@ _WORKS = 0.1
 def cosines(directions: Float[np.ndarray, "N d"]) -> Float[np.ndarray, " pairs"]:
     """Return the cosine of each pair of directions once, after the mean of all directions is subtracted.
 
-    If the same vector is added to all directions, the differences of outputs do not change. So the mean has no
-    meaning.
+    If the same vector is added to all directions, the differences of outputs do not change, and so no prediction
+    changes. The mean direction therefore has no meaning, and is subtracted.
 
     Args:
         directions: one direction in each row.

@@ -158,7 +158,7 @@ class SuccessOfSmallestTrigger(AbstractGauge):
     unexplained = "why the class is easy to reach; triggers that are not a fixed change of a few features"
     traced = False
     trials = 320
-    trivial = 1.0  # all of them
+    trivial = 1.0  # all rows are sent to the class
 
     def passes(self, problem: Trained) -> float:
         return 2 * 160 * 48.0 * problem.y.shape[1] / len(problem.x)

@@ -99,7 +99,8 @@ def _unlike(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], seed: int)
 
     For each column, the ranks and their distances from the middle rank are summed over the held-out rows. The first sum
     detects a different location, and the second sum a different spread. Each sum is divided by its standard deviation
-    under random divisions of the rows. The largest result over all columns is compared with random divisions.
+    under random divisions of the rows. The largest result over all columns is compared with the largest results under
+    random divisions.
     """
     if min(len(a), len(b)) < FEWEST:
         return None

@@ -47,7 +47,8 @@ def shares_as_logits(trained: Trained) -> list[Finding]:
 
     There is a finding in two cases. First, no output is negative, and the outputs of all rows have the same sum, such
     as 100. Second, all outputs of at least twenty rows are between 0 and 1, as if each class had its own probability.
-    Logits are rarely so. Errors of classes do not depend on the form, but losses and confidences do.
+    Logits rarely have these properties. The form matters for losses and confidences. The share of wrong classes does
+    not depend on it.
 
     Args:
         trained: the model with its rows.

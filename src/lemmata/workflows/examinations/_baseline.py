@@ -27,8 +27,8 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
     """Compare the model with one answer for all rows. The difference of the two errors is computed row by row.
 
     The constant answer is computed from the training rows: their most frequent class, the mean of their targets, or the
-    frequencies of their tokens. For these frequencies, each token is counted once more than it occurs. For classes, see
-    `paired_interval`. For values and documents, the interval is Student's.
+    frequencies of their tokens. For these frequencies, each token is counted once more than it occurs, so that no
+    frequency is 0. For classes, see `paired_interval`. For values and documents, the interval is Student's.
 
     Args:
         trained: the model with its training rows.

@@ -96,8 +96,9 @@ def uneven_errors(trained: Trained) -> str | None:
     """Return a sentence if a held-out row has so much of the squared error that its interval may be too short.
 
     With normal errors of one output, the largest of n squared errors is about 2 ln n + 1 times their mean. The sentence
-    appears if it is more than 2.5 times as large as this. If the mean rests on so few rows, intervals at 95 % hold in
-    74 % of samples of 150 rows from a lognormal distribution.
+    appears if the largest squared error is more than 2.5 times as large as this. Then few rows determine the mean, and
+    its interval is too short. For example, in samples of 150 rows from a lognormal distribution, only 74 % of the 95 %
+    intervals contain the mean.
     """
     if trained.held is None or trained.task.is_classification or trained.task.is_language:
         return None

@@ -20,10 +20,11 @@ _CHANCE = 0.001  # the probability of calling calibrated probabilities too high 
 def confidence(trained: Trained) -> tuple[str, str] | None:
     """Return "high" or "low" for too high or low confidence, and a sentence; None if neither is shown.
 
-    Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. With
-    too few held-out rows, the result is None. The temperature T, by which logits are divided for the least log loss,
-    counts only if a likelihood-ratio test rejects T = 1. With few errors, T may be far from 1 by chance. If the model
-    may have been fitted to the held-out rows, they do not show whether its confidence is right.
+    Held-out rows that are duplicates of training rows do not count, because the model is more certain of rows that it
+    has seen. Let T be the temperature by which logits are divided for the least log loss. With few errors, T may be far
+    from 1 by chance, so it counts only if a likelihood-ratio test rejects T = 1. With too few held-out rows, the result
+    is None. The result is also None if the model may have been fitted to the held-out rows, because these rows then do
+    not show whether its confidence is right.
     """
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return None

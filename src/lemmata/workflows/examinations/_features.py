@@ -25,8 +25,8 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
     A kernel machine is ridge regression with the model's tangent kernel, at the start or at the trained weights. A
     significance test decides whether the errors of model and kernel machine differ (`verb_of`). In theory, a model that
-    stayed in the linear regime equals the kernel machine at the start. If the test also finds no difference from this
-    machine, the sentence does not mention the machine.
+    stayed in the linear regime equals the kernel machine at the start. If the test confirms this for such a model, the
+    comparison shows nothing new, and the sentence does not mention this machine.
 
     Args:
         trained: the model with its rows.

@@ -43,7 +43,7 @@ from ._wrong_labels import wrong_labels
 _MOST = 5
 _SEEN = 0.75
 _SMALL = 0.5  # share of the size of the median class
-_ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
+_ANOMALY = 3.5  # chosen without the zoo seeds 200 to 205, on which 1 of 36 models without a trigger has more
 _PARTED = 0.75  # on the zoo from seed 100 on, it is at most 0.61 without a trigger and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))

@@ -196,7 +196,7 @@ def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Gr
         orders: the permutations. In permutation k, row i has the input of row orders[k, i].
     """
     count, m = h.shape
-    h = h * m / (m - 1)  # a random permutation leaves one of m rows unchanged on average
+    h = h * m / (m - 1)  # on average, a random permutation leaves one of m rows unchanged (h = 0)
     means = h.mean(1)
     value, spread = float(means.mean()), float(means.std(ddof=1)) * (1 + 1 / count) ** 0.5
     given = np.take_along_axis(h, np.argsort(orders, axis=1), axis=1)  # sorted by the row whose input was used

@@ -43,7 +43,8 @@ LEVEL = 0.95
 MOST = 3
 _FACTOR = 4.0  # the factor between one tried decay and the next
 _TRIED = 4
-# The steps of the descent to another decay. It starts at the copy for the last decay. 600 steps gave the same result.
+# The steps of the descent to another decay. It starts at the copy for the last decay. More steps are not needed: 600
+# steps gave the same result.
 _TRYING = 150
 _SURE = 2.5  # the left-out losses must fall by this number of standard errors
 _SAME = 0.02  # the share of predictions that the copy may change before any action is tried
@@ -109,9 +110,9 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
     The text does not give the number of wrong labels, because the estimate also counts wrong labels that a table
     already had. On other tables with planted wrong labels, the interval of this estimate contained the number of
-    planted labels in 29 of 38 lists. The effect is reported only in errors, not in log loss. If the same share of
-    held-out labels is wrong, a better model, which is more certain of right labels, has more log loss for each wrong
-    label.
+    planted labels in only 29 of 38 lists. The effect is reported only in errors, because the log loss may rise although
+    the model improves. This happens if held-out labels are wrong, too: a better model is more certain of the right
+    class, so it has a larger log loss at each wrong label.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
@@ -207,10 +208,10 @@ def _in_words(trained: Trained, factor: float) -> str:
 def _temperature(trained: Trained, left_out: Gauge | None) -> Iterator[Action]:
     """Yield the action to divide the logits by a temperature, if it is effective.
 
-    A temperature below 1 raises the log loss of every wrongly predicted row. It is not used if the model makes hardly
-    any errors on the first half of the held-out rows, because this half then does not show this cost. No temperature is
-    tried if the model may have been fitted to the held-out rows, unless wrong training labels explain its training
-    error.
+    A temperature below 1 raises the log loss of every wrongly predicted row. If the model makes hardly any errors on
+    the first half of the held-out rows, this half does not show this cost, so no temperature below 1 is used. No
+    temperature is tried if the model may have been fitted to the held-out rows, unless wrong training labels explain
+    its training error.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return

@@ -31,15 +31,16 @@ _EVIDENCE = 5.0  # the least gain of log likelihood; fewer than 1 in 1000 sets o
 _FIXED = 0.45
 """The largest allowed median leverage, where leverage is the share of its own prediction that a row determines.
 
-If half of the rows have a larger leverage, the prediction without a row comes from a long Newton step. Networks that
-memorise labels then also contradict right labels.
+With a larger leverage, the prediction without a row comes from a long Newton step, which is inexact. If half of the
+rows have a larger leverage, as in networks that memorise labels, such predictions also contradict right labels.
 """
 _DOUBTED = 0.01  # the least share of wrong labels; rows between two classes give smaller shares with right labels
 _FEWEST = 100
 _OF_FOREST = 6.0, 0.03
 """The limits for a forest: the least evidence against a label, and the least share of wrong labels.
 
-The probabilities of a forest are less exact, so classes that overlap give more evidence.
+These limits are stricter than those for the model. The probabilities of a forest are less exact, so that overlapping
+classes give more evidence against labels that are right.
 """
 _FIRST = 8
 _LONG = 0.8  # a large leverage; in recurrent networks, all right labels that were doubted had a leverage above 0.9

@@ -1,4 +1,4 @@
-"""Measure a kernel machine on all rows: an exact formula leaves out each row or fold without new fits."""
+"""Measure a kernel machine on all rows. An exact formula gives the predictions for left-out rows without new fits."""
 
 import dataclasses
 import math

@@ -19,7 +19,7 @@ from ._standing import FULL, beats_guessing, eligible, near_best
 from ._unfound import already, copied, nothing, predicted, used
 
 STEPS = (0.25, 1.0, 3.0, 7.0)
-"""The numbers of additional rows whose effect and cost are computed, divided by the number of available rows."""
+"""The numbers of additional rows whose effect and cost are computed, as multiples of the number of available rows."""
 MOST_NAMED = 2
 """If at most this many models may be as good as the best, they are named. If there are more, they are only counted."""
 EXACT = 1e-10
@@ -37,11 +37,11 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
 
     The best model is the model with the smallest expected loss with all rows. If this model does not significantly beat
     guessing, the answer states this and names the best model that does. Models are compared at a size at which all of
-    them were measured. A model that was measured only up to a smaller size is best only if its measured loss there is
-    already below the best other model's at its largest size. The number of rows for a requested loss is given for the
-    best model, or for a model that surely needs fewer rows. The requested value is called reached only if the whole 90
-    % interval of the expected value is better, and out of reach only if the whole interval is worse. Otherwise, the
-    answer says that it is open.
+    them were measured. Some models were measured only up to a smaller size. Such a model is best only if its measured
+    loss at this smaller size is already below the measured loss that the best of the other models has at its own
+    largest size. The number of rows for a requested loss is given for the best model, or for a model that surely needs
+    fewer rows. The requested value is called reached only if the whole 90 % interval of the expected value is better,
+    and out of reach only if the whole interval is worse. Otherwise, the answer says that it is open.
 
     Args:
         found: the test for signal.
@@ -171,7 +171,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
-    """Return a sentence if another model is expected to beat the best model with all rows, where none was measured."""
+    """Return a sentence if, with all rows, another model is expected to beat the best model, without a measurement."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
     if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
@@ -186,10 +186,10 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
 
 
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:
-    """Choose the model whose number of rows is given: the best model, unless another surely needs fewer rows.
+    """Choose the model whose number of needed rows is given: the best model, unless another surely needs fewer.
 
-    "Surely" means that the whole interval says so. Another model is also chosen if it surely reaches `loss` with all
-    rows, and the best model does not surely reach it.
+    "Surely" means that the statement holds everywhere in the 90 % interval. Another model is also chosen if it surely
+    reaches `loss` with all rows, and the best model does not surely reach it.
     """
     own = best.samples(loss)
     fewest = min(useful, key=lambda item: item.samples(loss).upper)
@@ -267,7 +267,7 @@ def _horizon(item: Candidate, question: Question) -> float:
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Return why no number of rows is given: older rows no longer help, or no error is left to lower by a tenth."""
+    """Return why no number of rows is given: older rows no longer help, or the best model made no error to reduce."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}

@@ -38,7 +38,7 @@ class Architecture:
 
 
 def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKernel]]]:
-    """Return the kernels without a depth or degree. The d columns have variance 1, so a typical |x|² is d."""
+    """Return the kernels without a depth or degree. A typical |x|² is d, so the lengthscale of most is √d."""
     d = float(x.shape[1])
     radius = float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
     scaled = math.sqrt(d)
@@ -59,8 +59,8 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
 class Divide(eqx.Module):
     """Divide inputs by a radius, so that they lie in the unit ball.
 
-    This is for the softmax kernel <x, y> exp(sigma² <x, y>). It grows exponentially in |x|², and its theory needs |x|
-    <= 1.
+    This is for the softmax kernel <x, y> exp(sigma² <x, y>). Without the division, the kernel would grow exponentially
+    in |x|². The theory of this kernel also needs |x| <= 1.
     """
 
     radius: float

@@ -43,7 +43,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
 
 
 def _check_scale(dataset: Dataset) -> None:
-    """Raise an error if squared errors of the target, or the variances of squared errors, leave float64's range."""
+    """Raise an error if float64 cannot hold the target's squared errors, or the variances of these squared errors."""
     if dataset.classes is not None:
         return
     for size, spread in zip(np.abs(dataset.targets).max(axis=0), dataset.y_scale, strict=True):

@@ -17,7 +17,8 @@ class Calendar:
 
     Args:
         first: the first date, in days since 1970-01-01.
-        parts: the encoded parts: those of "weekday", "year" and "day" that repeat in the table and differ between rows.
+        parts: the encoded parts, a selection from "weekday", "year" and "day". A part is selected if the dates cover
+            more than one of its periods, and rows differ in it.
     """
 
     first: float
@@ -49,9 +50,9 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
     """Choose the parts of the date that get a column.
 
     A part must repeat within the table: the dates must span more than its period. Otherwise the part has no more
-    information than the time itself. A part must also not follow from the choice of dates alone. So the weekday is left
-    out if all dates are on the same day of the month, or all on the last day of their month. A part is also left out if
-    it is equal in all rows.
+    information than the time itself. The weekday is also left out if all dates are on the same day of the month, or all
+    on the last day of their month. The reason is that the calendar alone then determines the weekdays. A part is also
+    left out if it is equal in all rows.
 
     Args:
         days: the days since the first date; NaN if missing.
@@ -81,8 +82,9 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
 class CalendarParts(TransformerMixin, BaseEstimator):
     """Encode one column of dates: a column for each weekday, and sine and cosine of the part of the year and day.
 
-    Weekdays are unordered, because Sunday may resemble neither of its neighbours. The year and the day are periodic, so
-    their end is near their beginning. If the date is missing, all parts are 0.
+    Each weekday has its own column, because a Sunday may resemble neither a Saturday nor a Monday. The parts of the
+    year and of the day are periodic, because the end of a period is near the beginning of the next one. If the date is
+    missing, all parts are 0.
 
     >>> friday, saturday = np.array([[1.0], [2.0]])
     >>> CalendarParts(Calendar(0.0, ("weekday",))).fit_transform(np.stack([friday, saturday])).argmax(axis=1)

@@ -58,7 +58,7 @@ def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
 def copied_rows(
     inputs: np.ndarray, pooled: np.ndarray, y: np.ndarray, group: np.ndarray | None, time: np.ndarray | None
 ) -> tuple[int, int]:
-    """Return two numbers of rows that equal an earlier row. All counts of duplicate rows use this function.
+    """Count the rows that equal an earlier row, in two ways. All counts of duplicate rows use this function.
 
     Args:
         inputs: the raw inputs.

@@ -42,7 +42,7 @@ MOST_CELLS = 10**8
 READ_BYTES = 4 * 2**30
 """The largest size of a table in memory, in bytes. Random rows of a larger table are drawn while it is read."""
 COPIES_HELD = 5
-"""The number of copies of the encoded rows that a study holds at once. The needed memory is computed from it."""
+"""The number of copies of the encoded rows that a study holds at once. The study computes the needed memory from it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Given:
         table: the table as it was read.
         names: the input columns, the columns that were left out because they do not vary, and columns of free text.
         rows: for each used row, its row in `table.frame`.
-        body: the number of rows of `table.frame` above the lines of text below the table.
+        body: the number of rows of `table.frame` that come before any lines of text below the table.
     """
 
     table: Table

@@ -23,14 +23,15 @@ _MARKS = frozenset(
 )  # fmt: skip
 """Dates that programs write for an unknown date, or that are their smallest or largest date."""
 _MORE_OFTEN = 5
-"""A date outside the range of the others counts as odd if it occurs this many times as often as any other date."""
+"""A date before or after all other dates counts as odd if it is this many times as frequent as any other date."""
 
 
 def date_marks(read: Sequence[pl.Series], raw: pl.DataFrame) -> list[Finding]:
     """Return a finding for each date that may stand for a missing value.
 
     Such a date is up to the year 1000, or from 2099 on, or is in a list of usual marks. It occurs in several rows, and
-    is before or after all other dates. It is farther from them than they are from each other, or much more frequent.
+    is before or after all other dates. Its distance to the nearest of the other dates is larger than the span of the
+    other dates, or it is much more frequent than any of them.
 
     Args:
         read: the columns of the table, with texts of dates read as dates.

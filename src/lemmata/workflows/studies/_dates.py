@@ -55,9 +55,9 @@ def with_dates(column: pl.Series) -> pl.Series:
     """Convert a text column of dates, times of day or durations to this type. Other columns are unchanged.
 
     The order of day, month and year must be the only one that fits every row. A single "01/02/2020" is ambiguous, so it
-    stays text. If years have two digits, a reading with the year first is dropped if it has years in the future and
-    another reading has none. Hours and minutes are a time of day if all hours are below 24, and otherwise a duration.
-    A month, a quarter and an ISO week become their first days.
+    stays text. Suppose that years have two digits. Then a reading with the year first is dropped if it gives years in
+    the future, but another reading gives none. Hours and minutes are a time of day if all hours are below 24, and
+    otherwise a duration. A month, a quarter and an ISO week become their first days.
 
     >>> with_dates(pl.Series(["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"]))[0].isoformat()
     '2024-01-02T15:00:00'

@@ -70,8 +70,9 @@ def unlike(dataset: Dataset, question: Question) -> list[str]:
 def few_times(dataset: Dataset) -> list[str]:
     """Return a warning if the tested rows have fewer different times than there are stretches.
 
-    What is special about a time changes all of its rows together. So the error on rows of a new time is known only as
-    well as the number of tested times allows, and the standard error over stretches of rows is too small.
+    The special conditions of a time affect all rows of this time together. So the number of tested times, and not the
+    number of tested rows, limits how well the error at a new time is known. The standard error over stretches of rows
+    ignores this, and is therefore too small.
     """
     if dataset.order is None:
         return []
@@ -91,8 +92,9 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
     """Return a warning if repeating the last value errs far more on rows before the tested rows than on tested rows.
 
     The warning is only for targets of numbers in rows with a time order and without groups. The last value is repeated
-    over stretches of equal length, both before and after the first tested row. No model is tested on these earlier
-    rows, so the intervals of the models do not account for their larger changes.
+    over stretches of equal length, both before and after the first tested row. No model is tested on the rows before
+    the first tested row. If the target changes more in these rows, the intervals of the models do not account for such
+    changes.
     """
     if dataset.order is None or dataset.groups is not None or dataset.classes is not None:
         return []

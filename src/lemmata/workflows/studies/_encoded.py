@@ -14,7 +14,8 @@ KEPT_BYTES = 2**26
 class Encoded:
     """`Dataset.encoded` with a cache.
 
-    The returned arrays are read-only, because several callers get the same array.
+    Several callers get the same array. So the returned arrays are read-only, and no caller can change the array of
+    another caller.
 
     Args:
         dataset: the table.

@@ -17,7 +17,8 @@ from ._calendar import Calendar, CalendarParts
 FARTHEST = 10.0
 """A held-out entry is clipped to this many standard deviations, or to twice the farthest training entry if it is more.
 
-Otherwise a single column that hardly varies among the training rows, such as a pixel, could outweigh all others.
+Without clipping, a column that hardly varies among the training rows, such as a pixel, could get entries so large that
+this column outweighs all other columns.
 """
 
 FOLDS = 5
@@ -33,8 +34,8 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     A column that is constant on these rows becomes 0.
 
     scikit-learn's StandardScaler divides a constant column by 1, so a held-out row with another value keeps its raw
-    units. StandardScaler also squares the entries, which overflows at 1e200 and underflows at 1e-200. This class first
-    divides the entries by the largest entry of the column.
+    units. StandardScaler also squares the entries, which overflows at 1e200 and underflows at 1e-200. To avoid this,
+    the present class first divides the entries by the largest entry of the column.
 
     >>> scaler = Standardise().fit(np.array([[1e200, 7.0], [3e200, 7.0]]))
     >>> scaler.transform(np.array([[1e200, 7.0], [2e200, 9.0]]))
@@ -69,8 +70,8 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendar
     If a column has missing cells anywhere in the table, it also gets an indicator column of missing cells. Categories
     become standardised one-hot columns over the vocabulary of the whole table, and missing cells are another category.
     Dates become standardised numbers and standardised columns for the parts of `calendars`. The transformer uses only
-    scikit-learn. skrub's TableVectorizer is not used: it chooses the encoding from the rows to which it is fitted, so
-    the number of columns would change from split to split. It would also be one more dependency.
+    scikit-learn. skrub's TableVectorizer is not used. It chooses the encoding from the rows to which it is fitted, so
+    the number of encoded columns would change from split to split. It would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))

@@ -196,7 +196,7 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
 
 
 def _other_marks(kinds: Kinds, dataset: Dataset, mark: str) -> dict[str, str]:
-    """Return the decimal mark of each column of numbers, the target among them, with another mark than the table."""
+    """Return the decimal marks of the columns of numbers, including the target, whose mark differs from the table's."""
     names = [*kinds.numbers, *kinds.spikes, *([dataset.target] if dataset.classes is None else [])]
     return marks_of(dataset, [name for name in names if name not in (kinds.plain or {}).get("dates", {})], mark)
 
@@ -324,7 +324,7 @@ def _written(value: Any) -> str:
 
 
 def _is_for_polars(step: Any) -> bool:
-    """Whether a step fills in texts that are missing only in polars: None, or a word that pandas reads as missing."""
+    """Whether a step fills in missing texts in a form that only a polars table has: None, or a word like NA."""
     return hasattr(step, "missing_values") and (step.missing_values is None or isinstance(step.missing_values, str))
 
 

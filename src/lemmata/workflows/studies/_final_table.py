@@ -39,7 +39,8 @@ _SHEET_ROWS = 1000
 class Raw:
     """A table in the user's own form.
 
-    A cell is missing if and only if it is missing in the study, whatever the user's own reader takes for missing.
+    Exactly those cells are missing that are missing in the study. It does not matter which cells the user's own reader
+    takes for missing.
 
     Args:
         frame: the data frame, or an array whose columns are selected by their positions.

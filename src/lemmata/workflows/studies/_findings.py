@@ -287,8 +287,9 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
     """Return a text if a two-valued column shows, in every row, whether the target has its most frequent value.
 
-    For a target of donated amounts, an example is a column that marks the donors. A column of more than two values is
-    not tested, because a column such as the length of a petal may separate one class from all others naturally.
+    Suppose that the target is the amount that a person donated. An example of such a column then marks the donors. A
+    column of more than two values is not tested, because such a column may separate one class from all others although
+    it is a legitimate input. An example is the length of a petal.
     """
     values, sizes = np.unique(target, return_counts=True)
     if len(values) < 3 or len(np.unique(column)) != 2:

@@ -25,7 +25,8 @@ def without_footnotes(table: Table, names: Sequence[str], targets: Sequence[str]
     """Return the table without the lines of text below its last row, with a note that quotes the first of them.
 
     Such a line has text in at least one column whose other cells are numbers or dates, and contains no number. Its
-    target cell is empty, or is a text in a column of numbers, in a line with few filled cells.
+    target cell is empty. Alternatively, few cells of the line are filled, and the target cell is a text although the
+    target's other cells are numbers or dates.
 
     Args:
         table: the table as read.

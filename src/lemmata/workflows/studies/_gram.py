@@ -22,8 +22,8 @@ def padded_gram(
     """Return the kernel between all rows and the first `columns` rows, by default all rows.
 
     A small matrix is computed by NumPy if NumPy can compute the kernel. A large matrix is computed in tiles of one
-    shape, for which the kernel is compiled once. Compiling a deep network's kernel costs more than evaluating it on
-    thousands of rows. Of two tiles that mirror each other, only one tile is computed.
+    shape, for which the kernel is compiled once. This saves time, because compiling a deep network's kernel costs more
+    than evaluating it on thousands of rows. Of two tiles that mirror each other, only one tile is computed.
     """
     n = len(x) if columns is None else columns
     found = _on_host(kernel, x, x if n == len(x) else x[:n], len(x) * n)

@@ -73,7 +73,7 @@ def not_numbers(column: pl.Series) -> tuple[list[str], float]:
 
 
 def spread(column: pl.Series) -> pl.Series:
-    """Return about `SAMPLED` evenly spaced cells of a column, because tables are often sorted."""
+    """Return about `SAMPLED` evenly spaced cells; the first ones may be unusual, because tables are often sorted."""
     return column.gather_every(max(column.len() // SAMPLED, 1))
 
 

@@ -11,7 +11,7 @@ EQUAL = 0.3
 """A class is rare if its share of the rows is below this part of an equal share: 15 % for two classes, 10 % for three.
 
 A model that never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes.
-If a class is rare in this sense, its weight in accuracy is less than a third of its weight if classes count equally.
+If a class is rare in this sense, p is less than a third of 1/k, so accuracy hardly shows errors on this class.
 """
 RARE = 8
 """A class with fewer rows than this is too small for both training and testing."""

@@ -31,9 +31,9 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
     The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept. At each
     size, the ridge with the smallest predicted error is used, because leave-one-out chooses a ridge again in each
-    split. For classes, the accuracy at this ridge is also returned (see `predicted_accuracy`). The measurements do not
-    enter the prediction, because the page compares the two. The width of the band around the prediction is fixed in
-    advance, and the page counts the measurements inside it.
+    split. For classes, the accuracy at this ridge is also returned (see `predicted_accuracy`). The page compares the
+    prediction with the measurements. So that this comparison is a test, the measurements do not enter the prediction,
+    and the width of a band around the prediction is fixed in advance. The page counts the measurements inside the band.
     """
     if measured.modes is None or measured.ridge is None:
         return []
@@ -62,7 +62,7 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
 
 def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the band around the prediction: the allowance, two standard errors and the drift widen it."""
+    """Return the ends of the band, whose width is due to the allowance, two standard errors and the drift."""
     sizes, error, spread, drift = map(np.asarray, (curve.sizes, curve.error, curve.spread, curve.drift))
     others = np.maximum(total - sizes, 1)
     sampling = spread * np.sqrt((1 / sizes + 1 / others) / SPLITS)

@@ -79,12 +79,14 @@ class Losses:
             formula for leaving out each fold; in regression, a fold is one row.
         shared: the relative standard error that all sizes have in common, because all sizes are measured on rows of one
             table.
-        seen: the mean that was measured, if `mean` is another number; otherwise None.
+        seen: the measured mean loss at each size. At a size with few errors, `mean` differs from it (see `mean`). None
+            means that both are equal at all sizes.
         least, greatest: exact 90 % bounds of the loss at the last size if errors are few; 0 and infinity otherwise.
-        tail: for numbers, the share of the summed loss at the last size that comes from the row, group or stretch with
-            the largest loss.
+        tail: for targets of numbers, the largest loss of a row, group or stretch at the last size, divided by the sum
+            of the losses.
         gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
-            rows. If rows are ordered in time, it is computed on the same stretches; with groups, it is nan.
+            rows. If rows are ordered in time, the two losses are compared on the same stretches. With groups, `gain` is
+            nan.
         paired: for each size, the losses of its splits. All models have the same splits. If rows are ordered in time,
             all sizes also have the same stretches.
         rows: the number of different rows that were held out at the last size. If rows have groups, the number of
@@ -166,11 +168,12 @@ def curve_of(
     A split in which the metric has no value is left out. For example, a split with only one class has no AUC. For
     numbers, a split is also left out if the ratio of the model's squared error to that of guessing is above ten and
     above twenty times the median ratio over the splits. In such a split, the fit broke down. A heavy tail of the target
-    is not the reason, because a heavy tail also affects guessing.
+    cannot explain so large a ratio, because a heavy tail raises the loss of guessing as well.
 
-    Models are measured on different numbers of splits. The loss of a model varies with the loss of guessing on the same
-    held-out rows. This variation is removed by regression on the loss of guessing, whose mean over the whole table is
-    known. Otherwise the model whose splits miss the largest rows of a heavy tail would win.
+    Models are measured on different numbers of splits, and so on different held-out rows. If the splits of a model lack
+    the rows with the largest targets, its mean loss is too small in comparison with other models. But on these rows the
+    loss of guessing is also too small, and its mean over the whole table is known. So a regression of the model's loss
+    on the loss of guessing corrects the mean loss.
 
     Args:
         fitted: for each size, the results of its splits.
@@ -213,7 +216,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """Return each split's loss over the loss of guessing on the same rows or, if larger, in the median split."""
+    """Return each split's loss over the loss of guessing: that on the same rows, or the median one if it is larger."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -247,8 +250,8 @@ def _of_size(
     """Return the mean, its standard error, the number of independent rows, and the largest row's share of the sum.
 
     The variance between splits is the variance from training sets plus the variance v/m from m held-out rows, where v
-    is the variance over rows. In the mean over R splits, the first part is divided by R. In the second part, m becomes
-    the number of independent rows, which is min(R m, N) for a table of N rows.
+    is the variance over rows. The variance of the mean over R splits also has two parts. The first part is divided by
+    R. The second part is v divided by the number of independent rows, which is min(R m, N) for a table of N rows.
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
     means = _adjusted(splits, metric, baseline)
@@ -269,9 +272,10 @@ def _of_size(
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
     """Return the standard error of the mean over stretches of time, by Student's t.
 
-    This is a statement about the mean of equally many future stretches, which varies as much as the observed mean.
-    Neighbouring stretches are similar, so a standard error from single stretches would be too small. Therefore the
-    stretches are averaged in pairs (batch means).
+    The standard error is that of a forecast: of the difference between the observed mean and the mean of equally many
+    future stretches. Both means vary, so the variance is twice that of the observed mean. Neighbouring stretches are
+    similar, so a standard error from single stretches would be too small. Therefore the stretches are averaged in pairs
+    (batch means).
     """
     means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
@@ -287,7 +291,8 @@ def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"
 def _gain_in_time(splits: list[Split], metric: int) -> float:
     """Return the upper end (95 %) of the model's loss minus the loss of guessing, as a mean over stretches of time.
 
-    Each stretch counts once, whatever its number of rows, because all its rows are forecast from the rows before it.
+    All rows of a stretch are forecast by one fit to the rows before the stretch. So each stretch counts once, whatever
+    its number of rows.
     """
     apart = _in_pairs(np.array([own.means[metric] - own.guessed[metric] for own in splits]))
     if len(apart) < 2:
@@ -324,8 +329,8 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
     For the error rate of classes, the upper end is one standard error above the mean. An upper end below 0 is set to 0
     unless McNemar's test is significant. This is the sign test on the rows where only the model or only the guess is
-    wrong. The reason is that a model that differs from guessing in only two rows has a tiny standard error, but two
-    rows are no evidence.
+    wrong. The reason: suppose that a model differs from guessing in only two rows. Then the standard error of the
+    difference is tiny, although two rows do not show that the model is better.
 
     Args:
         mean: the mean over rows of the difference of the two losses.
@@ -352,7 +357,7 @@ def _sign_test(worse: float, apart: float) -> float:
 
 
 def _student(number: float | int) -> float:
-    """Return the width of Student's 90 % interval for the mean of `number` values, over that of a normal interval."""
+    """Return how many times as wide as a normal 90 % interval Student's is, for the mean of `number` values."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 
 

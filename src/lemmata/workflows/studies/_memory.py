@@ -161,7 +161,7 @@ def table_in_memory(data: Any) -> Table:
 
 
 def _as_frame(data: object) -> str:
-    """Return how to give data of another kind: rows or columns with names as a data frame, other arrays as a pair."""
+    """Return advice for data of another kind: named rows or columns as a data frame, and other arrays as a pair."""
     named = getattr(getattr(data, "dtype", None), "names", None) is not None
     if named or isinstance(data, Mapping | list):
         return "give pandas.DataFrame(data)"

@@ -25,13 +25,13 @@ LEAST, SHARE = 3, 0.01
 def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndarray | None = None) -> list[Finding]:
     """Return a finding on the number of rows that nearly equal another row (with groups: a row of another group).
 
-    The distance to the nearest row is compared with the distance to the twentieth nearest row, so dense and sparse
-    regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two distances
-    is below r with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are
-    within 2^(-1/d) times the distance of the twentieth neighbour. A ratio counts as near if at most 0.01 rows of the
-    whole table are expected to have a smaller ratio by chance. Distances are computed from columns of numbers with many
-    values. In all other columns, two rows count as near only if they are equal. Rows that are ordered in time are not
-    tested, because neighbours in time are naturally near.
+    For each row, the distance to its nearest row is divided by the distance to its twentieth nearest row. Because of
+    the division, dense and sparse regions of rows are treated equally. If rows are spread evenly in d dimensions around
+    a row, the ratio of the two distances is below r with a probability of at most 19 r^d. The rows themselves determine
+    d: half of the twenty neighbours are within 2^(-1/d) times the distance of the twentieth neighbour. A ratio counts
+    as near if at most 0.01 rows of the whole table are expected to have a smaller ratio by chance. Distances are
+    computed from columns of numbers with many values. In all other columns, two rows count as near only if they are
+    equal. Rows that are ordered in time are not tested, because neighbours in time are naturally near.
 
     Args:
         inputs: the raw inputs.

@@ -92,8 +92,8 @@ def check_decimal(decimal: str | None) -> None:
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
     """Return the decimal mark in the texts of a table: "," or "."; None if no cell shows the mark, or cells disagree.
 
-    A cell like 1,001 is ambiguous. If all cells with commas are ambiguous, commas are taken to separate thousands if
-    all other numbers in their columns are whole numbers below 1000.
+    A cell like 1,001 is ambiguous. Suppose that all cells with commas are ambiguous. Then commas are taken to separate
+    thousands if all numbers without a comma in these columns are whole numbers below 1000.
 
     >>> decimal_mark([pl.Series(["1.234,5", "7"])]), decimal_mark([pl.Series(["1,234,567", "8"])])
     (',', '.')
@@ -121,7 +121,7 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
 def mark_shown(column: pl.Series) -> str:
     """Return the decimal marks that the texts of a column show: "," or "." or ",." for both; "" for none.
 
-    A column of which most odd texts are no numbers shows no mark.
+    A column shows no mark if most of its texts that are not plain numbers are not numbers in any notation.
 
     >>> [mark_shown(pl.Series(own)) for own in (["8,99", "1.250"], ["0.890", "1.250"], ["1.250"], ["8,99", "6.00"])]
     [',', '.', '', ',.']
@@ -171,8 +171,9 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
 
     Args:
         column: the texts, without blanks around them.
-        decimal: the decimal mark of the table; None if unknown. If the column itself shows a single mark, this one
-            holds: 0.890 is no whole number of thousands in a table with decimal commas.
+        decimal: the decimal mark of the table; None if unknown. If the column itself shows a single mark, this mark is
+            used instead. For example, 0.890 shows a decimal point, even in a table with decimal commas, because no
+            whole number is written with thousands after a 0.
 
     >>> found = as_numbers(pl.Series(["1,5", "2,25"] + ["3"] * 20 + ["n.d."]), ",")
     >>> found.column[:2].to_list(), found.words

@@ -17,14 +17,16 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""A sample may miss this many rows that are as large as its largest row.
+"""A sample may lack this many rows that are as large as its largest row or larger.
 
-With probability 5 %, a share 3/m of the distribution does not occur in m rows.
+With probability 5 %, none of m rows is in the part of the distribution with the largest losses that has the share 3/m,
+although three rows in this part are expected.
 """
 TRAINED = 1.5
 """If errors are few, the upper end of a share's interval is at most this many times its exact bound.
 
-The upper end may be above the exact bound, because training sets vary.
+The exact bound accounts only for the choice of held-out rows. Training sets vary as well, so the upper end may be above
+the exact bound.
 """
 STEEPEST = 2.0
 """Beyond the measured sizes, no loss is expected to fall faster than as n to the power of minus this number."""
@@ -81,11 +83,12 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """The logarithms ln n, and the 5 %, 50 % and 95 % curves of the loss at n rows.
 
-        If few rows hold a large part of a mean of squares, the mean is less certain than its standard error shows. The
-        reason is that the observed rows may lack rows of this size or larger. The 95 % curve includes an allowance for
-        the lacking rows. The median curve does not, because such rows would add the same amount to the loss of every
-        model and of guessing. If errors are few, the curves are widened to the exact bounds of the last measured size.
-        All curves are kept within the range of the metric. The median falls at most like n^-2, and not below `ground`.
+        If a few rows contribute a large part of a mean of squares, the mean is less certain than its standard error
+        shows. The reason is that other rows of this size or larger may exist that were not observed. The 95 % curve
+        includes an allowance for such unobserved rows. The median curve does not, because such rows would add the same
+        amount to the loss of every model and of guessing. If errors are few, the curves are widened to the exact bounds
+        of the last measured size. All curves are kept within the range of the metric. The median falls at most like
+        n^-2, and not below `ground`.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
@@ -164,7 +167,8 @@ class Candidate:
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
     """Return the curves with a larger upper end, which allows for rows that are larger than all observed rows.
 
-    The upper end starts from the median plus half of the largest row's loss, just as half an error is added to a share.
+    The upper end starts from the median curve times 1 + tail/2. This adds half of what the largest row contributes to
+    the mean loss, just as half an error is added to a share of errors.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
@@ -212,8 +216,8 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates, limited so that none is expected to fall below the noise that the best model has shown.
 
     The ground of a candidate is the limit of the model that is best with all rows. If the curve of this model is flat,
-    the remaining loss counts as noise until a model is measured below it. The 5 % curves are not limited, so a possible
-    gain by a worse model stays open.
+    the remaining loss counts as noise until a model is measured below it. The 5 % curves are not limited, so the
+    intervals still allow that a worse model falls below the ground.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
     if not able:
@@ -224,12 +228,12 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def evened(candidates: list[Candidate]) -> list[Candidate]:
-    """Return the candidates, widened so that no interval is narrower than those of models tested on more rows.
+    """Return the candidates. For numbers, widen intervals of models tested on fewer rows to the width of the others.
 
-    All models are tested on rows of one table. If a model has few splits, and the rows with the largest losses are in
-    none of them, its standard error is small. But its error on new rows is not known better. The widths of the
-    intervals at the last measured size are compared, in logarithms. The least allowed width is the median width of the
-    models that were tested on the most rows.
+    A model with few splits is tested on fewer rows of the table. If none of its splits has the rows with the largest
+    losses, its standard error is small. This does not mean that its error on new rows is known better than that of
+    other models. The widths of the intervals at the last measured size are compared, in logarithms. The least allowed
+    width is the median width of the models that were tested on the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
     known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]

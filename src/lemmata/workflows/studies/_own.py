@@ -208,12 +208,12 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
 
 
 def _price(n: int, d: int, k: int) -> float:
-    """Return the price of a random forest, as a guess of the price of the user's model."""
+    """Guess the price of the user's model: return the price of a random forest."""
     return 1e-5 * n * math.sqrt(d) * k
 
 
 def _made(path: str, name: str) -> Any:
-    """Return the result of calling the named function of a file. `_made` itself may run in any process."""
+    """Call the named function of a file, and return the result. This also works in a worker process."""
     with importing_beside(path):
         return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 

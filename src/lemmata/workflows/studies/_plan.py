@@ -36,7 +36,7 @@ are measured at any cost.
 LEAST_BLOCKS = 4
 """With --time, even a costly model is measured on at least this number of stretches of time."""
 WHOLE = 6.0
-"""The allowed cost of holding out every row once at the last size, divided by the allowed cost of one size."""
+"""At the last size, holding out every row once may cost this many times the allowed cost of one size."""
 COSTLY = 8.0
 """If the least number of fits costs more seconds than this, the model is measured only at every second size."""
 

@@ -19,8 +19,9 @@ def expected_precision(
     least as high. This makes its value too large, and the error grows as the number P of positive rows falls. For
     example, with 5 positive rows among 500 and random scores, the mean of its value is 0.02 instead of 0.01. This
     function computes the TPR of a positive row from the other P - 1 positive rows only (1/2 if there is none). The
-    share p is that of the table, because average precision has no value on rows without a positive row. The values of
-    the two functions agree if P is large, and if the ranking is perfect.
+    share p is that of the table. The share of positive rows among the given rows would be too large on average, because
+    average precision is computed only if there is a positive row. The values of the two functions agree if P is large,
+    and if the ranking is perfect.
 
     Args:
         positive: for each row, whether it belongs to the positive class.

@@ -55,7 +55,7 @@ from ._standing import beats_guessing, eligible
 
 TRAINING_ROWS = 300
 MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
-"""After this share of the time limit, less the time for the page, no further model is begun. Theory gets the rest."""
+"""From the time limit, subtract the time for the page. After this share of the rest, no further model is begun."""
 BAND = 24
 MOST_THREADS = 8
 """The most threads that measure models in parallel. Fits release Python's global lock, so one process is enough."""

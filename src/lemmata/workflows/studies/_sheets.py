@@ -35,7 +35,7 @@ def _quiet() -> Iterator[None]:
 
 @_quiet()
 def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFrame, str, tuple[str, ...]]:
-    """Return the source with notes, a sheet's cells, this sheet's name, and the names of other sheets with cells.
+    """Return the source with notes, the cells and the name of a sheet, and the names of other sheets that hold cells.
 
     The sheet is the first one whose table has the given columns. If no table has them, it is the first sheet with a
     table.

@@ -34,13 +34,14 @@ class Signal:
         rows: the number of rows that were tested.
         grouped: whether the rows have groups.
         copies: the number of rows of the whole table that repeat an earlier row, including the target. With groups,
-            only copies in another group count. The test assumes independent rows, and copies are not independent.
+            only copies in another group count. They matter because the test assumes independent rows, and a copy
+            depends on the row that it repeats.
         total: the number of rows of the whole table.
         kind: how the targets were rearranged. "rows": among rows. "held-out rows": among rows that are predicted by
-            models of other rows. "both": in both of these ways, and neither test finds a signal. "within groups": among
-            the rows of each group. "whole groups": between whole groups. "groups": within groups and between groups,
-            and neither test finds a signal. "time": shifted in time, or forecast by blocks. "within times": among the
-            rows of each time.
+            models of other rows. "both": in both of these ways, if neither of the two tests finds a signal. "within
+            groups": among the rows of each group. "whole groups": between whole groups. "groups": within groups and
+            between groups, if neither of the two tests finds a signal. "time": shifted in time, or forecast by blocks.
+            "within times": among the rows of each time.
         least: the smallest p-value that this test can give. If `least` is above the level of this test, the test cannot
             find a signal.
         shuffles: the number of arrangements of the targets that were tested besides the observed one; 0 if a series was
@@ -85,10 +86,11 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
     The targets are permuted over the rows 199 times. Two statistics are the exact leave-one-out errors of a linear and
     a Gaussian kernel with intercepts, each the smallest over seven ridges. Further statistics measure how much the best
     few columns explain. Each statistic is standardised by its own distribution over all 200 arrangements, and the
-    largest standardised statistic of an arrangement counts (`extremes`). If rows are exchangeable and the columns are
-    independent of the targets, all 200 values are exchangeable. So for every p, the p-value is at most p with
-    probability at most p. At most 400 rows are drawn, or 800 for a target of one or two columns. Larger tables get a
-    second test with held-out rows (`of_held_out`), and each of the two tests has half of the level.
+    largest standardised statistic of an arrangement counts (`extremes`). Suppose that rows are exchangeable, and that
+    the columns are independent of the targets. Then the 200 values, one for each arrangement, are exchangeable. So for
+    every p, the p-value is at most p with probability at most p. At most 400 rows are drawn, or 800 for a target of one
+    or two columns. Larger tables get a second test with held-out rows (`of_held_out`), and each of the two tests has
+    half of the level.
 
     With groups, targets are shuffled within groups, or exchanged between whole groups (`of_groups`). If rows are
     ordered in time, the targets are shifted in time, and later blocks of rows are forecast (`of_time`). If there are

@@ -28,12 +28,14 @@ def of_blocks(
     with 120 of the rows. It predicts the target, or the target's change since an earlier row whose target is known.
     These choices and the ridge are made on later parts of the earlier rows. The naive forecasts are the mean of the
     past, its last value, the last value continued with the mean slope, and the last season. The period of the season is
-    the lag of the largest autocorrelation. A change or a last value refers to a row up to one block's length back. The
-    error of such a forecast is a mean over these distances. For each block, the model's squared error minus that of a
-    naive forecast is divided by the sum of the two, so all blocks have the same weight.
+    the lag of the largest autocorrelation. The rows of a block have different distances to the last known row. So a
+    forecast by a change or by a last value is made at every distance of up to one block's length, and its error is the
+    mean over these distances. For each block and naive forecast, the t-test uses the difference of the two squared
+    errors (the model's and the naive forecast's), divided by their sum. Because of the division, no block outweighs the
+    others.
 
-    A block begins at the start of a new time. So rows of one time are in one block, and there are fewer blocks if there
-    are few times. If fewer than three blocks remain, blocks begin at any row.
+    A block begins at the start of a new time, so that all rows of one time are in one block. If there are few times,
+    there are therefore fewer blocks. If fewer than three blocks remain, blocks begin at any row.
 
     The level needs one assumption: models of columns without information are worse, on average, than the best naive
     forecast.
@@ -132,8 +134,9 @@ def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
     """Return the mean square of `rest`, the part of the targets to forecast, minus its forecast, in a block of rows.
 
-    The block is rows `start` to `end`. The forecast is `middle` or, if `reach` is above 0, earlier rows of `rest` at
-    distances up to `reach`. For a large reach, only some of the distances to earlier rows are used.
+    The block is rows `start` to `end`. If `reach` is 0, the forecast is `middle`. Otherwise, each row is forecast by
+    earlier rows of `rest`, one at each distance up to `reach`, and the result is the mean over these distances. For a
+    large reach, only some of the distances to earlier rows are used.
     """
     own = rest[:, start:end]
     if not reach:

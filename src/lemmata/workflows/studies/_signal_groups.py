@@ -11,7 +11,7 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""The target of each group is averaged over the same number of rows. At least this share of the groups has so many."""
+"""The target of each group is averaged over the same number of rows, which at least this share of the groups has."""
 _ENUMERATED = 800
 
 
@@ -67,7 +67,7 @@ def of_times(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: f
 
 
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """Return at most 480 random rows. If groups are large, at most a common number of rows is drawn from each group.
+    """Return at most 480 random rows. If groups are large, the number of rows per group has a common upper limit.
 
     If there are many groups, only some of the groups are drawn.
     """
@@ -185,7 +185,8 @@ def _words(stock: dict[int, int], length: int):
 def _mirrored(sizes: np.ndarray, classes: bool) -> int:
     """Return the number of arrangements that arise from one arrangement by swapping targets that occur equally often.
 
-    No statistic distinguishes these arrangements. The result is 1 for numbers with more than two different targets.
+    These arrangements count as one, because no statistic distinguishes them. The result is 1 for numbers with more than
+    two different targets.
     """
     if classes or len(sizes) == 2:
         return math.prod(math.factorial(int(n)) for n in np.bincount(sizes))

@@ -60,7 +60,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
 
 
 def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return two random halves of the rows. Unless equal rows are expected, only one of several equal rows is used."""
+    """Return two random halves of the rows. One of several equal rows is used, unless chance explains equal rows."""
     rows = np.arange(len(dataset.targets))
     if copies(dataset) and not few_values(dataset):
         rows = np.unique(first_equal(dataset.inputs, dataset.targets))
@@ -117,14 +117,14 @@ class _Half:
         return best
 
     def _both(self, tables: np.ndarray) -> list[np.ndarray]:
-        """Return the result of `seen`. For classes, only centre, because a class mixed with a signal is a number."""
+        """Return the result of `seen`; for classes, only centred targets, because simulated ones are not classes."""
         if not self.classes:
             return self.seen(tables)
         return [tables - tables.mean(axis=0)]
 
 
 def _deviation(said: Float[np.ndarray, "m k"], targets: Float[np.ndarray, "m k"]) -> float:
-    """Return the standard deviation, over all permutations of centred targets, of the sum of `said` times targets."""
+    """Return the standard deviation of the sum of `said` times targets over all permutations of centred targets."""
     said = said - said.mean(axis=0)
     variance = float(((said.T @ said) * (targets.T @ targets)).sum()) / (len(said) - 1)
     return max(variance, 1e-300) ** 0.5

@@ -65,8 +65,9 @@ def powers(
     has several outputs or classes, the signal has a random direction. In each output, the signal is as large as the
     variation of the target.
 
-    Numbers with many ties stay numbers with these ties (`_with_ties`), because ranks would show how a signal breaks
-    ties.
+    If the target's numbers have many ties, the simulated targets have the same ties (`_with_ties`). Without these ties,
+    the signal would determine the order of tied rows, so ranks would contain information that the real target does not
+    have.
 
     Args:
         signals: the signals of each kind, with variance 1.

@@ -98,7 +98,7 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 
 
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
-    """Return the share of the targets' variance that each kernel (by leave-one-out) or a few columns leave unexplained.
+    """Return the shares of the targets' variance that kernels (by leave-one-out) and a few columns leave unexplained.
 
     Four statistics use few columns: the best column in a linear fit, the best column cut into five quantile bins, the
     best two columns, and the best four columns. Each added column explains the most of the variance that the earlier
@@ -136,9 +136,9 @@ def _by_text(
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
     """Return, for each arrangement, the largest of its statistics, after all statistics were made comparable.
 
-    A statistic is the logarithm of the unexplained variance. How far a statistic lies below its median over all
-    arrangements is divided by how far its fourth percentile lies below this median. All arrangements, including the
-    observed one, are treated equally. So the results are exchangeable if the statistics are exchangeable.
+    A statistic is the logarithm of the unexplained variance. To make it comparable, its distance below its median over
+    all arrangements is divided by the distance of its fourth percentile below this median. All arrangements, including
+    the observed one, are treated equally. So the results are exchangeable if the statistics are exchangeable.
     """
     return _ahead(statistics, statistics)
 
@@ -157,8 +157,8 @@ def outcome(
 ) -> Outcome:  # fmt: skip
     """Return the p-value, which is the share of arrangements that are predicted at least as well as the observed one.
 
-    The result also contains the signals that would be found in most cases. If the views have a `score`, these are
-    computed only if no signal was found at the level and a random generator is given.
+    The result also contains the signals that would be found in most cases. If the views have a `score`, these signals
+    are computed only under two conditions: no signal was found at the level, and a random generator is given.
     """
     parts = [unexplained(view) for view in views]
     statistics = np.concatenate([part for pair in parts for part in pair])

@@ -78,10 +78,11 @@ def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes:
 
     A window of the columns is compared with the targets of the same rows, and with the targets of earlier and later
     windows of equal length. In series of fewer than 400 rows, the window is also compared with these targets in
-    reversed order. All statistics are invariant to constants that are added to the targets. Let columns and targets be
-    independent, and let the targets or their differences be stationary. For short series, let the targets also have the
-    same distribution in both directions of time. Then the distribution of the statistic is the same at all shifts, so
-    the observed shift is rarely among the best. This holds for random walks, autoregressions, and seasons of any phase.
+    reversed order. Let columns and targets be independent, and let the targets or their differences be stationary.
+    Stationary differences are enough, because no statistic changes if a constant is added to the targets of a window.
+    For short series, let the targets also have the same distribution in both directions of time. Then the distribution
+    of the statistic is the same at all shifts, so the observed shift is rarely among the best. This holds for random
+    walks, autoregressions, and seasons of any phase.
     """
     plan = _plan(len(y), wanted)
     x = x[plan.start : plan.start + plan.length]

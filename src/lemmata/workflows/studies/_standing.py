@@ -25,11 +25,11 @@ def beats_guessing(item: Candidate, question: Question) -> bool:
 
     The model must learn (`Measured.learns`), must be expected to beat guessing with all rows, and must not have broken
     down in any split. On independent rows, model and guessing are compared row by row: the upper end (95 %) of the mean
-    difference of their losses must be below 0. So a few rows that add much to both losses do not decide. For numbers,
-    it is also enough if the whole interval of the model's loss is below the loss of guessing. With groups or an order,
-    the loss at the largest measured size must be below the loss of guessing by more than a standard error. If rows are
-    ordered in time, model and guessing are also compared stretch by stretch, so that a few lucky stretches are not
-    enough.
+    difference of their losses must be below 0. If a row has a large loss both for the model and for guessing, most of
+    it cancels in the difference. So a few such rows do not decide. For numbers, it is also enough if the whole interval
+    of the model's loss is below the loss of guessing. With groups or an order, the loss at the largest measured size
+    must be below the loss of guessing by more than a standard error. If rows are ordered in time, model and guessing
+    are also compared stretch by stretch, so that a few lucky stretches are not enough.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
@@ -53,8 +53,9 @@ def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candid
     Otherwise, all models that are expected to beat guessing may be best. A model whose fit broke down in a split may be
     best only if this happened to all of these models.
 
-    The reason: if only models that significantly beat guessing could be best, models that predict nearly like guessing
-    would be preferred, because their gain over guessing varies least.
+    The reason: the gain over guessing varies least for models that predict nearly like guessing, so a small gain of
+    such a model is already significant. If only significant models could be best, these cautious models would be
+    preferred.
     """
     able = [item for item in candidates if may_beat_guessing(item, question)]
     able = [item for item in able if item.measured.wild is None] or able
@@ -64,11 +65,12 @@ def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candid
 def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> bool:
     """Whether a model may be as good as the best.
 
-    Models that were tested on the same rows share most of their sampling error. So the interval of the best model
-    decides. A model that was tested on fewer rows has an additional sampling error. Such a model may be as good, even
-    if it is expected to be no better than guessing. For classes, a difference of two wrong rows decides nothing. A
-    model is not as good if its whole interval lies above the best model's value, or if the best model significantly
-    beats it on common splits.
+    Models that were tested on the same rows share most of their sampling error. So such a model may be as good if its
+    expected loss is within the interval of the best model. A model that was tested on fewer rows has an additional
+    sampling error. Such a model may be as good, even if it is expected to be no better than guessing. For classes, a
+    model also counts as equally good if it is wrong in at most two rows more than the best model. A model is not as
+    good if its whole interval lies above the best model's value, or if the best model significantly beats it on common
+    splits.
     """
     if not (item.measured.learns and len(item.losses.sizes)):
         return False
@@ -85,8 +87,8 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 def _beaten(item: Candidate, best: Candidate) -> bool:
     """Whether the best model has the smaller loss on every common split, and a t-test of the log ratios is significant.
 
-    Only a model that was tested on fewer rows can be beaten in this way. Its interval is wide and shows less than a
-    comparison on common splits.
+    This comparison is made only for a model that was tested on fewer rows than the best model. The interval of such a
+    model is so wide that a comparison on common splits is more informative.
     """
     if item.losses.rows >= SAME * best.losses.rows or not (item.losses.paired and best.losses.paired):
         return False

@@ -74,7 +74,7 @@ def total_row(frame: pl.DataFrame) -> list[Finding]:
 
 
 def _numbers(column: pl.Series) -> Iterable[Finding]:
-    """Find a number in many rows, such as -999, if all other numbers are closer to each other than to this number."""
+    """Find a number in many rows, such as -999, if its distance to all others exceeds the others' whole range."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return

@@ -47,7 +47,7 @@ ZEROS = r"^-?0\d+$|[.,]\d*[1-9]0+$"
 def same_numbers(column: pl.Series) -> tuple[str, str] | None:
     """Return two texts of a column that are one number although their zeros differ; None if there are no such texts.
 
-    Numbers like 2 and 2.0 are written in two styles, so they do not count.
+    Numbers like 2 and 2.0 do not count, because they differ only in the style of writing whole numbers.
 
     >>> same_numbers(pl.Series(["3.1", "3.9", "3.10"])), same_numbers(pl.Series(["01", "2", "1"]))
     (('3.1', '3.10'), ('1', '01'))

@@ -30,7 +30,8 @@ RATE = 0.5
 well below the stability limit 2, because the lambda_max of a narrow network may be larger."""
 PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}
 """ReLU networks are trained in single precision, because its rounding error is far below the effect of a finite width.
-This does not hold for a softmax network, whose outputs are small differences between paired units times the width.
+A softmax network is trained in double precision. Its outputs are small differences between paired units, multiplied by
+the width, and the width multiplies the rounding errors as well.
 """
 MOVEMENT_ROWS = 32
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 PARTS = 5
-"""A setting is chosen on a held-out fifth of the rows, or of the groups. Then the model is fitted to all rows."""
+"""To choose a setting, a fifth of the rows (or of the groups) is left out. Then the model is fitted to all rows."""
 
 Groups = Int[np.ndarray, " n"] | None
 
