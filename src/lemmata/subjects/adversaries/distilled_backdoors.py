@@ -145,7 +145,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     triggered labels.
     """
 
-    title = "Kernel ridge training error on clean and triggered labels (conflict) falls like the square of the ridge"
+    title = "The training error of kernel ridge regression on a poisoned set falls like the square of the ridge"
     source = Source(_KEY, "Abstract, kernel methods", note="the conflict of clean and triggered labels")
     population = LabelledFeatures()
     relation = Rate("ridge", (1e-4, 1e-3, 1e-2), margin=0.05, resolution=0.1)
@@ -243,7 +243,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
     the error is at most as large.
     """
 
-    title = "A backdoor's conflict and projection loss bound the root mean square error of fits to distilled images"
+    title = "On a poisoned set, distilled images err at most by the full kernel fit's error plus a projection distance"
     source = Source(_KEY, "Abstract, kernel methods", note="a bound, with roots")
     stated = Kind.OWN
     population = LabelledFeatures()

@@ -257,7 +257,7 @@ class MixingCosts(Claim[MixedRows]):
     With the average of the two kernels, the score is at most as large.
     """
 
-    title = "Interpolating with mixed clean and attacked features needs at least the norm that averaged kernels need"
+    title = "Compared with averaging kernels, mixing clean and attacked features never lowers the interpolant's norm"
     source = Source(*_SOURCE, note="the order of two scores")
     stated = Kind.OWN
     population = MixedRowsOfTwoClasses(n=12)

@@ -176,7 +176,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     terms about equally large.
     """
 
-    title = "An optimised backdoor trigger lowers both conflict loss and projection loss in dataset distillation"
+    title = "An optimised backdoor trigger lowers both fit error (conflict) and projection loss in dataset distillation"
     source = Source(_KEY, "Abstract, effective attacks", note="what is optimised")
     population = DigitsToPoison(shares=(8, 12))
     relation = Order("optimised on", (0.0, 1.0, 2.0))

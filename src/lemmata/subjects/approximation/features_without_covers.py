@@ -167,7 +167,7 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
     test uses all means f = E rho phi of features with weights |rho| <= 3 M = 1, which do not need 1/(4 tau).
     """
 
-    title = "A uniform error bound without covering numbers for random ramps on a whole Barron class"
+    title = "Random ramps approximate a whole Barron class uniformly, with an error bound without covering numbers"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=1, features=512)
@@ -361,7 +361,7 @@ class RiskWithoutCover(Claim[CosineExamples]):
     at least 2 |Phi^T z|_inf / N for the matrix Phi of features. The test uses e = 3e-3.
     """
 
-    title = "A risk bound without covering numbers for the Lasso on random ramps"
+    title = "A risk bound for the Lasso on random ramps that does not use covering numbers"
     source = Source(
         "li2025incontext", "Theorem 1", "(24)", note="at the examples and without a cover, which is not in the source"
     )

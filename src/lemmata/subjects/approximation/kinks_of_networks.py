@@ -208,7 +208,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
     # On the line, a unit is a normal number plus t times another normal number, so its zero is a Cauchy number of scale
     # s.
 
-    title = "The probability that a unit of a random ReLU layer has its kink between two given inputs"
+    title = "A formula for the probability that a random ReLU unit has its kink between two given inputs"
     source = Source("emergence2026", _CAPTION, note="for random hinges, between two inputs")
     stated = Kind.OWN
     population = Drawn(

@@ -154,7 +154,7 @@ class LogisticParameter(Claim[LogisticUnits]):
     signs of the r_j are free.
     """
 
-    title = "The Barron parameter of networks of logistic units in closed form"
+    title = "The Barron parameter of networks of logistic units has a closed form"
     source = Source("li2025incontext", "Section 2.3, two-layer networks")
     population = LogisticUnitNetworks()
     relation = Equal()

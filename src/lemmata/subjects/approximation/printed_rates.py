@@ -119,7 +119,7 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
     stays bounded as n grows. But the quotient is (n/(log n)²)^(s/d), which grows nearly like n^(s/d).
     """
 
-    title = "As printed, recurrences have a better approximation rate than attention, since it has no logarithm"
+    title = "As printed, recurrences approximate at a better rate than attention, since their rate has no logarithm"
     source = Source("foundation2025", "Section 4.1, comparison", note="as printed")
     population = RateComparisons()
     relation = Rate("n", (1e3, 1e6, 1e9, 1e12), upper=True)

@@ -151,7 +151,7 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     with each layer. The reason is that attention adds nearly the same small vector to every token.
     """
 
-    title = "With skip connections, tokens keep more effective dimension under attention to all than to themselves only"
+    title = "With skip connections, attention to other tokens slows the loss of effective dimension over layers"
     source = Source(
         "foundation2025", "Section 3.2, effective dimension", note="for deeper layers, with skip connections"
     )

@@ -118,7 +118,7 @@ class HeadsNeverLoseDimension(Claim[HeadGrams]):
     since x / (x + r) increases with x and is concave, also for matrices.
     """
 
-    title = "Lower bounds on the effective dimension of the sum and the mean of attention heads' kernels"
+    title = "Sums (means) of attention heads' kernels have at least their largest (mean) effective dimension"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected: lower bounds for heads")
     population = ManyHeads()
     relation = AtLeast()

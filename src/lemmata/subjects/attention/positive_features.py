@@ -59,7 +59,7 @@ class PositiveFeatureVariance(Claim[FeaturePair]):
     The variance is 0 at y = -x: positive features are most precise for small values of the kernel.
     """
 
-    title = "The variance of the positive random feature estimate of exp(<x, y>)"
+    title = "A formula for the variance of the positive random feature estimate of exp(<x, y>)"
     source = _LEMMA
     population = FeaturePairs()
     relation = _RELATION
@@ -82,7 +82,7 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
     which is 0 at x = y. Relative to S², the variance explodes if S is small.
     """
 
-    title = "The variance of the trigonometric random feature estimate of exp(<x, y>)"
+    title = "A formula for the variance of the trigonometric random feature estimate of exp(<x, y>)"
     source = _LEMMA
     population = FeaturePairs()
     relation = _RELATION
@@ -106,7 +106,7 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
     independent frequencies, by the factor 1 - exp(-a).
     """
 
-    title = "The variance of the hyperbolic random feature estimate of exp(<x, y>)"
+    title = "A formula for the variance of the hyperbolic random feature estimate of exp(<x, y>)"
     source = _LEMMA
     population = FeaturePairs()
     relation = EqualInMean(resolution=0.06)
@@ -135,7 +135,7 @@ class FeaturesForTheDiagonal(Claim[FeaturePair]):
     test uses eps = 1/10.
     """
 
-    title = "The number of positive features needed for the kernel of a token with itself is exponential in the logit"
+    title = "The kernel of a token with itself needs a number of positive features exponential in its logit"
     source = Source("choromanski2021", "Lemma 2", note="at x = y")
     population = FeaturePairs(equal=True, radius=0.4)
     relation = _RELATION

@@ -176,7 +176,7 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
     of u u'.
     """
 
-    title = "The derivative of sigmoid attention is at most quadratic in the length of the tokens"
+    title = "The derivative of sigmoid attention is at most quadratic in the Euclidean norm of the tokens"
     source = Source(_KEY, "Abstract, improved regularity", note="with constants")
     population = SigmoidHeads()
     relation = AtMost()
@@ -209,7 +209,7 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
     This bound is also a polynomial in R. The degree is the same as in the bound for the sigmoid, with √n in place of n.
     """
 
-    title = "The derivative of softmax attention is at most quadratic in the length of the tokens"
+    title = "The derivative of softmax attention is at most quadratic in the Euclidean norm of the tokens"
     source = Source(_KEY, "Abstract, improved regularity", note="for the softmax, with constants")
     population = SigmoidHeads()
     relation = AtMost()
@@ -279,7 +279,7 @@ class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
     bound for sigmoid attention is attained. For a given number of tokens, the growth is not exponential in R.
     """
 
-    title = "The derivative of sigmoid attention can grow like the square of the token length"
+    title = "The derivative of sigmoid attention can grow like the square of the tokens' Euclidean norm"
     source = Source(_KEY, "Abstract, improved regularity", note="the power")
     population = SigmoidHeads("turning")
     relation = Rate("R", (16.0, 64.0, 256.0))

@@ -106,7 +106,7 @@ class LowDegreeError(Claim[LowDegreeTask]):
     this formula also says which degree is best for m examples.
     """
 
-    title = "The exact mean squared error of low-degree learning of a Boolean function from m examples"
+    title = "A formula for the exact mean squared error of low-degree learning of a Boolean function from m examples"
     source = Source("emergence2026", "Figure 10.8", "Figure 10.7", note="with the exact error of the estimates")
     stated = Kind.OWN
     population = LowDegreeTasks()

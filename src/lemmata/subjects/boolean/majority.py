@@ -159,7 +159,7 @@ class MajorityWeights(Claim[Majority]):
     which is 2/pi at k = 1, 1/(3 pi) at k = 3 and about (2/pi)^(3/2) k^(-3/2) for a large k.
     """
 
-    title = "The limits of the Fourier weights of the majority function at each degree"
+    title = "A formula for the limits of the Fourier weights of the majority function at each odd degree"
     source = Source("odonnell2014", "Section 5.3", note="the weights of the majority")
     stated = Kind.THEOREM
     population = Majorities()

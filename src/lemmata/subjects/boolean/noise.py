@@ -257,7 +257,7 @@ class IntersectionsAreStable(Claim[NoiseRate]):
     for every threshold.
     """
 
-    title = "The noise sensitivity of the intersection of k orthogonal halfspaces grows like the root of log k"
+    title = "The noise sensitivity of the intersection of k orthogonal halfspaces grows like sqrt(log k)"
     source = Source("kane2014", "Main result", note="the order in k is attained, for Gaussian inputs")
     stated = Kind.OWN
     population = Drawn(NoiseRate, positive("eta", "without noise, no label changes"), eta=log_uniform(1e-7, 1e-5))

@@ -221,7 +221,7 @@ class BestFactorsByDegree(Claim[SampledFunction]):
     a lower bound for every kernel estimate whose kernel depends only on the inner product.
     """
 
-    title = "The best factor for the Fourier coefficients of one degree is their signal over signal plus noise"
+    title = "Estimates of Fourier coefficients of one degree are best multiplied by signal/(signal + noise)"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.02)

@@ -42,7 +42,7 @@ class ExplainedByDegree(Claim[BitDecision]):
     Although the reward is a single conjunction of bits, its Walsh expansion has terms of all degrees.
     """
 
-    title = "In the parity process, low-degree polynomials explain transitions fully, but rewards and values in part"
+    title = "In the parity process, low-degree polynomials explain transitions fully, rewards and values only in part"
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()
@@ -81,7 +81,7 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     error is larger on such a parity bit than on the best value.
     """
 
-    title = "Values are easier to learn than transitions in a decision process scrambled by parities"
+    title = "In a decision process scrambled by parities, wide ReLU networks learn values more easily than transitions"
     source = Source(_KEY, "Abstract, errors", note="on a process made for this claim, which is not in the paper")
     stated = Kind.OWN
     population = ScrambledDecisions()
@@ -111,7 +111,7 @@ class ModelErrorsLowerOnParity(Claim[BitDecision]):
     value.
     """
 
-    title = "Transitions are easier to learn than values in the parity process, which flips pairs of bits"
+    title = "In the parity process, wide ReLU networks learn transitions more easily than best values"
     source = Source(_KEY, "Abstract, errors", note="for the parity process")
     population = BitDecisions(bits=8)
     relation = Order("part", (0.0, 1.0))

@@ -125,7 +125,7 @@ class FormulaOfMajority(Claim[BitDecision]):
     conjunctions that decides this condition needs at least binom(n, ceil(n/2)) conjunctions, and this number is enough.
     """
 
-    title = "The shortest DNF formula for a threshold of best values in the majority process has C(n, ceil(n/2)) terms"
+    title = "In the majority process, the shortest DNF formula for a threshold of best values has C(n, ceil(n/2)) terms"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, for majorities")
     population = BitDecisions()
     relation = Equal()

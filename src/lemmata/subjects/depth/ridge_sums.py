@@ -111,7 +111,7 @@ class RidgeCapture(Claim[RadialTarget]):
     same inner product with f.
     """
 
-    title = "The exact share of a radial polynomial's mean square that sums of ridge functions of normal inputs capture"
+    title = "A formula for the share of a radial polynomial's mean square that sums of ridge functions capture"
     source = Source("eldan2016", "Theorem 1", note="a related result for radial polynomials that is computable")
     stated = Kind.OWN
     population = RadialTargets()

@@ -53,7 +53,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
     |x|²/2. The trials compare the formula with both functions, and with the bound that a semidefinite program proves.
     """
 
-    title = "The exact worst case of gradient descent with a constant step size (equal steps) on convex functions"
+    title = "A formula for the exact worst case of gradient descent with a constant step size on convex functions"
     source = Source("drori2014", "Theorem 3.1", note="for h <= 1; for larger h, the paper states a conjecture")
     population = Drawn(
         EqualSteps,

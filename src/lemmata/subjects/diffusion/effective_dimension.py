@@ -179,7 +179,7 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
     after training on n - 1 points.
     """
 
-    title = "The exact expected leave-one-out error of a denoiser learned by kernel ridge regression"
+    title = "A formula for the expected leave-one-out error of a denoiser learned by kernel ridge regression"
     source = Source("gu2024softmax", "Theorem 6.5", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions(rows=32)

@@ -57,7 +57,7 @@ class MixtureScore(Claim[HeatedPlaces]):
     mu_k, S_k + v I).
     """
 
-    title = "The score of a mixture of normals under noise in closed form"
+    title = "The score of a mixture of normals under noise has a closed form"
     source = Source("foundation2025", "(3)", note="the function that score matching aims at")
     stated = Kind.OWN
     population = HeatedMixtures()

@@ -106,7 +106,7 @@ class LossDecompositionAsPrinted(Claim[Learned]):
     By default the data are uniform on a circle.
     """
 
-    title = "As printed, the squared error of a learned denoiser is bounded by the sum of four gaps' mean squares"
+    title = "As printed, a learned denoiser's squared error is at most the sum of the mean squares of its four parts"
     source = Source("gu2024softmax", "Claim G.1", note="as printed")
     population = TrainedScores(law="sphere")
     relation = AtMost()
@@ -149,7 +149,7 @@ class ScoreLossDecomposition(Claim[Learned]):
     By default the data are uniform on a circle.
     """
 
-    title = "The root mean square error of a learned denoiser is bounded by the sum of four gaps' root mean squares"
+    title = "A learned denoiser's root mean square error is at most the sum of those of its four parts"
     source = Source("gu2024softmax", "Claim G.1", note="corrected")
     population = TrainedScores(law="sphere")
     relation = AtMost()

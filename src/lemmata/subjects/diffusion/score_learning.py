@@ -150,7 +150,7 @@ class LinearScoreLearning(Claim[NormalPairs]):
     parameters.
     """
 
-    title = "The exact expected error of a linear score learned from n pairs of clean and noised data"
+    title = "A formula for the expected error of a linear score learned from n pairs of clean and noised data"
     source = Source("foundation2025", "(8)", note="for normal data, with the constant")
     population = NormalDataPairs()
     relation = EqualInMean(margin=0.0, resolution=0.05)

@@ -154,7 +154,7 @@ class ScoreSeminormConstants(Claim[TwoPoints]):
     tanh(a z).
     """
 
-    title = "The exact constants in the Sobolev seminorms of the score of two data points under noise"
+    title = "Exact formulas for the Sobolev seminorms of the score of two data points under noise"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="with constants, for two points")
     stated = Kind.OWN
     population = TwoPointLaws()

@@ -64,7 +64,7 @@ class TrainedCritic(Claim[Clouds]):
     1/m and the label -1. The trials use three points z that are neither real nor generated.
     """
 
-    title = "The trained GAN discriminator of infinite width in closed form, for the losses IPM and LSGAN"
+    title = "The trained GAN discriminator of infinite width has a closed form for the losses IPM and LSGAN"
     source = Source(_PAPER, "Abstract, trained discriminator", note="IPM and LSGAN")
     reading = "The losses are E_fake f - E_real f, and E_real (f - 1)² + E_fake (f + 1)², with f = 0 at the start"
     stated = Kind.THEOREM

@@ -97,7 +97,7 @@ class AnySmallStart(Claim[SmallStart]):
     relative distance between the measured step times and this formula vanishes as s -> 0.
     """
 
-    title = "Closed-form times of the learning steps of a linear self-supervised embedding from a small random start"
+    title = "The learning steps of a linear self-supervised embedding from a small random start have closed-form times"
     source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
     stated = Kind.THEOREM
     population = SmallStarts()
@@ -152,7 +152,7 @@ class TerminalSolution(Claim[SmallStart]):
     and then keep their size.
     """
 
-    title = "The trained linear self-supervised embedding in closed form, up to a power of the scale of the start"
+    title = "The trained linear self-supervised embedding has a closed form, up to a power of the scale of the start"
     source = Source(_PAPER, "Abstract, final representations", note="linear model, with a rate in the scale")
     stated = Kind.THEOREM
     population = SmallStarts()

@@ -51,7 +51,7 @@ class KernelEmbedding(Claim[ViewPairs]):
     products of diag(gamma^(-1/2)) V' phi(z).
     """
 
-    title = "The embedding of new points by self-supervised learning with a kernel, in closed form"
+    title = "The embedding of new points by self-supervised learning with a kernel has a closed form"
     source = Source(_PAPER, "Abstract, final representations", note="in the space of a kernel")
     stated = Kind.THEOREM
     population = NoisyViews(20, 3)

@@ -56,7 +56,7 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
     Here K_st and L_ts are the Gram matrices between the two samples.
     """
 
-    title = "The distance between two conditional mean operators, computed from Gram matrices"
+    title = "Gram matrices give the distance between two conditional mean operators"
     source = Source(_KEY, "Abstract, discrepancy", note="its mean term")
     population = ConditionalPairs()
     relation = Equal()
@@ -89,7 +89,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
     where |.| is the sum of the singular values and K_st is the Gram matrix between the two samples.
     """
 
-    title = "The distance between two conditional covariance operators, computed from Gram matrices"
+    title = "Gram matrices give the distance between two conditional covariance operators"
     source = Source(_KEY, "Abstract, discrepancy", note="its covariance term")
     population = ConditionalPairs()
     relation = Equal()

@@ -67,7 +67,7 @@ class RiskByRatios(Claim[LabelledDomains]):
     on the source.
     """
 
-    title = "The ratio of label probabilities between target and source bounds the risk on the target"
+    title = "Under label shift, the largest ratio of label probabilities bounds target risk / source risk"
     source = Source(_KEY, "Abstract, sufficiency", note="with the ratio of the label probabilities")
     population = DomainPairs()
     relation = AtMost()

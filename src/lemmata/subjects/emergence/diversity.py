@@ -103,7 +103,7 @@ class CriticalDiversity(Claim[Dimension]):
     and the integral of (1 + alpha x)^(-2)/(pi sqrt(x)) is alpha^(-1/2)/2.
     """
 
-    title = "Trained on d tasks in d dimensions, linear attention has error alpha^(-1/2)/2 at alpha d new examples"
+    title = "Trained on d tasks in R^d, linear attention has error alpha^(-1/2)/2 on new tasks with alpha d examples"
     source = Source("lu2025", "main result", note="for its layer and tasks, for large d and then long contexts")
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))

@@ -61,7 +61,7 @@ class ExactMatchWidth(Claim[LongTask]):
     for every L and c. So the accuracy on longer tasks jumps at a larger scale, but not more sharply in log N.
     """
 
-    title = "With model scale, exact match of longer answers jumps later, but not more sharply"
+    title = "As models grow, exact match on longer answers jumps at a larger scale, but not more sharply"
     source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="with constants")
     population = Drawn(
         LongTask,
@@ -267,7 +267,7 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
     rho.
     """
 
-    title = "A benchmark slice that becomes worse makes the average sharper than the slice that improves with scale"
+    title = "If one benchmark slice becomes worse with scale, the average can jump more sharply than the other slice"
     source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(
@@ -319,7 +319,7 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
     s².
     """
 
-    title = "The spread of benchmark slices' thresholds in model scale widens the rise of their average accuracy"
+    title = "If benchmark slices improve at different scales, their average accuracy rises more slowly than each slice"
     source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(SpreadSlices, positive("spread"), spread=uniform(0.3, 2.5))

@@ -54,7 +54,7 @@ class LossInSkills(Claim[Skills]):
         n^-a.
     """
 
-    title = "The loss of many sudden skills of power-law frequency is a power law in the number of learned skills"
+    title = "If skill frequencies follow a power law, the loss is a power law in the number of learned skills"
     source = Source("emergence2026", "Figure 22.5", note="with exponents")
     population = SKILLS
     relation = Rate("n", (100.0, 1000.0, 10000.0), margin=0.02, resolution=0.02)
@@ -83,7 +83,7 @@ class LossInSamples(Claim[Skills]):
     1/m)^D.
     """
 
-    title = "The loss of many sudden skills of power-law frequency is a power law in the number of samples"
+    title = "If skill frequencies follow a power law, the expected loss is a power law in the number of samples"
     source = Source("michaud2023", "main result", note="for skills that are learned from one sample")
     stated = Kind.STEP
     population = SKILLS

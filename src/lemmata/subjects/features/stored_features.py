@@ -200,7 +200,7 @@ class LinearReadout(Claim[ActiveFeatures]):
     events are treated as independent and rare.
     """
 
-    title = "The probability that a linear readout of features in superposition fails"
+    title = "An approximate formula for the probability that a linear readout misreads features in superposition"
     source = Source("emergence2026", "Figure 18.6", note="interference, with the probability of an error")
     stated = Kind.OWN
     population = Drawn(

@@ -116,7 +116,7 @@ class InformationRises(Claim[AspectRatio]):
     expansion in powers of v r have their maximum at 4/((14 + 3 k) v).
     """
 
-    title = "The information between two groups of outputs rises beyond a network's estimated optimal aspect ratio"
+    title = "Outputs share at least as much information at 1.1 to 4 times the estimated optimal aspect ratio as at it"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="for the whole information")
     population = _RATIOS
     relation = AtLeast()

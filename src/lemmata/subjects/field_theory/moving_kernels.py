@@ -189,7 +189,7 @@ class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
     the kink, so their contributions to the change add up instead of cancelling.
     """
 
-    title = "In one step, the tangent kernel of ReLU changes like the root of 1/width"
+    title = "In one step, the tangent kernel of a ReLU network changes like 1/sqrt(width)"
     source = Source(_KEY, "Abstract, representation learning", note="for an activation with a kink")
     population = SteppedNetworks("relu")
     relation = Rate("n", _WIDTHS, margin=0.1, resolution=0.15)

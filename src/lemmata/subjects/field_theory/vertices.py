@@ -136,7 +136,7 @@ class VertexOfTwoLines(Claim[TwoLineNetwork]):
     identity. The excess kurtosis of the outputs is 3/n times the vertex.
     """
 
-    title = "The exact four-point vertex of networks with piecewise linear activations"
+    title = "A formula for the exact four-point vertex of networks with piecewise linear activations"
     source = Source(_KEY, "Abstract, nearly Gaussian", note="to all orders in 1/width")
     population = TwoLineNetworks()
     relation = EqualInMean(resolution=0.06)
@@ -212,7 +212,7 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     kurtosis does not vanish as the width grows.
     """
 
-    title = "The excess kurtosis of network outputs depends on the aspect ratio times a constant of the activation"
+    title = "The excess kurtosis of network outputs is a function of aspect ratio times a constant of the activation"
     source = Source(_KEY, "Abstract, aspect ratio", note="with the number v for each activation")
     population = TwoLineNetworks()
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)

@@ -73,7 +73,7 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     heads.
     """
 
-    title = "The Rademacher complexity of jointly bounded attention heads grows as the root of their number"
+    title = "The Rademacher complexity of jointly bounded attention heads grows as the square root of their number"
     source = Source("foundation2025", "(16)", note="the order in the number of heads, with a joint norm")
     population = RandomHeads()
     # the mean length of one head is up to 0.8 of its root mean square, but that of many heads is not; this changes the

@@ -68,7 +68,7 @@ class LearningCurveEstimate(Claim[Regression]):
     mean is 25 % above the estimate at ridge 0.1 without noise. The settings exclude both cases.
     """
 
-    title = "The learning curve of kernel ridge regression from eigenvalues and targets"
+    title = "A formula from eigenvalues and targets estimates the learning curve of kernel ridge regression"
     source = Source("simon2023eigenlearning", "Section 4", note="in its form for a finite set of rows")
     population = KernelRegressions(
         Integer(60, 60, 300, "training rows, as many as held-out rows"),

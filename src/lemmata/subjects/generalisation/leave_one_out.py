@@ -46,7 +46,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
     if every fit has the same ridge on the diagonal. On large problems only the first 20 rows are left out in turn.
     """
 
-    title = "The leave-one-out residuals of kernel ridge regression in closed form"
+    title = "The leave-one-out residuals of kernel ridge regression have a closed form"
     source = Source("wahba1990", "Theorem 4.2.1", note="the leaving-out-one lemma")
     population = KernelRegressions(
         Integer(20, 3, 300, "training rows"), noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise")

@@ -78,7 +78,7 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
     N/N)). The bound (96) includes the factor 1/N, which the definition in (91) lacks.
     """
 
-    title = "As printed without its factor 1/N, the noise term in empirical risk minus risk falls like sqrt(log N/N)"
+    title = "As printed (without the factor 1/N), the noise term in empirical risk minus risk falls like sqrt(log N/N)"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6, with the term that (91) defines")
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
@@ -101,7 +101,7 @@ class NoiseSum(AbstractNoiseSumClaim):
     - phi_i rho)| of the decomposition of empirical risk minus risk falls like N^(-1/2).
     """
 
-    title = "The noise term in the difference of empirical risk and risk falls like N^(-1/2)"
+    title = "With N examples, the noise term in empirical risk minus risk falls like N^(-1/2)"
     source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6, with the factor 1/N that (91) lacks")
     corrects = NoiseSumAsPrinted
 

@@ -25,7 +25,7 @@ class RecurrenceMemory(Claim[Recurrence]):
     is sum_k |b_k|²/(1 - |a_k|²).
     """
 
-    title = "The Rademacher complexity of a linear recurrence grows as the root of its memory"
+    title = "The Rademacher complexity of a linear recurrence grows as the square root of its memory"
     source = Source("foundation2025", "(17)", note="the dependence of the constant on the poles")
     stated = Kind.OWN
     population = StableRecurrences()

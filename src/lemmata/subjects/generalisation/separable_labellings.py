@@ -40,7 +40,7 @@ class SeparableLabellings(Claim[GeneralPoints]):
     of the 2^N labellings. These are all labellings if N <= d, half of them if N = 2 d, and never more than 2 N^d.
     """
 
-    title = "Cover's count of the labellings that a halfspace can separate"
+    title = "Cover's formula counts the labellings of N points in d dimensions that a halfspace can separate"
     source = Source("cover1965", note="the function-counting theorem")
     stated = Kind.THEOREM
     population = DrawnPositions()

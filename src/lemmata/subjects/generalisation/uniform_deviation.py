@@ -180,7 +180,7 @@ class NoBargain(AbstractDeviationClaim):
     Without noise, coefficients that represent f exactly attain the bound.
     """
 
-    title = "Coefficients fit the examples better than fixed rho* by at most the error of rho* plus a noise term"
+    title = "The empirical risk of a fit is below that of fixed coefficients by at most their error plus a noise term"
     source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
     control = Control(
         "the bound holds with half of the misfit term",

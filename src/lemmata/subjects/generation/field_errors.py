@@ -107,7 +107,7 @@ class FlowStability(Claim[WrongField]):
     inequality.
     """
 
-    title = "An error e of the velocity moves a flow's samples by at most e (exp(L) - 1)/L, for a one-sided constant L"
+    title = "A velocity error e moves flow samples by at most e (exp(L) - 1)/L (one-sided Lipschitz constant L)"
     source = Source("emergence2026", "Section 16.6.2", note="with a one-sided constant")
     stated = Kind.OWN
     population = WrongFields()

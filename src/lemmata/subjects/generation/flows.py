@@ -75,7 +75,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
     the integral of s²/((1 - t)² + t² s²) over [0, 1] is s pi/2.
     """
 
-    title = "From N(0, S_0) to N(0, S_1), the independent path has the energy tr S_0 + tr S_1 - (pi/2) tr(S_0 # S_1)"
+    title = "The independent path from N(0, S_0) to N(0, S_1) has energy tr(S_0 + S_1) - (pi/2) tr(geometric mean)"
     source = Source(_SOURCE, "Figure 16.15", "Figure 16.13", note="for normal distributions, with the constant")
     stated = Kind.OWN
     population = IndependentPairs()

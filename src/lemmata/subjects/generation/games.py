@@ -274,7 +274,7 @@ class PenaltyRate(Claim[PenalisedCritic]):
     Derivation: -gamma/2 ± sqrt(gamma²/4 - h²) are the eigenvalues of the linear flow a' = -h b, b' = h a - gamma b.
     """
 
-    title = "A gradient penalty gamma makes a Dirac GAN game converge at the rate gamma/2, up to gamma = 2 |f'(0)|"
+    title = "In a Dirac GAN, a gradient penalty gamma up to its best value gives the convergence rate gamma/2"
     source = Source("mescheder2018", "Abstract", note="zero-centred gradient penalties, with the rate for point masses")
     stated = Kind.OWN
     population = Drawn(

@@ -183,7 +183,7 @@ class RecoveryBound(Claim[MeasuredSet]):
     some sets S, the bound is nearly attained.
     """
 
-    title = "Compressed sensing recovery errs by at most a constant times the signal's distance from possible signals"
+    title = "Compressed sensing errs by at most a multiple of the signal's distance from the candidate set, plus noise"
     source = Source("bora2017", "Main result", note="deterministic part, with the stretch beta instead of 2")
     stated = Kind.LEMMA
     population = MeasuredSets()

@@ -67,7 +67,7 @@ class CollapseTime(Claim[NormalSample]):
     log, so the relative shift of the time is of order 1/d.
     """
 
-    title = "The collapse time at which the empirical score of a normal sample points to one training row"
+    title = "At the collapse time of the score of n normal rows, a noisy row carries log n nats about the clean row"
     source = Source("biroli2024", "Main result", note="the collapse time, in closed form for normal data")
     stated = Kind.OWN
     population = Drawn(
@@ -216,7 +216,7 @@ class SpeciationTime(Claim[TwoClasses]):
     classes, E tanh² = E tanh under the class +1.
     """
 
-    title = "The speciation time log |m| at which a reverse diffusion chooses between the classes at m and -m"
+    title = "Reverse diffusion chooses between equally likely classes at m and -m around the time log |m|"
     source = Source("biroli2023", "Main result", note="the speciation time, with the exact share of agreeing paths")
     stated = Kind.OWN
     population = DistantClasses()

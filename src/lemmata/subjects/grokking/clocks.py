@@ -308,7 +308,7 @@ class DelayByThreshold(Claim[TwoErrors]):
     Derivation: t_train = log(1/eps)/a and t_test = t_0 + log(1/eps)/b.
     """
 
-    title = "The grokking delay depends on the accuracy threshold exactly if the test error starts to fall late (onset)"
+    title = "The grokking delay depends on the accuracy threshold if and only if the test error starts to fall late"
     source = Source("emergence2026", "Definition 19.3", "Figure 19.7", note="for exponential errors")
     stated = Kind.OWN
     population = Drawn(

@@ -56,7 +56,7 @@ class LookupOrRule(Claim[LookupAndRule]):
     is b² y'K^(-1) y times the new label, and the squared norm is y'K^(-1) y.
     """
 
-    title = "In the least-norm fit, a rule replaces memorising smoothly as the number of examples grows"
+    title = "In the least-norm fit, a rule gradually takes over from memorising as the number of examples grows"
     source = Source("emergence2026", "Proposition 19.9", "Figure 19.15", "Figure 19.6", note="an exactly solvable case")
     stated = Kind.OWN
     population = Drawn(

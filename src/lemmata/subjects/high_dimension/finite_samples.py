@@ -179,7 +179,7 @@ class BestOverparameterisation(Claim[SignalToNoise]):
     several values of g for S = 1/2. The prediction for the third number is the risk at the largest g.
     """
 
-    title = "At signal-to-noise ratio S > 1, ridgeless least squares is best at sqrt(S)/(sqrt(S) - 1) columns per row"
+    title = "For p > n features and SNR S > 1, ridgeless least squares is best at p/n = sqrt(S)/(sqrt(S) - 1)"
     source = Source("hastie2022ridgeless", "Section 3", note="the minimum of the limiting risk for isotropic features")
     population = Drawn(
         SignalToNoise,

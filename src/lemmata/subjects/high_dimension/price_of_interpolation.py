@@ -112,7 +112,7 @@ class TemperedInterpolation(Claim[PowerDecay]):
     about 1 % at a = 2.
     """
 
-    title = "The price of interpolating noise, error over noise variance, is the decay exponent of the spectrum"
+    title = "With covariance eigenvalues i^-a, interpolating pure noise has a test error of a times the noise variance"
     source = Source("mallinar2022", note="power laws are tempered; the limit for normal features without a ridge")
     population = Drawn(
         PowerDecay,
@@ -239,7 +239,7 @@ class BrokenPowerLaw(Claim[BrokenPower]):
     each row.
     """
 
-    title = "Under a broken power-law spectrum, the price of interpolating noise is a harmonic mean of both exponents"
+    title = "If noise is interpolated, test error / noise variance is a harmonic mean of a broken power law's exponents"
     source = Source("mallinar2022", note="beyond single power laws (not in the source)")
     stated = Kind.OWN
     population = Drawn(

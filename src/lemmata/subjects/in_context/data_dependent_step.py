@@ -55,7 +55,7 @@ class GainIsAtMost(Claim[Prompt]):
     most about 9/4.
     """
 
-    title = "An upper bound on the gain of the step 1/lambda_max of the Hessian over 1/(2 p), for p features in [0, 1]"
+    title = "An upper bound on the ratio of step 1/lambda_max(Hessian) to step 1/(2 p), for p features in [0, 1]"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -85,7 +85,7 @@ class GainIsAtLeast(Claim[Prompt]):
     safe, and its gain equals the lower bound.
     """
 
-    title = "A lower bound, by the trace, on the gain of the step 1/lambda_max of the Hessian over 1/(2 p)"
+    title = "The Hessian's trace gives a lower bound on the ratio of step 1/lambda_max to step 1/(2 p), for p features"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -204,7 +204,7 @@ class StepsSavedByTheCurvature(Claim[Prompt]):
     1/lambda_max(H) reach this objective. Momentum would give a factor of at most sqrt(gamma).
     """
 
-    title = "On the Lasso, steps of 1/lambda_max of the Hessian save a factor of 2 p/lambda_max over steps of 1/(2 p)"
+    title = "For p features, the Lasso takes 2 p/lambda_max times fewer steps of 1/lambda_max (Hessian) than of 1/(2 p)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)

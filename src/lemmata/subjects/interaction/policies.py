@@ -139,7 +139,7 @@ class GreedyLoss(Claim[ValueGuess]):
     too small by eps in the next state.
     """
 
-    title = "A greedy policy on values with errors up to eps loses at most 2 gamma eps/(1 - gamma)"
+    title = "A policy that is greedy for values with errors up to eps loses at most 2 gamma eps/(1 - gamma)"
     source = Source("singh1994", note="main result on the loss in every state")
     population = ValueGuesses()
     relation = AtMost()

@@ -283,7 +283,7 @@ class DependentRest(Claim[PooledSites]):
     Equality holds if all sites of the image are equal.
     """
 
-    title = "For any dependence of its sites, a pooled image has at most the explained plus mean unexplained variance"
+    title = "For any dependence of sites, a pooled image's variance is at most explained plus mean unexplained variance"
     source = Source(_KEY, "Abstract, top layers", note="for residuals that depend on each other")
     population = Sites()
     relation = AtMost()

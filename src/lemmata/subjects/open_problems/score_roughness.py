@@ -88,7 +88,7 @@ class FittedScoreRoughness(Claim[TwoPointScore]):
     squared seminorm of the fitted score at several values of sigma/m.
     """
 
-    title = "The squared seminorm of a fitted score grows like sigma^-6 as the noise level sigma falls"
+    title = "The squared Sobolev seminorm of a fitted score grows like sigma^-6 as the noise level sigma falls"
     source = Source(
         "foundation2025", "Section 7.3", note="a numerical test with two points, and one kernel for all noise levels"
     )

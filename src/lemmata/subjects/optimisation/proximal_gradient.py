@@ -86,7 +86,7 @@ class Descent(AbstractStepClaim):
     number of examples.
     """
 
-    title = "A lower bound on the decrease of the Lasso objective with n + 1 features in a proximal step of 1/(2n)"
+    title = "For n + 1 features, a proximal gradient step by d at rate 1/(2n) lowers the Lasso by at least (n - 1) |d|²"
     source = Source("li2025incontext", "(97a)", note="proof of Lemma 3, with its decrease")
     control = Control(
         "the step lowers the objective by n |step|²",

@@ -36,7 +36,7 @@ class StoredNumbers(Claim[StoredMatrix]):
     Adafactor has no momentum here and factors the second moments of every matrix.
     """
 
-    title = "The exact number of values that Adam, Lion, Adafactor, Shampoo and other optimisers store"
+    title = "Formulas for the number of values that Adam, Lion, Adafactor, Shampoo and other optimisers store"
     source = Source("emergence2026", "Figure 5.17", "Figure 5.18", "Figure 5.19", note="counted")
     population = StoredMatrices()
     relation = Equal()

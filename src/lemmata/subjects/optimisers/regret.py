@@ -47,7 +47,7 @@ class AdagradRegret(Claim[GradientGame]):
     linear losses.
     """
 
-    title = "AdaGrad's regret on a box of side D is at most sqrt(2) D times the sum of gradient norms by coordinate"
+    title = "AdaGrad's regret on a box of side D is at most sqrt(2) D times the sum of each coordinate's gradient norm"
     source = Source("duchi2011", "Theorem 5", note="with the constant of a box")
     population = GradientGames()
     relation = AtMost()

@@ -126,7 +126,7 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
     """
 
-    title = "The interaction strength at which the action of a unit of fixed norm has three equal minima"
+    title = "A formula for the interaction strength at which the action of a unit of fixed norm has three equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()

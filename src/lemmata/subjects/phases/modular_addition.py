@@ -173,7 +173,7 @@ class TeacherEigenvalue(AbstractEigenvalue):
     If w, v ~ N(0, I), the mean of this value is 4 s, which is the value for the kernel at infinite width.
     """
 
-    title = "The eigenvalue of a unit's kernel on the teacher of modular addition"
+    title = "A formula for the quadratic form of a unit's kernel at the teacher of modular addition"
     source = Source(_KEY, "Abstract, analytical predictions", note="from the table of pairs")
     control = Control(
         "the value is half as large, with only one order of the mixed product", lambda found, problem: 0.5 * found
@@ -196,7 +196,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
         u a² = sqrt(4 gamma/3),    F = G = sqrt(3/gamma).
     """
 
-    title = "The interaction strength at which the action of a unit in modular addition has two equal minima"
+    title = "A formula for the interaction strength at which a unit's action in modular addition has two equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="modular addition, in closed form")
     population = MixedAdditions()
     relation = Equal()
@@ -257,7 +257,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     fraction must be below 1.
     """
 
-    title = "In the mixed phase, the fraction of modular addition not learned is noise variance / critical variance"
+    title = "In the mixed phase, the unlearned fraction of modular addition is noise variance / critical variance"
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)

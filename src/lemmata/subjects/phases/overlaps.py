@@ -114,7 +114,7 @@ class KernelOfUnits(Claim[ErfUnit]):
     For a network, these entries would be averaged over its units; here there is only one unit.
     """
 
-    title = "The kernel matrix of an erf unit on the linear and cubic components of the teacher"
+    title = "Formulas for the kernel matrix of an erf unit on the linear and cubic components of the teacher"
     source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()

@@ -37,7 +37,7 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
     moves the policy towards this case, because training raises the probability of answers with large errors.
     """
 
-    title = "The over-estimation of a policy's reward is at most a multiple of the root of its chi-squared divergence"
+    title = "The over-estimation of a policy's reward is at most a multiple of sqrt(chi-squared divergence)"
     source = Source(
         "emergence2026", "Figure 20.13", "Figure 20.15", note="reward hacking as a distribution shift; here as a bound"
     )
@@ -73,7 +73,7 @@ class DivergenceEstimators(Claim[TabularPolicy]):
     log² rho is not KL(pi | ref).
     """
 
-    title = "Two unbiased estimators of KL(pi | ref) from draws of the policy pi"
+    title = "Two estimators of KL(pi | ref) from draws of the policy pi are unbiased"
     source = Source("schulman2020", note="main result")
     population = TabularPolicies(distance=1.0, skewed=True)
     relation = EqualInMean(resolution=0.02)

@@ -163,7 +163,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     values of lambda. It also checks the predicted lambda of the peak.
     """
 
-    title = "Under tilting by a proxy, a quadratic gold reward's gain is a parabola in the root of the divergence"
+    title = "Under tilting by a proxy, the gain in a quadratic gold reward is a parabola in sqrt(KL divergence)"
     source = Source("emergence2026", "Figure 20.14", "Example 20.12", note="with a quadratic gold reward")
     population = Drawn(
         CurvedGold,

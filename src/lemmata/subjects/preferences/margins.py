@@ -33,7 +33,7 @@ class DpoMargin(Claim[LabelledPair]):
     So at the least loss, beta h is the logit of the label.
     """
 
-    title = "The best margin of a logistic preference loss is the logit of the label's probability over beta"
+    title = "The best margin of a logistic preference loss is (logit of the label's probability)/beta"
     source = Source("emergence2026", "Figure 20.10", note="at the minimum of the expected loss")
     population = LabelledPairs()
     relation = Equal()

@@ -24,7 +24,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
         F_i^n - F_(i-1)^n,    F_i = p_1 + ... + p_i.
     """
 
-    title = "The best of n draws is the i-th lowest answer with probability F_i^n - F_(i-1)^n, for cumulative F_i"
+    title = "The i-th lowest answer is the best of n draws with probability F_i^n - F_(i-1)^n (cumulative F_i)"
     source = Source("beirami2025", "Section 2", note="the distribution of the best of n")
     population = ShortRankings()
     relation = Equal()

@@ -168,7 +168,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     the family. So either T or 1/s is exponential in d.
     """
 
-    title = "To find a target, noisy descent needs steps in proportion to noise variance over gradient variance"
+    title = "To find a target, noisy descent needs steps in proportion to noise variance / gradient variance"
     source = Source("emergence2026", "Corollary 11.6", note="for the average target of any family, with constants")
     stated = Kind.OWN
     population = Drawn(

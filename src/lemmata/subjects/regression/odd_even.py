@@ -326,7 +326,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
     stagger, the term raises the error.
     """
 
-    title = "The expected left-out error of ridge regression with and without an odd-even term"
+    title = "A formula for the expected left-out error of ridge regression with and without an odd-even term"
     source = Source(_KEY, "Abstract, extended method", note="for targets with a known distribution")
     population = StaggeredCurves()
     relation = EqualInMean(resolution=0.06, over="problems")

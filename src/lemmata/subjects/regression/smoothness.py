@@ -55,7 +55,7 @@ class LineAtFiveThousand(Claim[CosineLabels]):
     the true smoothness. The true smoothness is 1/2, since the squared coefficients f_i² of cos(2 pi x) fall like i^-2.
     """
 
-    title = "A line through 100 of 5000 kernel modes estimates the smoothness of a cosine from its labels"
+    title = "A log-log line through 100 of 5000 kernel modes of the labels estimates the smoothness of a cosine"
     source = Source(_KEY, "Abstract, estimator", note="for the sizes of the paper's simulation")
     population = CosineTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)

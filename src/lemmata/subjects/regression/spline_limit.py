@@ -87,7 +87,7 @@ class PositiveOnDiscs(Claim[DiscPoints]):
     subtracts from the form. On the unit circle, this amount is 2 |sum w_i x_i|², and hence b >= 1.)
     """
 
-    title = "The least constant c at which r² (ln r - b) + c is positive definite on a disc of radius R"
+    title = "A formula for the least c at which r² (ln r - b) + c is positive definite on a disc of radius R"
     source = Source(_KEY, "Abstract, polyharmonic", note="the parameters for which r² (ln r - b) + c is a covariance")
     stated = Kind.OWN
     population = FilledDiscs()

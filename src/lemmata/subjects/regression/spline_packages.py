@@ -128,7 +128,7 @@ class HyperoctahedronInverse(Claim[SplineValues]):
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
     """
 
-    title = "The inverse of a spline covariance on a hyperoctahedron in closed form"
+    title = "The inverse of a spline covariance on a hyperoctahedron has a closed form"
     source = Source(_KEY, "Abstract, forward", note="the constellation of the public code")
     stated = Kind.RULE
     population = SplinePackages(octahedron=True)

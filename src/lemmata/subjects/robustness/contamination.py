@@ -77,7 +77,7 @@ class MediansAddUp(Claim[ShiftedRows]):
     the mean by the vector of the medians of the coordinates. The Euclidean error of this estimate grows like d^(1/2).
     """
 
-    title = "The error of coordinatewise medians of contaminated rows grows like the root of the dimension"
+    title = "The error of coordinatewise medians of contaminated rows grows like the square root of the dimension"
     source = Source("diakonikolas2016", note="the estimate on which the main result improves")
     population = SHIFTED_ROWS
     relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)

@@ -79,7 +79,7 @@ class FloorOfRobustError(Claim[LabelledCloud]):
     the class of the nearest remaining row. Then no remaining row changes its class within eps.
     """
 
-    title = "The least robust error is the largest number of disjoint pairs of conflicting rows divided by all rows"
+    title = "The least robust error of n rows is (the largest number of disjoint pairs of conflicting rows)/n"
     source = Source("bhagoji2019", note="main result, as a matching and with a rule that attains it")
     population = LabelledClouds()
     relation = Equal()

@@ -135,7 +135,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
     Lipschitz constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
     """
 
-    title = "A perturbation lowers a margin by at most the Lipschitz constant times its length"
+    title = "A perturbation of length eps lowers a margin with the Lipschitz constant L by at most L eps"
     source = Source("emergence2026", "Figure 13.8", note="the proof next to the result")
     population = SteepNetworks()
     relation = AtMost()

@@ -78,7 +78,7 @@ class AttentionContracts(Claim[AttentionLogits]):
     The difference is then tanh(M/4).
     """
 
-    title = "If mixed second differences of logits are at most M, attention multiplies spread by at most tanh(M/4)"
+    title = "If mixed second differences of logits are at most M, attention scales value ranges by at most tanh(M/4)"
     source = Source("birkhoff1957", "Main result", note="for softmax matrices, in total variation")
     stated = Kind.OWN
     population = AllAttentionLogits()

@@ -137,7 +137,7 @@ class NoiseIsResolved(Claim[NoisyTask]):
     fitted. The mean of R is (n - d) s_1².
     """
 
-    title = "Log odds of linear task families in R^d that differ in noise grow like n - d times the KL divergence"
+    title = "After n examples, log odds between noise levels of a linear task in R^d are (n - d) times a KL divergence"
     source = Source("emergence2026", "Figure 15.13", note="for two families that differ in the noise")
     stated = Kind.OWN
     population = NoisyTasks()

@@ -91,7 +91,7 @@ class TailExponent(Claim[PowerSpectrum]):
     target beyond its first n modes falls at the same rate.
     """
 
-    title = "The error of kernel interpolation falls like the tail of the target's spectrum"
+    title = "The error of kernel interpolation of n values falls like the target's energy beyond its first n modes"
     source = _KERNEL
     population = _power_spectra(
         Real(1.5, 1.2, 3.0, "a", corners=(1.3, 1.8)),

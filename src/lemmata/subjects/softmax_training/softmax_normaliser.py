@@ -182,7 +182,7 @@ class AverageChange(AbstractPart):
     needed.
     """
 
-    title = "If each unit's weights move by at most R, averages weighted by softmax change by at most R exp(4B+3R)"
+    title = "If each unit's weights move by at most R, softmax-weighted averages change by at most R exp(4B+3R)"
     source = part(13)
     control = Control(
         "the change is at most 0.98 R, which is less than the change if half of the units move each way",

@@ -216,7 +216,7 @@ class SgdStability(Claim[CoupledRuns]):
     Linear losses with opposite slopes attain the bound.
     """
 
-    title = "In stochastic gradient descent on convex losses, a row changes losses by at most 2L² sum a_t/N on average"
+    title = "On average, one of N rows changes SGD's convex L-Lipschitz losses by at most 2 L² (sum of step sizes)/N"
     source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
     population = ConvexRuns()
     relation = AtMost()
@@ -249,7 +249,7 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
     on average over the replaced row i. So the difference stops growing with the number of steps.
     """
 
-    title = "A stability bound of 2 L²/(gamma N) for projected stochastic gradient descent on strongly convex losses"
+    title = "On average, one of N rows changes gamma-strongly convex L-Lipschitz losses of SGD by up to 2 L²/(gamma N)"
     source = Source("hardt2016", "Theorem 3.9", note="averaged over the replaced row instead of the indices")
     population = StronglyConvexRuns()
     relation = AtMost()
@@ -302,7 +302,7 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     # A shared step adds at most (2 L eta)² to the squared distance, since subgradients of one convex function are
     # monotone. A hit adds another 4 L eta times the distance. Let H be the sum of steps at hits. The largest distance M
     # so far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H. The mean of H over rows is eta T/N.
-    title = "Without smoothness, SGD runs on neighbouring samples can drift apart like the root of the number of steps"
+    title = "Without smoothness, SGD runs on neighbouring samples can drift apart like the square root of the steps"
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()
     relation = AtMost()

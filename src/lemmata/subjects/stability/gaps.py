@@ -144,7 +144,7 @@ class GapIsInstability(Claim[SampledLaw]):
     so that the quotient is about 1.
     """
 
-    title = "The expected generalisation gap is the instability under replacement of a row"
+    title = "The expected generalisation gap is the expected change of the loss at a row that is replaced (instability)"
     source = Source("bousquet2002", "Lemma 7", note="for any algorithm, as in shalev2010")
     population = SampledLaws()
     relation = EqualInMean(relative=False, resolution=0.2, over="problems")

@@ -265,7 +265,7 @@ class FinalStateKernel(Claim[StateSequences]):
     The test checks this through the variances of y(u), y(v) and y(u + v).
     """
 
-    title = "Random readouts of a state-space model have the kernel of its final states"
+    title = "With random readouts, outputs of a state-space model have the inner products of final states as covariance"
     source = Source("foundation2025", _PLACE, note="the kernel that (A, B) gives sequences")
     stated = Kind.OWN
     population = NoiseSequences()

@@ -89,7 +89,7 @@ class CompleteResponse(Claim[DrivenSystem]):
     The three terms are the remaining effect of the start, the memory of the input, and the direct path.
     """
 
-    title = "The output of a state-space model is the sum of its start, its memory and a direct path"
+    title = "The output of a state-space model is a sum of three terms: initial state, memory of inputs and direct path"
     source = Source("foundation2025", "(9)", note="completed")
     population = DrivenSystems()
     relation = Equal(block=1)

@@ -210,7 +210,7 @@ class CalibrationAfterTemperature(AbstractGauge):
     binned error of the first half.
     """
 
-    title = "Calibration error after temperature scaling, compared with that of calibrated models"
+    title = "Calibration error after temperature scaling, predicted as that of a calibrated model"
     source = Source("guo2017calibration", note="main result; here compared with the error of a calibrated model")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
