@@ -113,6 +113,7 @@ _ONE = "pass a single number, not a string, a list or an array"
 # relative amount by which a confidence limit is moved outward; the error of SciPy's quantiles is smaller
 _OUTWARD = 1e-13
 _OFF = 1e-6  # the allowed error of a quantile, as a share of its tail probability
+_TINY = 1e-6  # an upper limit below this is computed directly
 
 
 def least_share(successes: float, failures: float, tail: float) -> float:
@@ -159,6 +160,8 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
     """
     tail = (1 - level) / 2
     high = float(np.nextafter(1 - least_share(failures, successes, tail), 2.0))
+    if 0 < high < _TINY and 1 - tail < 1:  # the difference from 1 has lost its digits
+        high = _beta_quantile(1 - tail, successes + 1, failures) * (1 + _OUTWARD)
     return least_share(successes, failures, tail), min(high, 1.0)
 
 

@@ -115,6 +115,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if np.ndim(self.noise):
             rule, remedy = "one number", "pass sample_weight for rows of different noise"
             raise SettingError("noise", found=repr(self.noise), rule=rule, remedy=remedy)
+        if self.noise is None or isinstance(self.noise, str):
+            raise SettingError("noise", found=repr(self.noise), rule="a number, finite and not negative")
         check_real("noise", self.noise, "finite and not negative", lambda noise: noise >= 0)
         exact, given = float(self.noise) == 0, rows
         rows = without_contradictions(rows, "noise = 0") if exact else rows
