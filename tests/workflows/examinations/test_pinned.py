@@ -39,5 +39,7 @@ def test_an_examination_is_as_it_was(name):
     found = lemmata.study_model(model, x[:60], y[:60], held=(x[60:], y[60:]), time_limit=None)
     record = {key: value for key, value in dataclasses.asdict(found.record).items() if key not in UNSTEADY}
     record["gauges"] = [{key: own[key] for key in SHOWN} for own in record["gauges"]]
+    # whether there was time to leave rows out depends on the machine
+    record["tried"] = [own for own in record["tried"] if "did not try to leave out" not in own]
     text = json.dumps(plain(record), ensure_ascii=False, sort_keys=True, default=str)
     pinned.check(__file__, name, text.replace("}, ", "},\n"), NEAR)
