@@ -117,6 +117,11 @@ def studied(name):
 
 def plain(value):
     """A record's values, numbers to five digits, without what another machine says otherwise."""
+    if isinstance(value, dict) and {"alignment", "condition", "eigenvalues"} <= {*value}:
+        rank = sum(own > 1e-9 * value["eigenvalues"][0] for own in value["eigenvalues"])
+        # eigenvectors of the eigenvalue 0 are any basis of their space
+        singular = {"condition": None} if rank < len(value["eigenvalues"]) else {}
+        value = value | {own: value[own][:rank] for own in ("alignment", "eigenvalues")} | singular
     if isinstance(value, dict):
         return {name: plain(own) for name, own in value.items() if name not in UNSTEADY}
     if isinstance(value, list | tuple):
