@@ -280,7 +280,7 @@ class PolyharmonicSpline(eqx.Module):
             z: other points (t, d).
         """
         cross, drift = self._at(z)
-        return self.scale**2 * self.kriging.variance(cross, drift, jnp.zeros(len(cross), cross.dtype))
+        return jnp.asarray(self.scale**2 * self.kriging.variance(cross, drift, jnp.zeros(len(cross), cross.dtype)))
 
     def _at(self, z: Any) -> tuple[Array, Array]:
         z = array_argument("points", z, axes=2)
