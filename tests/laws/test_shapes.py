@@ -31,7 +31,7 @@ from tests.fuzz.foreign import COUNTS, Recorder, replay
 SEED = os.environ.get("LEMMATA_SEED", "0")
 MODULES = [module for module in sorted(json.loads(COUNTS.read_text(encoding="utf-8"))) if ".subjects." in module]
 EXCUSED = {"bias_variance(x)": "the user's learner fails", "bias_variance(y)": "the same"}
-VERBS = ("add", "call", "check", "make", "pass", "select", "use")
+VERBS = ("add", "call", "check", "convert", "make", "pass", "select", "use")
 
 
 def other_shapes(array: np.ndarray) -> Iterator[tuple[str, Any]]:

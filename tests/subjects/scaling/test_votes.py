@@ -103,8 +103,6 @@ def test_answers_name_claims_that_exist():
         (lambda: votes_needed(0.7, 0.5, 0.1), "at most 1"),
         (lambda: votes_needed(1.7, 0.5, 0.1), "between 0 and 1"),
         (lambda: votes_needed(0.7, np.nan, 0.1), "between 0 and 1"),
-        (lambda: votes_needed("0.5", "0.3", 0.1), "p1"),
-        (lambda: votes_needed((50, 100), ("30", 100), 0.1), "the entry '30'"),
         (lambda: votes_needed(0.5, 0.3, 0), "strictly between"),
         (lambda: votes_needed((5, 4), 0.3, 0.1), "at most the 4"),
         (lambda: votes_needed(0.3001, 0.3, 0.01), "would be needed"),

@@ -1,5 +1,7 @@
 """Gramians against SciPy's Bartels-Stewart solver, energies against sums of squares, LegS against its definition."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -83,8 +85,14 @@ def test_a_gramian_that_is_not_accurate_is_refused():
         DenseMatrix(np.array([[-rate, 1.0], [-1.0, -rate]])), jnp.ones((2, 1)), jnp.ones((1, 2))
     )
     assert np.allclose(jnp.trace(gramian(damped(1e-8))) * 1e-8, 1.0, rtol=1e-6)
-    with pytest.raises(SolverError, match=r"Gramian; found an estimated relative error of .*at most 6.1e-06"):
-        gramian(damped(1e-13))
+    refused = 0
+    for rate in (1e-12, 3e-13, 1e-13, 3e-14, 1e-14, 1e-15):
+        try:
+            gramian(damped(rate))
+        except SolverError as error:
+            told = re.search(r"Gramian; found an estimated relative error of .*at most 6.1e-06", str(error))
+            refused += told is not None
+    assert refused >= 5, "the error is estimated by a residual, which may be 0 by chance"
 
 
 def test_gramians_have_derivatives():

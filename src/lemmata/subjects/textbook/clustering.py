@@ -54,7 +54,7 @@ class StartByDistances(Claim[PointsInGroups]):
     times its least possible value (Arthur and Vassilvitskii). Lloyd's iteration from this start only lowers the sum.
     """
 
-    title = "k-means++ seeding of three centres costs on average at most 8 (log 3 + 2) times the least cost"
+    title = "Seeding three centres by k-means++ costs on average at most 8 (log 3 + 2) times the least cost"
     source = Source(_KEY, "Abstract, clustering", note="in expectation, with a factor")
     population = GroupedPoints()
     relation = AtMost()
