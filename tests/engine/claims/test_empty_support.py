@@ -67,8 +67,8 @@ def test_a_component_that_the_control_leaves_as_it_is_may_be_declared():
     ("claim", "found"),
     [
         (empty.SeldomTight(), "a bound that is 1e[+]12 times the measured value"),
-        (empty.WideMargin(), "margin 0.45, control 0.75 away"),
-        (empty.WideLooseMargin(), "margin 0.45, control 0.75 away"),
+        (empty.WideMargin(), "margin 0.45, and a control at distance 0.75"),
+        (empty.WideLooseMargin(), "margin 0.45, and a control at distance 0.75"),
         (empty.OneSetting(), "that hypotheses fail at 3 of the 3 extra settings"),
         (empty.DroppedViolations(), "the conclusion fails"),
         (empty.HoldsKey(), "random keys in .*other"),
