@@ -63,7 +63,7 @@ class Dropout(AbstractLayer):
             raise SettingError(
                 "input of Dropout",
                 found="the network's own inputs",
-                rule="the output of a layer whose width tends to infinity",
+                rule="the layer before must have infinite width",
                 remedy="put a Dense layer before Dropout",
             )
         xx, yy = state.xx / self.keep, state.yy / self.keep

@@ -124,7 +124,7 @@ class PositionalEmbedding(AbstractLayer):
             raise SettingError(
                 "input of PositionalEmbedding",
                 found="the network's own inputs",
-                rule="the output of a layer whose width tends to infinity, because kind='sum' adds random coordinates",
+                rule="kind='sum' adds random coordinates, so the layer before must have infinite width",
                 remedy="put a Dense layer before PositionalEmbedding, or use kind='concat'",
             )
         share, own = self.shares(state.fan_in)

@@ -157,8 +157,7 @@ class StateSpace(AbstractLayer):
             raise SettingError(
                 "input of StateSpace",
                 found="the network's own inputs",
-                rule="the output of a layer whose width tends to infinity, because each channel has its own "
-                "random kernel",
+                rule="each channel has its own random kernel, so the layer before must have infinite width",
                 remedy="put a Dense layer before StateSpace",
             )
         state = at_filled(state)

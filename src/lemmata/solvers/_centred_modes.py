@@ -22,8 +22,8 @@ from ._host_solution import penalty_factor
 from ._kernel_rows import KernelRows
 from ._normal_equations import summed_rows, whitened
 
-# the largest share of the targets by which rounding may move the fit if sums are whitened last; if rounding moves the
-# fit more, every row is whitened
+# The largest change of the fit by rounding, as a share of |y|, at which only the sums over all rows are whitened. If
+# the change is larger, every row is whitened.
 _TOLERANCE = 1e-5
 # A block has as many rows as there are centres, so one compiled shape is enough. But it has at least _ROWS rows, and at
 # most _BYTES bytes.

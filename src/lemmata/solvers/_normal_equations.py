@@ -200,7 +200,9 @@ def moved_by_rounding(
     alpha: Float[Array | np.ndarray, "p k"],
     ridge: float | Float[Array, ""],
 ) -> float:
-    """Estimate how far rounding may move the fit on training points if sums are whitened last, as a share of |y|.
+    """Estimate how far rounding moves the fit on the training points if only the sums over all rows are whitened.
+
+    The estimate is a share of |y|.
 
     Let s_j = |K(z_j, x)| for the centres z_j and the points x. The entries of K_zn K_nz have rounding errors of a few
     eps s_j s_l. The entries of K_zn y have rounding errors of a few eps s_j |y|. These errors are assumed to be

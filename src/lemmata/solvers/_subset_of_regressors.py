@@ -98,12 +98,12 @@ def subset_of_regressors(
     centres. If all training points are centres, this is kernel ridge regression, up to the jitter.
 
     Whitening the finished sum K_zn K_nz costs half as much as whitening the rows. But whitening last loses digits,
-    because |L^-1|² multiplies the rounding errors of the sum. So the sums are whitened last only if every ridge is
+    because |L^-1|² multiplies the rounding errors of the sum. So only the sums are whitened if every ridge is
     above 0 and the loss of accuracy does not matter. In single precision, the loss does not matter, because the kernel
     entries have larger errors. In double precision, `tolerance` limits how far the loss may move the fit. If the fit
     moves further than the tolerance, or no Cholesky factor exists, the whitened rows are summed in a second pass.
 
-    Cost: n p kernel entries, 2 n p² operations (n p² if the sums are whitened last), and p³/3 operations for each
+    Cost: n p kernel entries, 2 n p² operations (n p² if only the sums are whitened), and p³/3 operations for each
     ridge. Memory: five p x p squares of float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
 
     With an `executor`, each worker sums a run of blocks. The calling process adds these sums in the order of the rows.

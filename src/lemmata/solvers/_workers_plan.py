@@ -82,8 +82,8 @@ def workers_plan(
     entries each. These tasks write B² b² numbers, because tiles at the edge of the matrix are stored whole. A product
     with the stored matrix (`StoredOperator`) reads all these numbers. A product that is computed without storing the
     matrix (`ExecutorOperator`) evaluates every entry, and reads only points and the vector. The direct solution on p
-    centres (`subset_of_regressors`, with sums that are whitened last) evaluates n p entries and sums p² numbers in each
-    task. Then the caller needs about 3 p³ operations, which are not shared.
+    centres (`subset_of_regressors`, if it whitens only the sum over all rows) evaluates n p entries in all, and each
+    task accumulates an array of p² sums. Then the caller needs about 3 p³ operations, which are not shared.
 
     Args:
         points: the number n of points.

@@ -135,7 +135,7 @@ def test_the_largest_layer_and_what_a_start_shows():
     rotated = problem.model.split(problem.model.theta)
     flat = np.concatenate([np.full(now.size, now.mean()), rotated["w2"].ravel()])
     constant = dataclasses.replace(problem, start=problem.start.at(flat))
-    assert "largest singular value at the start from the edge" in gauge(claim, constant, 0).reason
+    assert "largest singular value at the start and the edge" in gauge(claim, constant, 0).reason
     assert gauge(claim, dataclasses.replace(problem, start=None), 0).status == "inapplicable"
     assert gauge(claim, dataclasses.replace(problem, model=problem.start), 0).status == "inapplicable"
 

@@ -56,7 +56,7 @@ def list_claims(
             min=0, help="Number of claims to print if WORDS are given; 0 prints all.", show_default=f"{FIRST}"
         ),
     ] = None,
-    unrun: Annotated[bool, typer.Option("--unrun", help="List the public functions that no claim runs.")] = False,
+    unrun: Annotated[bool, typer.Option("--unrun", help="List the public functions that no claim calls.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the registered claims with name, title, source, last verdict and tightness.
@@ -217,7 +217,7 @@ def _check_asked(part: str, source: str | None, unrun: bool, given: dict[str, An
     own = "--unrun" if unrun else "--source"
     others = [*(["--source"] if unrun and source is not None else []), *(["words"] if unrun and part else []), *chosen]
     if (unrun or source is not None) and others:
-        what = "the public functions that no claim runs" if unrun else "the statements of a source"
+        what = "the public functions that no claim calls" if unrun else "the statements of a source"
         raise SettingError(
             f"{own} with {', '.join(others)}",
             rule=f"{own} lists {what}; the other options cannot select among them",

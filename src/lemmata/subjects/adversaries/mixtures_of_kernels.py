@@ -303,7 +303,7 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
     """
 
     title = "A bound on clean and robust error by the energy y' K^-1 y, where kernel K mixes clean and attacked rows"
-    source = Source(*_SOURCE, note="with constants, by Rademacher complexity")
+    source = Source(*_SOURCE, note="with explicit constants, by Rademacher complexity")
     stated = Kind.THEOREM
     reading = "a bound on both accuracies by y' K_mixed^-1 y, with the constants that Rademacher complexities give"
     population = MixedRowsOfTwoClasses(n=64, new=400, apart=3.0)

@@ -51,7 +51,7 @@ class DeepSquare(Claim[SquareToFit]):
     # hinges has N pieces. A piece of length h has at least the error h²/8 for x², which equal pieces attain.
 
     title = "The error of a deep ReLU network for x² is exponentially small in its depth"
-    source = Source("emergence2026", "Figure 2.24", note="for the function x², with constants")
+    source = Source("emergence2026", "Figure 2.24", note="for the function x², with explicit constants")
     stated = Kind.OWN
     population = Drawn(
         SquareToFit,

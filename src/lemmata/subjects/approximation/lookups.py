@@ -94,7 +94,7 @@ class TorusLookup(Claim[Torus]):
     """
 
     title = "The mean error of a lookup table of n points for the worst Lipschitz function falls like n^(-1/d)"
-    source = Source("emergence2026", "Figure 2.15", note="with constants, for the nearest of random points")
+    source = Source("emergence2026", "Figure 2.15", note="with explicit constants, for the nearest of random points")
     stated = Kind.OWN
     population = Tori(("2", "3", "4", "5", "6"), 300, 400)
     relation = EqualInMean(resolution=0.02)

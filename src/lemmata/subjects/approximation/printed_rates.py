@@ -160,7 +160,7 @@ class RatioOfPrintedRates(Claim[RateComparison]):
     """
 
     title = "The printed error rate ((log n)/n)^(2s/d) of attention is below n^(-s/d) of recurrences for all n >= 2"
-    source = Source("foundation2025", "Section 4.1, comparison", note="corrected, with constants 1")
+    source = Source("foundation2025", "Section 4.1, comparison", note="corrected, with explicit constants 1")
     population = RateComparisons()
     relation = AtMost()
     control = Control("(3.9/e²)^(s/d)", lambda value, problem: value * 0.975 ** (problem.s / problem.d))

@@ -121,7 +121,7 @@ class StepUnits(Claim[LipschitzCurve]):
     """
 
     title = "K - 1 threshold units approximate a rho-Lipschitz function on [0, 1] with error rho/K"
-    source = Source("emergence2026", "Proposition 2.7", "Figure 2.13", note="with constants")
+    source = Source("emergence2026", "Proposition 2.7", "Figure 2.13", note="with explicit constants")
     population = LipschitzCurves()
     relation = AtMost()
     control = Control("half of it", lambda bound, problem: bound / 2)

@@ -175,7 +175,7 @@ class PointwiseRepresentation(Claim[Represented]):
     """
 
     title = "A bound on the error of n random ramps for one function of a Barron class at one point"
-    source = Source("li2025incontext", "Lemma 1", "(27)", note="for one pair of the cover, with constants")
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="for one pair of the cover, with explicit constants")
     population = RepresentedFunctions()
     relation = AtMost(delta=_DELTA)
     control = Control(

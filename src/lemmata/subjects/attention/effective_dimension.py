@@ -132,7 +132,9 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
     """
 
     title = "The effective dimension of the exponential kernel on a sphere follows from its Funk-Hecke eigenvalues"
-    source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with constants")
+    source = Source(
+        "foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with explicit constants"
+    )
     stated = Kind.OWN
     population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 4))
     # From n tokens, the trace is too small, because it is concave. The error is 1.8 % if d_eff is n/16 (p = 3, beta 1

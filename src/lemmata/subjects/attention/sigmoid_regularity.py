@@ -177,7 +177,7 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
     """
 
     title = "The derivative of sigmoid attention is at most quadratic in the Euclidean norm of the tokens"
-    source = Source(_KEY, "Abstract, improved regularity", note="with constants")
+    source = Source(_KEY, "Abstract, improved regularity", note="with explicit constants")
     population = SigmoidHeads()
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
@@ -210,7 +210,7 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
     """
 
     title = "The derivative of softmax attention is at most quadratic in the Euclidean norm of the tokens"
-    source = Source(_KEY, "Abstract, improved regularity", note="for the softmax, with constants")
+    source = Source(_KEY, "Abstract, improved regularity", note="for the softmax, with explicit constants")
     population = SigmoidHeads()
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)

@@ -160,7 +160,7 @@ class NetworkPieces(Claim[DeepLine]):
     """
 
     title = "A deep ReLU network of one input with N units in L layers has at most (1 + N/L)^L affine pieces"
-    source = Source("emergence2026", "Figure 3.11", note="with constants; (2N/L)^L in telgarsky2016")
+    source = Source("emergence2026", "Figure 3.11", note="with explicit constants; (2N/L)^L in telgarsky2016")
     population = DeepLines()
     relation = AtMost()
     control = Control(
@@ -215,7 +215,7 @@ class MissingTriangles(Claim[FewPieces]):
     """
 
     title = "A function with few affine pieces misses most triangles of an iterated tent map"
-    source = Source("emergence2026", "Figure 3.12", "Figure 3.13", note="with constants of our own")
+    source = Source("emergence2026", "Figure 3.12", "Figure 3.13", note="with explicit constants of our own")
     stated = Kind.OWN
     population = FewPiecesNearTents()
     relation = AtLeast()

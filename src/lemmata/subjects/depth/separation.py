@@ -83,7 +83,7 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
     """
 
     title = "Shallow ReLU networks with few units miss a constant share of the triangles of a deep tent map network"
-    source = Source("emergence2026", "Theorem 3.9", note="for given widths, with constants")
+    source = Source("emergence2026", "Theorem 3.9", note="for given widths, with explicit constants")
     population = ShallowNetworks()
     relation = AtLeast()
     control = Control(

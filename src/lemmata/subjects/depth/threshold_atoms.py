@@ -137,7 +137,9 @@ class FewThresholds(Claim[Wave]):
 
     title = "A wave of total variation V is within V/(2 M) of a sum of M steps"
     source = Source(
-        "emergence2026", "Figure 3.5", note="the size of the measure decides how many atoms are needed; with constants"
+        "emergence2026",
+        "Figure 3.5",
+        note="the size of the measure decides how many atoms are needed; with explicit constants",
     )
     population = _waves(Integer(40, 2, 1000, "steps"))
     relation = AtMost()

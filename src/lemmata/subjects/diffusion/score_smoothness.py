@@ -155,7 +155,7 @@ class ScoreSeminormConstants(Claim[TwoPoints]):
     """
 
     title = "Exact formulas for the Sobolev seminorms of the score of two data points under noise"
-    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="with constants, for two points")
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="with explicit constants, for two points")
     stated = Kind.OWN
     population = TwoPointLaws()
     relation = EqualInMean(margin=0.005, resolution=0.01)

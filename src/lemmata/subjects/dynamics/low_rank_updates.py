@@ -31,7 +31,7 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
     """
 
     title = "Projecting the gradients onto a random subspace nearly preserves the kernel of gradient descent"
-    source = Source("malladi2023kernel", "Abstract, subspaces", note="with constants")
+    source = Source("malladi2023kernel", "Abstract, subspaces", note="with explicit constants")
     population = UnevenGradients()
     relation = AtMost(delta=_DELTA)
     control = Control("the differences are at most e c²/3", lambda bound, problem: bound / 3)

@@ -62,7 +62,7 @@ class ExactMatchWidth(Claim[LongTask]):
     """
 
     title = "As models grow, exact match on longer answers jumps at a larger scale, but not more sharply"
-    source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="with constants")
+    source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="with explicit constants")
     population = Drawn(
         LongTask,
         positive("alpha", "the loss falls with the scale"),
@@ -129,7 +129,7 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
     """
 
     title = "A benchmark with more items shows the onset of an ability at a smaller scale"
-    source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="for exact match, with constants")
+    source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="for exact match, with explicit constants")
     stated = Kind.OWN
     population = Benchmarks()
     relation = Equal()

@@ -158,7 +158,7 @@ class TwoStatesWidth(Claim[TwoStates]):
     """
 
     title = "A switch between two states of a system of size N has a width proportional to 1/N"
-    source = Source("emergence2026", "Figure 22.8", note="for two states, with constants")
+    source = Source("emergence2026", "Figure 22.8", note="for two states, with explicit constants")
     population = Drawn(TwoStates, positive("slope"), slope=log_uniform(0.3, 3.0), place=uniform(-1.0, 1.0))
     relation = Rate("N", (16.0, 64.0, 256.0), margin=0.02, resolution=0.02)
     control = Control("the width falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)

@@ -125,7 +125,7 @@ class PairBeatsOneFeature(Claim[Importance]):
     """
 
     title = "In one dimension, storing two sparse features as an antipodal pair is better than storing only one of them"
-    source = Source("elhage2022superposition", note="the phases for two features, with a bound on the boundary")
+    source = Source("elhage2022superposition", note="two features, with a bound on the boundary between the phases")
     stated = Kind.OWN
     population = Drawn(Importance, positive("r"), r=uniform(0.1, 0.5))
     relation = AtLeast()

@@ -166,8 +166,8 @@ class ErrorByTheStretch(Claim[SparseExamples]):
 
     Here V_k is the stretch. Proof: let delta = rho^ - rho*. Multiply the condition of stationarity by delta. This gives
     2 mean (Phi delta)² <= nu |delta|_1 - lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k).
-    The last term is at most (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds if there is one
-    feature and no noise.
+    The right side is at most (lambda + nu) sqrt(V_k mean (Phi delta)²). Equality holds if there is one feature and no
+    noise.
     """
 
     title = "A bound on the error of the Lasso on sparse targets by an inverse compatibility constant (the stretch)"

@@ -133,7 +133,7 @@ class RiskOfEstimates(AbstractEstimateClaim):
     """
 
     title = "A bound on the risk of coefficients with a nearly minimal Lasso objective"
-    source = Source("li2025incontext", "Lemma 2", "(36)", note="with constants")
+    source = Source("li2025incontext", "Lemma 2", "(36)", note="with explicit constants")
     population = FinitePopulations(least=likely_penalty)
     relation = AtMost(DELTA)
     control = Control(

@@ -103,7 +103,7 @@ class PenaltyIsAffordable(Claim[Scales]):
     """
 
     title = "The penalty term of the Lasso costs no more than the other terms of a risk bound for random features"
-    source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with constants")
+    source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with explicit constants")
     population = LognormalScales()
     relation = AtMost()
     control = Control(

@@ -150,7 +150,7 @@ class UniformDeviation(AbstractDeviationClaim):
     """
 
     title = "For all coefficients of bounded l_1 norm at once, empirical risk and risk differ by O(sqrt(log(n)/N))"
-    source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
+    source = Source("li2025incontext", "Lemma 6", "(83)", note="with explicit constants")
     relation = AtMost(DELTA)
     control = Control("the difference is at most a quarter of the bound", lambda bound, problem: bound / 4)
     expected = Status.VACUOUS
@@ -181,7 +181,7 @@ class NoBargain(AbstractDeviationClaim):
     """
 
     title = "The empirical risk of a fit is below that of fixed coefficients by at most their error plus a noise term"
-    source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
+    source = Source("li2025incontext", "Lemma 6", "(84)", note="with explicit constants")
     control = Control(
         "the bound holds with half of the misfit term",
         lambda bound, problem: bound - jnp.mean(problem.misfit[problem.chosen] ** 2) / 2,

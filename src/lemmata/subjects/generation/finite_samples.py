@@ -139,7 +139,9 @@ class FewAtomsSuffice(Claim[Critics]):
     """
 
     title = "N critics accept, within eps, a generator with only log(2N/delta)/(2 eps²) outputs"
-    source = Source("emergence2026", "Figure 14.11", note="the concentration over a finite net, with constants")
+    source = Source(
+        "emergence2026", "Figure 14.11", note="the concentration over a finite net, with explicit constants"
+    )
     population = Drawn(
         Critics,
         coins=signs("critics", "points"),

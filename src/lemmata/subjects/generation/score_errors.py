@@ -174,7 +174,9 @@ class SampleDivergence(Claim[WrongScore]):
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
     # these have equal transitions. So it depends only on the end.
     title = "The KL divergence from data to diffusion samples is at most the score error plus the error of the start"
-    source = Source("emergence2026", "Theorem 16.7", "Figure 16.11", note="with constants, and when they are attained")
+    source = Source(
+        "emergence2026", "Theorem 16.7", "Figure 16.11", note="with explicit constants, and when they are attained"
+    )
     population = WrongScores()
     relation = AtMost()
     control = Control("the divergence is at most 0.95 of the bound", lambda bound, problem: 0.95 * bound)

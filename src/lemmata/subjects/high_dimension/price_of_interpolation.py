@@ -164,7 +164,7 @@ class BenignTail(Claim[SpikesAndTail]):
     """
 
     title = "Benign overfitting: interpolation is harmless if few covariance directions are large and many are small"
-    source = Source("bartlett2020benign", "Theorem 1", note="the two terms of the variance, with constants")
+    source = Source("bartlett2020benign", "Theorem 1", note="the two terms of the variance, with explicit constants")
     population = Drawn(
         SpikesAndTail,
         n=rows(80, 50, 200, corners=(60, 100)),

@@ -175,7 +175,7 @@ class NormsDiverge(Claim[Completion]):
     """
 
     title = "In a 2 x 2 matrix completion, every norm of a deep linear network's matrix diverges under gradient flow"
-    source = Source("razin2020", note="the example of completion, with constants")
+    source = Source("razin2020", note="the example of completion, with explicit constants")
     population = COMPLETIONS
     relation = AtLeast()
     control = Control("the entry is at least 1.5 times the bound", lambda ratio, problem: 1.5 * ratio)

@@ -179,7 +179,7 @@ class StepError(AbstractStepError):
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention at temperature tau"
-    source = Source("li2025incontext", "(127)", "(128)", note="proof of Lemma 4, with constants")
+    source = Source("li2025incontext", "(127)", "(128)", note="proof of Lemma 4, with explicit constants")
     reading = "the constants in O(.) are those that (120) and (125) give"
     control = Control(
         "the targets contribute no error",

@@ -66,7 +66,7 @@ class StepWithErrors(AbstractRunClaim):
     """
 
     title = "An error e before a proximal gradient step adds O(|e|_1) to a bound on the Lasso objective after the step"
-    source = Source("li2025incontext", "(98)", note="proof of Lemma 3, with constants")
+    source = Source("li2025incontext", "(98)", note="proof of Lemma 3, with explicit constants")
     control = Control(
         "the error adds nothing",
         lambda bound, problem: _without_errors(problem),
@@ -98,7 +98,7 @@ class BestStep(AbstractRunClaim):
     """
 
     title = "The best of t proximal gradient steps with errors nears the Lasso minimum like 1/t plus the largest error"
-    source = Source("li2025incontext", "(99)", note="proof of Lemma 3, with constants")
+    source = Source("li2025incontext", "(99)", note="proof of Lemma 3, with explicit constants")
     population = InexactRuns(steps=64)
     control = Control(
         "the errors add nothing",
@@ -130,7 +130,7 @@ class ErrorOfAStep(AbstractRunClaim):
     """
 
     title = "An error in the coefficients raises the Lasso objective at most in proportion to the error"
-    source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with constants")
+    source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with explicit constants")
     control = Control(
         "a third of the bound is enough",
         lambda bound, problem: bound / 3,
@@ -159,7 +159,7 @@ class RisesAddUp(AbstractRunClaim):
     """
 
     title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
-    source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with constants")
+    source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with explicit constants")
     control = Control(
         "a third of the sum is enough",
         lambda bound, problem: bound / 3,
@@ -192,7 +192,7 @@ class InexactConvergence(AbstractRunClaim):
     """
 
     title = "Proximal gradient with errors converges on the Lasso like 1/t, up to terms that the errors add"
-    source = Source("li2025incontext", "Lemma 3", "(41)", note="with constants")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="with explicit constants")
     control = Control(
         "the errors add nothing",
         lambda bound, problem: jnp.broadcast_to(_exact_bound(problem), bound.shape),

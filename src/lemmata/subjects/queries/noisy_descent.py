@@ -103,7 +103,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
     """
 
     title = "The total variation distance of two noisy descents with similar mean steps grows at most like sqrt(steps)"
-    source = Source("emergence2026", "Figure 11.7", "Figure 11.5", note="with constants, and sharper in T")
+    source = Source("emergence2026", "Figure 11.7", "Figure 11.5", note="with explicit constants, and sharper in T")
     population = Drawn(
         ErroneousSteps,
         positive("total", "trajectories whose steps have equal means are equal"),
@@ -169,7 +169,9 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     """
 
     title = "To find a target, noisy descent needs steps in proportion to noise variance / gradient variance"
-    source = Source("emergence2026", "Corollary 11.6", note="for the average target of any family, with constants")
+    source = Source(
+        "emergence2026", "Corollary 11.6", note="for the average target of any family, with explicit constants"
+    )
     stated = Kind.OWN
     population = Drawn(
         FrozenFeatures,

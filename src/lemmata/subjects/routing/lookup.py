@@ -112,7 +112,7 @@ class BoundedLogitsDisperse(Claim[BoundedLogits]):
     """
 
     title = "Attention with bounded logits disperses as the context grows"
-    source = Source("velickovic2024", "Main result", note="the upper bound, with constants")
+    source = Source("velickovic2024", "Main result", note="the upper bound, with explicit constants")
     stated = Kind.OWN
     population = AllBoundedLogits()
     relation = AtMost()

@@ -180,7 +180,7 @@ def _check_density(log_density: Any, point: Array) -> None:
         found = f"a {type(value).__name__}" if shape is None else f"shape {shape} for a point of shape {point.shape}"
         rule, remedy = (
             "one number for one point",
-            "sum over the coordinates of one point; the sampler maps over chains itself",
+            "sum over the coordinates of one point; the sampler calls it for each chain",
         )
         raise ShapeError("log_density", found=found, rule=rule, remedy=remedy)
     if not jnp.issubdtype(value.dtype, jnp.floating):

@@ -59,8 +59,8 @@ class ScalingLaw(AbstractFinding):
         constants: the floor, A and alpha, and also B and beta if d was given.
         intervals: the interval of each constant by profile likelihood.
         leave_one_out: the interval of each constant by the jackknife over sizes n.
-        told: for each constant, whether the data determine it well. A floor must be distinguishable from zero, and
-            other constants must be known to a factor of 4.
+        told: for each constant, whether the data determine it well. To be determined well, a floor must be
+            distinguishable from zero, and other constants must be known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
         runs: the number of runs of equal signs in the residuals (see `runs_test`).
         broken: the probability of at most this many runs if the law holds. A small probability shows that the law

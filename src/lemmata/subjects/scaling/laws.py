@@ -122,7 +122,7 @@ class BalancedAllocation(Claim[SeparableLaw]):
     """
 
     title = "Under a law like Chinchilla's, the compute-optimal numbers of parameters and tokens are powers of compute"
-    source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", note="with constants")
+    source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", note="with explicit constants")
     population = SeparableLaws()
     relation = Equal()
     control = Control(

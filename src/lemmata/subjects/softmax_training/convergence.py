@@ -311,7 +311,7 @@ class StepThatWorks(Claim[Training]):
     )
     trivial = "every step that is short enough works, even the step 0"
     controls = "the length of the steps that work"
-    unexplained = "why far longer steps work: the factor is of the order exp(16 B) n² k² lambda_max / lambda"
+    unexplained = "why steps work that are longer by a factor of the order exp(16 B) n² k² lambda_max / lambda"
 
     def predict(self, problem: Training) -> Array:
         return problem.step

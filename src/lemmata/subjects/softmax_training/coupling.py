@@ -71,7 +71,7 @@ class TrainingPerturbation(Claim[Flow]):
     """
 
     title = "A softmax network fits training points like its kernel regression if the kernel moves little"
-    source = Source("gu2024softmax", "Theorem F.2", note="on training points, with constants")
+    source = Source("gu2024softmax", "Theorem F.2", note="on training points, with explicit constants")
     stated = Kind.OWN
     population = Flows()
     relation = AtMost()
@@ -116,7 +116,7 @@ class PredictionPerturbation(Claim[Flow]):
     """
 
     title = "A softmax network predicts new points like its kernel regression if the kernel moves little"
-    source = Source("gu2024softmax", "Theorem F.2", note="without the logarithm, with constants")
+    source = Source("gu2024softmax", "Theorem F.2", note="without the logarithm, with explicit constants")
     stated = Kind.REPAIR
     population = Flows()
     relation = AtMost()

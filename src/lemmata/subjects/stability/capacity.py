@@ -89,7 +89,7 @@ class NoisySpheres(Population[NoisyTargets]):
         n, d = problem.x.shape
         return [
             Hypothesis(
-                "rows exceed inputs (n over d)", n / d, ">", 2.0, "otherwise the peak at N = n is close to N = d"
+                "rows exceed inputs (n over d)", n / d, ">", 2.0, "otherwise the peak at N = n is too close to N = d"
             )
         ]
 

@@ -158,7 +158,7 @@ class AutocorrelationOfModes(Claim[PoleSum]):
 
         sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0.
 
-    The right side is a bilinear form with the Cauchy matrix between the poles and their conjugates. Its computation
+    The right side is a bilinear form with the Cauchy matrix between the poles and their conjugates. Computing it
     takes N² operations, although the sum over k on the left side is infinite.
     """
 

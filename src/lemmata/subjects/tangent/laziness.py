@@ -218,7 +218,7 @@ class LazyBootstrap(Claim[LazyFlow]):
     """
 
     title = "A small residual keeps gradient flow close to its start and the kernel positive definite"
-    source = Source("emergence2026", "Figure 4.14", note="with constants, by the length of the path")
+    source = Source("emergence2026", "Figure 4.14", note="with explicit constants, by the length of the path")
     stated = Kind.OWN
     population = LazyFlows()
     relation = AtMost()

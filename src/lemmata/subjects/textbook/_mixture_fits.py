@@ -54,7 +54,7 @@ class MixtureFits(Population[MixtureFit]):
 
     Args:
         apart: the default distance between neighbouring components.
-        steps: the largest number of EM steps from the start. The number of steps is random.
+        steps: the largest number of EM steps from the start. The actual number is drawn at random.
     """
 
     apart: float = eqx.field(default=2.0, static=True)

@@ -170,8 +170,8 @@ class LargestSingularValueFromTheChange(AbstractGauge):
         edge = float(_edges(problem)[1])
         apart = abs(float(np.linalg.norm(start, 2)) / max(edge, 1e-300) - 1)
         why = "otherwise the entries at the start were not independent with the same standard deviation"
-        return [*found, short, Hypothesis("relative distance of the largest singular value at the start from the "
-                                          "edge of the bulk",
+        return [*found, short, Hypothesis("relative distance between the largest singular value at the start "
+                                          "and the edge of the bulk",
                                           apart, "<=", _EDGE, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

@@ -116,7 +116,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     The step needs a stationary point. If the model is not at a stationary point, a copy of the model is brought to one.
     Consider rows that are as far from the training rows as the training rows are from each other. Let u be the share of
     these rows to which the model and the copy assign different classes. The difference between the errors of the model
-    and of the copy on new rows is taken as uniform between -u and u. For real-valued targets and squared loss, Lambda_i
+    and of the copy on new rows is assumed uniform between -u and u. For real-valued targets and squared loss, Lambda_i
     is the identity. The mean squared distance is then predicted, with normal limits for both samples, at the same
     level.
     """

@@ -126,7 +126,7 @@ class SpectralMarginBound(AbstractGauge):
 
     title = "A margin bound on the error on new rows, from the norms of the layers"
     source = Source(
-        "bartlett2017spectral", "Theorem 3.3", note="with constants of our own where the main bound has none"
+        "bartlett2017spectral", "Theorem 3.3", note="with explicit constants of our own where the main bound has none"
     )
     stated = Kind.OWN
     reading = "the main bound leaves its constants out; this claim takes them from Dudley's integral"

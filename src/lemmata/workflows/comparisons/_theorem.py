@@ -83,7 +83,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "states is a combination of at most 2 N fixed functions of the row for each channel. A nonlinear head "
                 "removes this limit.",
                 True,
-                f"here the limit is {cap}. With the middle step size of those that were tried, the last states of "
+                f"here the limit is {cap}. With the median of the step sizes tried, the last states of "
                 f"{len(data.x)} rows form a matrix of rank {rank}. Half of the head is nonlinear",
                 _claim("state_space.induced_kernels.final_state_rank"),
             )

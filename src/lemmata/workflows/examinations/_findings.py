@@ -105,7 +105,7 @@ def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
-    """Return a sign if a class is much easier to reach than others, or if a few features determine it for some rows."""
+    """Return a warning sign if a class is much easier to reach than others, or if few features decide for some rows."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:
         return []
@@ -140,7 +140,7 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
 
 
 def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """Return signs if an attack or the noisy steps contradict the claimed privacy."""
+    """Return warning signs if an attack or the noisy steps contradict the claimed privacy."""
     if trained.claimed is None:
         return []
     said, found = f"epsilon {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
@@ -162,7 +162,7 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """Return a sign if a classifier distinguishes deployment rows from the rows on which the model was tested."""
+    """Return a warning sign if a classifier can distinguish deployment rows from held-out rows."""
     own = of_claim(RowsInUseAreAlike, gauges)
     if own is None or own.status != "disagrees":
         return []
@@ -221,9 +221,9 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
 
 
 def _untrained(trained: Trained) -> list[Sign]:
-    """Return a sign if the training error is about as large as that of one answer for all rows.
+    """Return a warning sign if the training error is about as large as that of one answer for all rows.
 
-    There is no sign if the model significantly beats one answer, because it has then learned something.
+    There is no warning if the model significantly beats one answer, because it has then learned something.
     """
     if trained.task.is_language or beats_one_answer(trained):
         return []
@@ -236,7 +236,7 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
-    """Return a sign if the error on new rows is about as large as that of one answer for all rows.
+    """Return a warning sign if the error on new rows is about as large as that of one answer for all rows.
 
     The error is predicted from training rows alone if leaving each of them out has a result, and otherwise measured
     on held-out rows. A model that significantly beats one answer for all held-out rows does not guess.
@@ -311,7 +311,7 @@ def _reading(own: Gauge) -> str:
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
-    """Return a sign if labels look wrong. A guessing model contradicts all labels, so it gets no such sign."""
+    """Return a warning sign if labels look wrong. A guessing model contradicts all labels, so it gets no such sign."""
     if _guessing(trained, gauges, held):
         return []
     found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges), names)
@@ -319,13 +319,13 @@ def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, n
 
 
 def _confidence(trained: Trained) -> list[Sign]:
-    """Return a sign if the probabilities are too high or too low."""
+    """Return a warning sign if the probabilities are too high or too low."""
     found = confidence(trained)
     return [] if found is None else [Sign(f"confidence too {found[0]}", Finding(found[1], ["calibration"]))]
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """Return a sign if an attacker can often distinguish training rows from new rows by their loss."""
+    """Return a warning sign if an attacker can often distinguish training rows from new rows by their loss."""
     own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []

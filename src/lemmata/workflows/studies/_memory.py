@@ -58,7 +58,7 @@ class Table:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the table is a data frame of the user."""
+        """Whether the table is a data frame that the user passed."""
         return self.given is not None or self.of_polars
 
     def declares(self, name: str) -> bool:
@@ -127,7 +127,7 @@ def check_width(source: object, columns: int) -> None:
             f"{source} has too many columns",
             found=f"{columns} columns",
             rule=f"at most {MOST_COLUMNS} columns",
-            remedy=("keep the informative columns, or transpose the table if its rows and columns are exchanged"),
+            remedy=("keep the informative columns, or transpose the table if its rows and columns are swapped"),
         )
 
 
