@@ -202,13 +202,6 @@ def test_a_tenth_less_is_a_tenth_of_what_is_told(unit):
     assert left(found.asked) == pytest.approx(0.9 * left(found.now.value), rel=1e-9)
 
 
-def test_a_floor_that_is_told_as_perfect_is_not_told():
-    curve = lambda n: 0.0001 + 0.4 * n**-1.5
-    unit = metric("accuracy", "classification")
-    found = answers(SEEN, [candidate("sure", curve, unit="accuracy", se=0.3)], Question(unit, None, 320, 1.0, 0.002))
-    assert not any("100.0 % (" in sentence and "come past" in sentence for sentence in found.sentences)
-
-
 def test_a_change_that_no_digit_shows_is_called_none():
     unit = metric("accuracy", "classification")
     flat = candidate("flat", lambda n: 0.2 + 0.0001 * n**-1.0, unit="accuracy", se=0.002)
