@@ -141,8 +141,8 @@ def entered(key: str) -> str:
     real = sum(reference.status == "real" for reference in references(key))
     return (
         f"The page covers chapters {', '.join(first)} and {last}, in {len(known)} statements: "
-        f"{sum(statement.number in judged for statement in known)} have their own claims; the others have a reason "
-        "why not. "
+        f"{sum(statement.number in judged for statement in known)} have their own claims; for the others, the page "
+        "gives the reason why they have no claim. "
         f"{refuted or 'None'} of the claims {'refute' if refuted > 1 else 'refutes'} words of the text. The other "
         f"chapters are not covered yet. Of the {len(references(key))} references, {real} exist with the stated title "
         "and year; `lemmata map` lists them."

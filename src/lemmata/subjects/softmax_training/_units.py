@@ -16,7 +16,10 @@ from lemmata.engine.claims import AtMost, Claim, Source
 from lemmata.engine.problems.random_units import DELTA, RandomLayers, RandomUnits, moves
 from lemmata.engine.problems.softmax_parameters import Number
 
-READING = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of inputs and outputs, is n k"
+READING = (
+    "the constant C > 10 in B is taken as 10; nd is read as n k for k outputs, since the source has as many outputs as "
+    "input dimensions"
+)
 
 
 @partial(jax.jit, static_argnums=1)

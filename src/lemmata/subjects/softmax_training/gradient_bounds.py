@@ -18,7 +18,10 @@ from lemmata.subjects.softmax_training._softmax_training import DELTA, Training,
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "training"}
 
-_CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of inputs and outputs, is n k"
+_CONSTANT = (
+    "the constant C > 10 in B is taken as 10; nd is read as n k for k outputs, since the source has as many outputs as "
+    "input dimensions"
+)
 
 
 class GradientBound(Claim[Training]):

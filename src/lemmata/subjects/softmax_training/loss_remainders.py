@@ -20,7 +20,10 @@ from .loss_decomposition import exp_curvature, exp_remainder, terms
 
 ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "training"}
 
-_CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of inputs and outputs, is n k"
+_CONSTANT = (
+    "the constant C > 10 in B is taken as 10; nd is read as n k for k outputs, since the source has as many outputs as "
+    "input dimensions"
+)
 
 
 def loss(problem: Training) -> Array:
