@@ -143,7 +143,7 @@ def entered(key: str) -> str:
         f"The page covers chapters {', '.join(first)} and {last}, in {len(known)} statements: "
         f"{sum(statement.number in judged for statement in known)} have their own claims; for the others, the page "
         "gives the reason why they have no claim. "
-        f"{refuted or 'None'} of the claims {'refute' if refuted > 1 else 'refutes'} words of the text. The other "
+        f"{refuted or 'No'} {'claim refutes' if refuted <= 1 else 'claims refute'} words of the text. The other "
         f"chapters are not covered yet. Of the {len(references(key))} references, {real} exist with the stated title "
         "and year; `lemmata map` lists them."
     )

@@ -66,7 +66,7 @@ class Facts(TypedDict, total=False):
         float | None,
         Fact(
             "weight decay: delta in mean loss + (delta/2) |theta|²",
-            "without it, lemmata infers it from the weights",
+            "without it, lemmata infers the decay from the weights",
             "--decay NUMBER (0, if there was none)",
             "the decay of the weights is stated as 0",
         ),

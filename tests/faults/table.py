@@ -66,9 +66,9 @@ def table() -> list[str]:
     tried, held = (sum(column) for column in zip(*cells, strict=True)) if cells else (0, 0)
     lines += [
         "",
-        f"All conditions held in {held} of {tried} attempts. The tests draw other attempts for each cell, and make",
+        f"All conditions held in {held} of {tried} attempts. `pytest -m every tests/faults` makes other attempts, and",
+        "more of them. For example, it kills each command 50 times, and damages 20 files.",
     ]
-    lines += ["more attempts: 50 kills of each command, and 20 damaged files."]
     lines += ["", "A number in brackets gives the reason why a fault does not apply to a command:", ""]
     lines += [f"* {number} {reason}." for reason, number in reasons.items()]
     lines += ["", "The faults, and what must hold:", ""]

@@ -80,7 +80,7 @@ def occupied(moves: Float[np.ndarray, "s s"], start: Float[np.ndarray, " s"], di
         Condition("the policy influences the shares (discount)", discount, discount > 0,
                   "with the discount 0, the shares are the distribution of the first state under every policy"),
         Condition("the policy visits every state (number of states never visited)", float(never), never == 0,
-                  "the shares do not depend on rewards in states that are never visited"),
+                  "rewards in states that are never visited do not change the expected value"),
     )  # fmt: skip
     return Occupancy(shares, error, conditions)
 
