@@ -89,9 +89,9 @@ def test_a_fit_meets_its_targets_or_is_refused(seed):
 def test_what_rounding_has_taken_from_a_covariance_is_said():
     x = np.random.default_rng(0).normal(size=(12, 1))
     drift = np.ones((12, 1))
-    with pytest.raises(NotPositiveDefiniteError, match="0 up to rounding"):
+    with pytest.raises(NotPositiveDefiniteError, match="0 up to the rounding error"):
         universal_kriging(1 - 1e-18 * np.abs(x - x.T), drift, x[:, 0])
-    with pytest.raises(NotPositiveDefiniteError, match="smallest eigenvalue -"):
+    with pytest.raises(NotPositiveDefiniteError, match="a smallest eigenvalue of -"):
         universal_kriging(np.abs(x - x.T), drift, x[:, 0])
 
 

@@ -94,7 +94,7 @@ def test_layers_of_other_numbers_are_refused(tmp_path, kind, words):
     with safe_open(file, framework="numpy") as opened:
         metadata, tensors = earlier(opened), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     save_file(tensors | {"layers.0.inner": tensors["layers.0.inner"].astype(kind)}, file, metadata)
-    with pytest.raises(DataError, match=rf"tensor layers\.0\.inner of {words}"):
+    with pytest.raises(DataError, match=rf"tensor layers\.0\.inner holds {words}"):
         load_layers(file)
 
 

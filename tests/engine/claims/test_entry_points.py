@@ -117,7 +117,7 @@ def test_without_claims_of_its_own_every_command_that_needs_them_is_refused(regi
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 2, result.output
         assert result.stderr.startswith("Error: the claims of lemmata cannot be loaded\n  found: ")
-        assert "remedy: install lemmata again" in result.stderr
+        assert "remedy: reinstall lemmata together with its dependencies" in result.stderr
 
 
 def test_the_command_line_says_it_in_one_line_and_goes_on(registered):
@@ -145,4 +145,4 @@ def test_an_installed_package_that_is_broken(tmp_path, monkeypatch):
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         # What claims say is kept, so that a list loads them only where their code has changed.
-        assert "Warning: package theirs: " in done.stderr or words[0] == "list"
+        assert "Warning: the claims of package theirs from the entry point" in done.stderr or words[0] == "list"

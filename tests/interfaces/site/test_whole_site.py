@@ -50,9 +50,11 @@ def test_every_claim_has_its_page(whole):
 
 
 def test_pages_are_small_and_fetch_nothing(whole):
+    """The table of all claims grows with the catalogue: it may have 300 bytes for each claim."""
     for path in whole.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        assert len(text.encode()) < LARGEST, path
+        largest = 300 * len(rows()) if path.name == "claims.html" else LARGEST
+        assert len(text.encode()) < largest, path
         assert "<script src" not in text
         assert text.index('<meta http-equiv="Content-Security-Policy"') < text.index("<title")
         assert "script-src 'sha256-" in text or path.name in ("claims.html", "search.html")
