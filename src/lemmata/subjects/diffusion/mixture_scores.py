@@ -181,7 +181,7 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         d / J(p_v) >= d / J(p_u) + (v - u),
 
     with equality if p_u is normal with a covariance that is a multiple of I. So noise lowers the Fisher information at
-    least as fast as for a normal distribution. The trials use mixtures that are nearly normal.
+    least as fast as it does for a normal distribution. The trials use mixtures that are nearly normal.
     """
 
     title = "The inverse Fisher information of noised data, per dimension, grows at least as fast as the noise variance"
