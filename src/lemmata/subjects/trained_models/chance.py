@@ -83,10 +83,11 @@ class MembershipOfClassesByChance(AbstractGauge):
     """Train a model afresh on classes that are drawn independently of the inputs. Then the model can learn the class of
     a row only from this row itself. An attack calls a row a member (a training row) if its loss is small. To predict
     the area under its ROC curve, leave each training row out by one Newton step. Use the losses of the left-out rows in
-    place of the losses of new rows. An interval for this area adds the variances of means over rows. The variance of
-    the left-out rows counts twice, because row i influences the prediction for row j, and row j influences the
-    prediction for row i. With the normal limits of 95 %, the interval contains the measured area in at least nine of
-    ten models. This area is measured against new rows, with classes drawn from the same distribution.
+    place of the losses of new rows. The interval around this prediction uses the sum of the variances of the predicted
+    and the measured area, which are both means over rows. The variance of the left-out rows counts twice, because row i
+    influences the prediction for row j, and row j influences the prediction for row i. With the normal limits of 95 %,
+    the interval contains the measured area in at least nine of ten models. The measured area compares training rows
+    with new rows, whose classes are drawn from the same distribution.
     """
 
     title = "Success of a membership attack on random classes, predicted by leaving rows out"

@@ -84,7 +84,7 @@ class ConformalCoverage(AbstractGauge):
     own class, and let q be the k-th smallest of these n scores. The prediction set of a new row contains all classes
     whose score is at most q. This set contains the class of the new row with probability at least 9/10. If scores are
     continuous, the number covered among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the
-    model. The central 95 % interval of this distribution contains the number that is measured.
+    model. The central 95 % interval of this distribution contains the measured number.
     """
 
     title = "Coverage of 90 % conformal prediction sets, predicted as beta-binomial"

@@ -52,9 +52,10 @@ class AttacksOnSmoothedModel(AbstractGauge):
         sigma Phi^-1(q)
 
     of x in Euclidean distance, where Phi is the standard normal distribution function. So attacks on the smoothed model
-    inside that ball fail. For each of eight rows, find the radius at which projected gradient steps first change the
-    class of the smoothed model. Divide this radius by the certified radius. The smallest of these ratios is at least 1.
-    The excess of this ratio over 1 shows how far the certified radius is below the radius of a successful attack.
+    fail within this distance, the certified radius. For each of eight rows, find the radius at which projected gradient
+    steps first change the class of the smoothed model. Divide this radius by the certified radius. The smallest of
+    these ratios is at least 1. The excess of this ratio over 1 shows how far the certified radius is below the radius
+    of a successful attack.
     """
 
     title = "Attacks on the smoothed model need at least its certified radius"
