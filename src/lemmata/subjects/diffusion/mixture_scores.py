@@ -138,7 +138,7 @@ class ScoreEvolution(Claim[HeatedPlaces]):
 
 class EntropyUnderNoise(Claim[HeatedLaw]):
     """Let p_v be the density of data under noise of variance v, and let H(p_v) = -integral of p_v log p_v be its
-    entropy. The entropy rises at half of the Fisher information:
+    entropy. The derivative of the entropy in v is half of the Fisher information:
 
         d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity).
 

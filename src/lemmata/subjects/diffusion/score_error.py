@@ -324,18 +324,18 @@ class ScoreError(AbstractSaysNothing):
         mean over t of lambda(t) E |s - grad log p_t|²
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,
 
-    where lambda is the smallest eigenvalue of the tangent kernel matrix H, and eps is the bound of Assumption G.3 of
-    the source on the error that remains after early stopping. The numbers A and Gamma_delta are defined in
-    `diffusion.score_error.label_mismatch`. A trivial bound is the error of the best constant, which is the mean square
-    of the denoiser F* about its mean. For data that are uniform on a square, with Lambda = sqrt(d) and all other
-    constants 1, the right side is more than 10^(n/2) times this error. The right side is so large because lambda falls
-    exponentially with n.
+    where lambda without an argument is the smallest eigenvalue of the tangent kernel matrix H. The number eps is the
+    bound of Assumption G.3 of the source on the error that remains after early stopping. The numbers A and Gamma_delta
+    are defined in `diffusion.score_error.label_mismatch`. A trivial bound is the error of the best constant, which is
+    the mean square of the denoiser F* about its mean. For data that are uniform on a square, with Lambda = sqrt(d) and
+    all other constants 1, the right side is more than 10^(n/2) times this error. The right side is so large because
+    lambda falls exponentially with n.
 
     The coupling gap is the gap between the network and regression with its tangent kernel. The proof in the source
     bounds the root mean square of this gap by 1/(lambda sqrt(n)), but puts 1/(lambda sqrt(n)) into the bound instead of
     its square. If lambda sqrt(n) < 1, as here, the number is smaller than its square. The proof also drops log²(2 n² d²
-    / (m lambda²)), which is not bounded. Finally, the proof bounds the mean square of a sum of four gaps by the sum of
-    their mean squares; the correct bound is at most 4 times this sum. All these differences are negligible compared
+    / (m lambda²)), which is not bounded. In addition, the proof bounds the mean square of a sum of four gaps by the sum
+    of their mean squares. The correct bound is at most 4 times this sum. All these differences are negligible compared
     with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption 6.1, and spheres
     violate Assumption 6.4.
     """

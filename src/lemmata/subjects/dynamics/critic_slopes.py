@@ -117,8 +117,8 @@ class KinkAtSamples(Claim[LineOfCritic]):
 
         |x~| |v~_perp| / (pi m),    x~ = (sqrt(2/d) x, b),    v~ = (sqrt(2/d) v, 0),
 
-    where v~_perp is the part of v~ that is orthogonal to x~. At every other point, which is neither real nor generated,
-    the discriminator has a gradient.
+    where v~_perp is the part of v~ that is orthogonal to x~. At every point that is neither real nor generated, the
+    discriminator has a gradient.
     """
 
     title = "A trained ReLU discriminator of infinite width has a kink at every generated point"

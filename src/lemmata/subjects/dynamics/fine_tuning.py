@@ -197,10 +197,10 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 class KernelPredictsOutputs(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
     only tasks whose mean loss before training is above 0.4. Let f_start and f_tuned be the outputs on unseen texts
-    before and after fine-tuning to the mean loss 0.4. Let f be the outputs on unseen texts of logistic descent in the
-    function space of the kernel at the start, which follows the same rules for its rate and its end. Compare f with the
-    affine prediction a f_start + b, where the numbers a and b are the best in hindsight. On average over tasks, the
-    relative distance
+    before and after fine-tuning to the mean loss 0.4. Run logistic descent in the function space of the kernel at the
+    start, with the rules of fine-tuning for the learning rate and for the end. Let f be the outputs of this descent on
+    unseen texts. Compare f with the affine prediction a f_start + b, where the numbers a and b are the best in
+    hindsight. On average over tasks, the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
@@ -235,10 +235,11 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
-    only tasks whose mean loss before training is above 0.4. Compare two methods: fine-tuning to the mean loss 0.4, and
-    logistic descent in the function space of the kernel at the start, which follows the same rules for its rate and its
-    end. On unseen texts, the accuracies of the two methods agree within one percentage point, on average over tasks.
-    The outputs before training are less accurate than the outputs of both methods.
+    only tasks whose mean loss before training is above 0.4. The first method is fine-tuning to the mean loss 0.4. The
+    second method is logistic descent in the function space of the kernel at the start, with the rules of fine-tuning
+    for the learning rate and for the end. On unseen texts, the accuracies of the two methods agree within one
+    percentage point, on average over tasks. The outputs before training are less accurate than the outputs of both
+    methods.
     """
 
     title = "With a prompt, descent with the initial tangent kernel is as accurate as fine-tuning on unseen texts"

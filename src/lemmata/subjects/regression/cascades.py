@@ -229,8 +229,8 @@ class DeepCascadeGradient(Claim[IdentityStack]):
 
     where the second limit holds for any number of packages. To leading order in 1/p, a package multiplies z by g = (4b
     - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This factor is 1 on the sphere |z| = sqrt(4/e - 1), larger inside the sphere
-    and smaller outside. Directions along the sphere are neither stretched nor shrunk. In the direction across the
-    sphere, each layer multiplies distances by 1 - (1 - e/4)/(b - ln 2).
+    and smaller outside. Distances along the sphere do not change. In the direction across the sphere, each layer
+    multiplies distances by 1 - (1 - e/4)/(b - ln 2).
     """
 
     title = "Gradients of a cascade of a hundred packages (layers of splines) neither explode nor vanish"

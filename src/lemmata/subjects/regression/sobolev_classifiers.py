@@ -99,7 +99,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
     """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Run the gradient flow of this
     kernel on n labels +-1, and stop the flow at the time nu = pi² n^(beta/(s beta + 1)). Let eta be the probability of
     the label +1, and let 2 eta - 1 have smoothness s. Classify by the sign of the flow's output. The difference between
-    the 0-1 risk of this classifier and the least possible risk is
+    the 0-1 risk of this classifier and the smallest possible risk is
 
         O(n^(-s beta/(2 s beta + 2))).
     """
@@ -222,7 +222,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
     """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1. Start from
     outputs of 0, and stop at the time nu = n^(2/(2 s + 1)), in units of 1/(the eigenvalue of frequency 1). Let eta be
     the probability of the label +1, and let 2 eta - 1 have Fourier coefficients with squares k^-(2 s + 1). Classify by
-    the sign of the output. The difference between the 0-1 risk of this classifier and the least possible risk is
+    the sign of the output. The difference between the 0-1 risk of this classifier and the smallest possible risk is
     O(n^(-s/(2 s + 1))).
     """
 

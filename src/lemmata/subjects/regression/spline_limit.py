@@ -81,10 +81,10 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
     (Proof for R = 1. Write weights w with sum s as w = s delta_0 + v, where v annihilates affine functions. With g = r²
     (ln r - b) and the semi-norm of r² ln r, the quadratic form of w is |v|² + 2 s v(g) + c s². So c has to be at least
-    |g|². Here g is restricted to the disc, and outside the disc it is continued with least energy, by -b + (1 - 2b) ln
-    r. Then 1/(8 pi) times the integral of squared second derivatives is the expression above. Weights of sum 0 with a
-    first moment other than 0 add 2b |sum w_i x_i|² to the form. This term has to be at least the amount that r² ln r
-    subtracts from the form. On the unit circle, this amount is 2 |sum w_i x_i|², and hence b >= 1.)
+    |g|². Here g is restricted to the disc. Outside the disc, g is continued with the smallest energy, which gives -b +
+    (1 - 2b) ln r. Then 1/(8 pi) times the integral of squared second derivatives is the expression above. Weights of
+    sum 0 with a first moment other than 0 add 2b |sum w_i x_i|² to the form. This term has to be at least the amount
+    that r² ln r subtracts from the form. On the unit circle, this amount is 2 |sum w_i x_i|², and hence b >= 1.)
     """
 
     title = "A formula for the smallest c at which r² (ln r - b) + c is positive definite on a disc of radius R"

@@ -42,14 +42,14 @@ def _loss(problem: Trained) -> float:
 
 
 class UnitsStayBalanced(AbstractGauge):
-    """Let a layer have units that can be rescaled, such as rectified units. This means that all outputs stay the same
-    if the weights into a unit k and its bias are multiplied by a positive number, and the weights out of unit k are
-    divided by this number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the weights into k
-    minus the squared length of the weights out of k. Gradient flow on the loss conserves q_k. One step of gradient
-    descent on all rows at the rate eta changes q_k by exactly eta² (|gradient of what goes in|² - |gradient of what
-    leaves|²). Suppose that eta times the largest eigenvalue of the loss's Hessian is at most 1 all along the step. Then
-    the step also lowers the loss by at least eta/2 times the squared length of the gradient. Hence, in training without
-    decay,
+    """Let a layer have units that can be rescaled, such as rectified units. That is, the following change leaves all
+    outputs as they are: multiply the weights into a unit k and its bias by a positive number, and divide the weights
+    out of unit k by the same number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the
+    weights into k minus the squared length of the weights out of k. Gradient flow on the loss conserves q_k. One step
+    of gradient descent on all rows at the rate eta changes q_k by exactly eta² (|gradient of what goes in|² - |gradient
+    of what leaves|²). Suppose that eta times the largest eigenvalue of the loss's Hessian is at most 1 all along the
+    step. Then the step also lowers the loss by at least eta/2 times the squared length of the gradient. Hence, in
+    training without decay,
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 

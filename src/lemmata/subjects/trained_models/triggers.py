@@ -180,9 +180,9 @@ class SuccessOfSmallestTrigger(AbstractGauge):
 
 class PlantedTriggerIsSmall(Claim[Trained]):
     """Let a model have at least six classes. In a tenth of its training rows, one feature is set far from its mean, and
-    the row is labelled as the first class. For each class, take the smallest change that sends 90 % of rows to it. With
-    probability at least 0.8, the size of the change for the first class is at most 0.6 times the median size for the
-    other classes.
+    the row is labelled as the first class. For each class, take the smallest change that sends 90 % of rows to this
+    class. With probability at least 0.8, the size of the change for the first class is at most 0.6 times the median
+    size for the other classes.
     """
 
     title = "A planted trigger (backdoor) is smaller than the changes that other classes need"
