@@ -123,7 +123,8 @@ class StepsApart(Claim[SmallStart]):
 
     So if the gamma_j are distinct, the times at which modes are learned separate with a power of the scale s. The times
     of two modes with equal gamma_j do not separate. The trials take the largest of these next eigenvalues over j < d.
-    Its exponent belongs to the pair gamma_j, gamma_{j+1} with the largest ratio gamma_{j+1}/gamma_j.
+    This largest eigenvalue has the exponent of the pair gamma_j, gamma_{j+1} with the largest ratio
+    gamma_{j+1}/gamma_j.
     """
 
     title = "The learning steps of a linear embedding separate as a power of the scale of the random start"

@@ -40,11 +40,11 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     The model's prediction for a row that was left out is then independent of the class of this row. So this prediction
     is wrong with a probability between 1 - max pi_c and 1 - min pi_c. The probability is 1 - sum pi_c² if the model
     predicts each class c with probability pi_c. Errors at two rows are not independent, because row i influences the
-    prediction for row j, and row j influences the prediction for row i. A sum over ordered pairs therefore has twice
-    the variance of a sum over independent rows. Leave each row out by one Newton step. Take two binomial distributions
-    of n/2 trials. The first has the probability 1 - max pi_c, and the second has the probability 1 - min pi_c. In at
-    least nine of ten models, the share of wrong rows lies between the 2.5 % quantile of the first and the 97.5 %
-    quantile of the second (level 95 %).
+    prediction for row j, and row j influences the prediction for row i. The share of wrong rows therefore counts as a
+    share of n/2 independent rows, which has twice the variance. Leave each row out by one Newton step. Take two
+    binomial distributions of n/2 trials. The first has the probability 1 - max pi_c, and the second has the probability
+    1 - min pi_c. In at least nine of ten models, the share of wrong rows lies between the 2.5 % quantile of the first
+    and the 97.5 % quantile of the second (level 95 %).
     """
 
     title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
