@@ -101,14 +101,14 @@ class RadialTargets(Population[RadialTarget]):
 
 class RidgeCapture(Claim[RadialTarget]):
     """Let x be normal in d dimensions, and let f(x) = L_k^(d/2 - 1)(|x|²/2), where L_k^(d/2 - 1) is a generalised
-    Laguerre polynomial. Fix unit vectors w_1, ..., w_m. A ridge function along w_i is any function of <w_i, x>. The
-    best sum of m ridge functions along the w_i captures the share
+    Laguerre polynomial. Fix unit vectors w_1, ..., w_m. A ridge function along w_i is any function of <w_i, x>. Of the
+    mean square E f², the best sum of m ridge functions along the w_i captures the share
 
         (2k)!/(4^k k!²) 1' G^-1 1 / C(k + d/2 - 1, k),    G_ij = <w_i, w_j>^(2k),
 
-    of E f², where C is the binomial coefficient and 1 is the vector of ones. The Hermite expansion of f has only terms
-    of degree 2k. So the best ridge functions are multiples of the Hermite polynomial of this degree, and each has the
-    same inner product with f.
+    where C is the binomial coefficient and 1 is the vector of ones. The reason is that the Hermite expansion of f has
+    only terms of degree 2k. So the best ridge function along w_i is a multiple of the Hermite polynomial of degree 2k
+    in <w_i, x>. These m Hermite polynomials all have the same inner product with f.
     """
 
     title = "A formula for the share of a radial polynomial's mean square that sums of ridge functions capture"
@@ -171,8 +171,8 @@ class DegreesAndShapes(Population[DegreeAndShape]):
 class RidgeCaptureFalls(Claim[DegreeAndShape]):
     """Let x be normal in d dimensions. One ridge function captures a share of order d^(-k) of the radial target
     L_k^(d/2 - 1)(|x|²/2) of degree 2k. So m ridge functions along orthogonal directions capture a share of order m
-    d^(-k). If the target is itself a ridge function of this degree, one ridge function captures the whole target for
-    every d, so the exponent is 0.
+    d^(-k). If the target is itself a ridge function of degree 2k, one ridge function captures the whole target for
+    every d. The exponent of d is then 0.
     """
 
     title = "One ridge function captures a share of order d^(-k) of a radial polynomial of degree 2k in d dimensions"

@@ -54,9 +54,9 @@ class TentIterates(Population[Iterates]):
 
 class TentTeethPrinted(Claim[Iterates]):
     """Let m be the tent map, which rises linearly from 0 to 1 on [0, 1/2] and falls to 0 at 1, and let m^(k) be its
-    k-fold composition with itself. The text of the source says that m^(k) has 2^k teeth, while the caption below this
-    text counts one, two and four teeth for k = 1, 2, 3. If teeth are triangles, as in the captions, the number in the
-    text is twice the true number. If teeth are affine pieces on [0, 1], the caption is wrong.
+    k-fold composition with itself. The text of the source says that m^(k) has 2^k teeth. The caption below this text
+    counts one, two and four teeth for k = 1, 2, 3. If teeth are triangles, as in the caption, the number in the text is
+    twice the true number. If teeth are affine pieces on [0, 1], the numbers in the caption are wrong.
     """
 
     title = "As printed, the k-fold iterated tent map has 2^k teeth"
@@ -154,9 +154,9 @@ class NetworkPieces(Claim[DeepLine]):
 
         (w_1 + 1) (w_2 + 1) ... (w_L + 1) <= (1 + N/L)^L
 
-    affine pieces, where N is the number of units. Layers that compute zigzags of the previous layer attain the first
-    bound. So the number of pieces can grow exponentially with the depth, while one hidden layer of N units has at most
-    N + 1 pieces.
+    affine pieces, where N is the number of units. The first bound is attained if each layer computes zigzags of the
+    output of the previous layer. So the number of pieces can grow exponentially with the depth, while a network with
+    one hidden layer of N units has at most N + 1 pieces.
     """
 
     title = "A deep ReLU network of one input with N units in L layers has at most (1 + N/L)^L affine pieces"
@@ -205,13 +205,14 @@ class FewPiecesNearTents(Population[FewPieces]):
 
 class MissingTriangles(Claim[FewPieces]):
     """Let m^(k) be the k-fold composition of the tent map, which has 2^k affine pieces on [0, 1]. Every function g with
-    P affine pieces, which may jump between them, satisfies
+    P affine pieces, which may jump between its pieces, satisfies
 
         int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) P/2^k.
 
     The constant function 1/2 has the error 1/4. On every interval, the error of a line is at least 1/4 of the length of
-    the interval, minus (9/32) 2^-k. The best line follows one straight piece of the tent map, and extends beyond both
-    its ends by 1/8 of its length. The trials compare with the best g whose pieces begin and end at multiples of 2^-k/4.
+    the interval, minus (9/32) 2^-k. Equality holds if the line follows one straight piece of m^(k), and the interval
+    extends beyond each end of this piece by 1/8 of its length. The trials compare with the best g whose pieces begin
+    and end at multiples of 2^-k/4.
     """
 
     title = "A function with few affine pieces misses most triangles of an iterated tent map"

@@ -79,7 +79,7 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
         int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) (w_1 + 1) ... (w_L + 1)/2^k.
 
     So a network of L layers needs, in order of magnitude, at least L 2^(k/L) units for an error below 1/8. The trials
-    train networks with two hidden layers on this error, from several starts.
+    train networks with two hidden layers to minimise this error, from several starts.
     """
 
     title = "Shallow ReLU networks with few units miss a constant share of the triangles of a deep tent map network"

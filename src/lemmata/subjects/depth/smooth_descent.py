@@ -62,12 +62,12 @@ class SmoothLosses(Population[SmoothLoss]):
 
 class DescentLemma(Claim[SmoothLoss]):
     """Let f be B-smooth: |grad f(x) - grad f(y)| <= B |x - y| for all x and y. A gradient step of size 1/B decreases f
-    by
+    by at least |grad f(x)|²/(2B):
 
         f(x) - f(x - grad f(x)/B) >= |grad f(x)|²/(2B).
 
-    So the iterates move through nested sublevel sets. Quadratics attain the bound if x differs from the minimiser along
-    the direction of largest curvature. f need not be convex.
+    So the iterates move through nested sublevel sets. The function f need not be convex. Quadratics attain the bound if
+    x differs from the minimiser along the direction of largest curvature.
     """
 
     title = "A gradient step of size 1/B decreases a B-smooth function"
@@ -191,9 +191,9 @@ class IndefiniteQuadratic(eqx.Module):
 
 
 class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
-    """Let F be a function with a constant Hessian H. The least B with |grad F(x) - grad F(y)| <= B |x - y| for all x
-    and y is the largest absolute value of the eigenvalues of H. So B-smoothness is equivalent to -B I <= H <= B I. If F
-    is convex, the second inequality alone is equivalent to B-smoothness.
+    """Let F be a function with a constant Hessian H. The function F is B-smooth if |grad F(x) - grad F(y)| <= B |x - y|
+    for all x and y. The smallest such B is the largest absolute value of the eigenvalues of H. So F is B-smooth if and
+    only if -B I <= H <= B I. If F is convex, the upper bound H <= B I alone is equivalent to B-smoothness.
     """
 
     title = "B-smoothness bounds the Hessian from both sides"

@@ -18,11 +18,12 @@ _REPEATS = 200
 
 
 class MaureySampling(Claim[Mixture]):
-    """Let V_1, ..., V_k be independent random atoms with mean X. On average over draws,
+    """Let V_1, ..., V_k be independent random atoms with mean X. The mean squared error of their average is
 
         E |(V_1 + ... + V_k)/k - X|² = (E |V|² - |X|²)/k.
 
-    So some k atoms are at a squared distance of at most (R² - |X|²)/k from X, where R bounds the norm of the atoms.
+    So there are k atoms whose average is at a squared distance of at most (R² - |X|²)/k from X, where R bounds the norm
+    of the atoms.
     """
 
     title = "Maurey's lemma: the squared error of a mean of k random atoms falls like 1/k"
@@ -44,13 +45,14 @@ class MaureySampling(Claim[Mixture]):
 
 
 class GreedyAtoms(Claim[Mixture]):
-    """Let X be in the convex hull of atoms v of norm at most R. Start at g_0 = 0, and let g_i be the point (i-1)/i
-    g_(i-1) + v/i that is nearest to X among all atoms v. Then, for every k,
+    """Let X be in the convex hull of atoms v of norm at most R. Start at g_0 = 0. Let g_i = (i-1)/i g_(i-1) + v/i,
+    where v is the atom that brings g_i nearest to X. Then, for every k,
 
         |g_k - X|² <= (R² - |X|²)/k.
 
-    At the centre of a simplex with n vertices the error is 1/k - 1/n, so the bound is almost attained for k much
-    smaller than n. For wide random networks the error is far below the bound. The trials take k = 1 and a larger k.
+    If the atoms are n orthonormal vectors and X is their mean, the squared error is 1/k - 1/n. So the bound is almost
+    attained if k is much smaller than n. If X is the output of a wide random network, the error is far below the bound.
+    The trials take k = 1 and a larger k.
     """
 
     title = "Greedy choice of k atoms approximates a convex combination of atoms with a squared error of at most R²/k"
@@ -78,9 +80,9 @@ class GreedyBeatsSampling(Claim[Mixture]):
 
         |g_k - X|² <= (E |V|² - |X|²)/k.
 
-    The reason is that, at each step, the best atom is at least as good as a random atom on average. The cross term of
-    the random atom has mean zero. At the centre of a simplex the two sides almost agree. The trials take k = 1 and a
-    larger k.
+    The reason is that, at each step, the best atom is at least as good as a random atom on average. For a random atom,
+    the cross term of the squared error has mean zero. If the atoms are orthonormal vectors and X is their mean, the two
+    sides almost agree. The trials take k = 1 and a larger k.
     """
 
     title = "Greedy choice of k atoms approximates a mean at least as well as random choice of the same number of atoms"

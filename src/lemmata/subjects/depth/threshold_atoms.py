@@ -88,9 +88,10 @@ class ThresholdAtoms(Claim[Wave]):
 
         h(z) - h(0) = int_0^B h'(b) 1{z >= b} db - int_(-B)^0 h'(b) 1{z < b} db.
 
-    The total mass of this signed measure is the integral of |h'| over [-B, B]. For a wave h(z) = cos(2 pi w z + phase),
-    each full period adds 4 to the mass, and the mass is at most 4 pi |w| B. The trials test h at random z, and the
-    total mass.
+    Here 1{z >= b} is 1 if z >= b, and 0 otherwise. The right side is a mixture of such threshold atoms with a signed
+    measure of b. The total mass of this measure is the integral of |h'| over [-B, B]. For a wave h(z) = cos(2 pi w z +
+    phase), each full period contributes 4 to the mass, and the mass is at most 4 pi |w| B. The trials test the formula
+    for h(z) - h(0) at random z, and the total mass.
     """
 
     title = "A cosine wave along one direction is a signed mixture of threshold atoms"
@@ -125,10 +126,10 @@ class ThresholdAtoms(Claim[Wave]):
 
 
 class FewThresholds(Claim[Wave]):
-    """Let h(z) = cos(2 pi w z + phase) be a wave on [-B, B], and let V be the integral of |h'|. Cut [-B, B] into M
-    intervals on which |h'| has the integral V/M. Replace h by h(-B) plus M steps, one for each interval. Each step is
-    at the point that halves the integral of |h'| over its interval. The height of the step is the increase of h over
-    this interval. The error of the sum is at most
+    """Let h(z) = cos(2 pi w z + phase) be a wave on [-B, B], and let V be the integral of |h'| over [-B, B]. Cut [-B,
+    B] into M intervals on which |h'| has the integral V/M. Replace h by h(-B) plus M steps, one for each interval. Each
+    step is at the point that halves the integral of |h'| over its interval. The height of the step is the increase of h
+    over this interval. The error of this approximation is at most
 
         V/(2 M) <= 2 pi |w| B/M   for every z in [-B, B].
 

@@ -48,9 +48,9 @@ class GradientDescentWorst(Claim[EqualSteps]):
 
         max f(x_n) - f(x*) = B D² max(1/(4 n h + 2), (1 - h)^(2n)/2).
 
-    For h = 1, this worst case is B D²/(4n + 2). The first term is attained by Huber's function that is quadratic up to
-    the distance D/(2nh + 1) from its minimiser and linear beyond. The second term is attained by the quadratic B
-    |x|²/2. The trials compare the formula with both functions, and with the bound that a semidefinite program proves.
+    For h = 1, this worst case is B D²/(4n + 2). Huber's function that is quadratic up to the distance D/(2nh + 1) from
+    its minimiser, and linear beyond, attains the first term of the maximum. The quadratic B |x|²/2 attains the second
+    term. The trials compare the formula with both functions, and with the bound that a semidefinite program proves.
     """
 
     title = "A formula for the exact worst case of gradient descent with a constant step size on convex functions"

@@ -34,8 +34,8 @@ def _unshrunk(score: Array, problem: Diffused) -> Array:
 
 
 class AbstractTweedie(Claim[Diffused]):
-    """Tweedie's formula expresses the score, which is the gradient of the log density, by the denoiser, which is a
-    posterior mean.
+    """Tweedie's formula expresses the score, which is the gradient of the log density, in terms of the denoiser, which
+    is a posterior mean.
     """
 
     title = "The score is an affine function of the denoiser (Tweedie's formula)"
@@ -172,15 +172,15 @@ class DenoiserJacobian(Claim[Diffused]):
 
 
 class SphereLipschitz(Claim[Diffused]):
-    """Let x(0) be uniform on the unit sphere in d dimensions. Let x(t) be alpha x(0) plus normal noise of variance
-    1 - alpha², and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* at x = 0 is alpha / (d
-    (1 - alpha²)), which grows as
+    """Let x(0) be uniform on the unit sphere in d dimensions. Let x(t) be alpha x(0) plus normal noise of variance 1 -
+    alpha², and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* at x = 0 is alpha / (d (1 -
+    alpha²)). With a constant C, it grows like
 
         C / t   as t -> 0.
 
     So even data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the
-    source therefore excludes data on a sphere, for example images of constant contrast. No normalisation (Assumption
-    6.1) changes this.
+    source therefore excludes data on a sphere, for example images of constant contrast. The normalisation of the data
+    in Assumption 6.1 does not change this.
     """
 
     title = "The denoiser of data on a sphere is not Lipschitz uniformly in time"

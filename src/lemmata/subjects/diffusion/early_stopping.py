@@ -113,11 +113,11 @@ def _gaps(problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float
 class EarlyStoppingRate(Claim[NoisyLabels]):
     """Let F_H be a function of bounded norm in the space of the softmax kernel, and let the noise e_i have mean zero.
     Let F_pseudo be the kernel regression on n labels F_H(x_i) + e_i, by gradient flow from 0 up to the time tau. At the
-    best time, the distance of F_pseudo from F_H satisfies
+    best time, the mean squared distance of F_pseudo from F_H satisfies
 
         min over tau of E |F_pseudo - F_H|² <= C n^(-1/2),
 
-    where C does not depend on n. So Assumption G.3 of the source holds if training stops at this time. The rate
+    where C does not depend on n. So Assumption G.3 of the source holds if training stops at the best time. The rate
     n^(-1/2) holds for every kernel and every F_H of bounded norm.
     """
 
@@ -145,8 +145,8 @@ class LateTraining(Claim[NoisyLabels]):
         E |F_pseudo - F_H|² rises from tau = 10 to 1000 to 100 000,
 
     because the flow fits noise along eigenfunctions of the kernel with smaller and smaller eigenvalues. Assumption G.3
-    of the source therefore restricts the number of steps. Theorem 4.2 of the source chooses another number of steps,
-    which fits the noisy labels to any accuracy.
+    of the source therefore restricts the number of steps. With the different number of steps in Theorem 4.2 of the
+    source, training fits the noisy labels to any accuracy.
     """
 
     title = "Kernel regression that is trained beyond the best time fits the noise"

@@ -208,13 +208,14 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 
 
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Let x_j and y_j be n pairs of noised and clean data. Noised data are clean data times alpha plus noise of
-    variance 1 - alpha², and p_t is their density. Let F* = E[y | x] be the denoiser, and let v be the largest variance
-    of a label about F*. Let K be the n x n matrix of the softmax kernel on the noised data and their times. This kernel
-    is the tangent kernel of an infinitely wide softmax network. Let f^(-i) be the ridge regression on all pairs except
-    the i-th, which minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let s = (alpha
-    f^(-i) - x)/(1 - alpha²) be the score that f^(-i) implies, and let lambda(t) = (1 - alpha²)²/alpha². Given the
-    inputs, in expectation over the labels,
+    """Let x_j and y_j be n pairs of noised and clean data. The noised data at time t are alpha times the clean data
+    plus noise of variance 1 - alpha², where alpha = exp(-G(t)/2) and G is the integral of the noise schedule. Let p_t
+    be their density. Let F* = E[y | x] be the denoiser, and let v be the largest variance of a label about F*. Let K be
+    the n x n matrix of the softmax kernel on the noised data and their times. This kernel is the tangent kernel of an
+    infinitely wide softmax network. Let f^(-i) be the ridge regression on all pairs except the i-th, which minimises
+    sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let s = (alpha f^(-i) - x)/(1 - alpha²) be
+    the score that f^(-i) implies, and let lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the
+    labels,
 
         (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
             <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
@@ -223,10 +224,10 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     6.5 of the source, this bound does not contain a smallest eigenvalue, a width or a Lipschitz constant. In the
     trials, the bound is below the error of the best constant denoiser. The proof uses
     `diffusion.effective_dimension.leave_one_out_denoiser`, tr S² <= tr S and |(I - S) F*|² <= F*'(I - S) F*. The term
-    F*'(I - S) F* is the least value of sum |F* - f|² + nu |f|² over all f.
+    F*'(I - S) F* is the smallest value that sum |F* - f|² + nu |f|² takes over all f.
     """
 
-    title = "A bound on the error of a score learned by kernel ridge regression, by the effective dimension"
+    title = "The effective dimension bounds the error of a score learned by kernel ridge regression"
     source = Source("gu2024softmax", "Theorem 6.5", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()
@@ -256,9 +257,9 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
 
 
 class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Let y be n labels with the means F* = E[y | x], where F* is the denoiser. Let K be the n x n matrix of the
-    softmax kernel on their inputs. Gradient flow from 0 on the labels, stopped at the time tau, gives F_tau = (I -
-    exp(-tau K)) y on the training points. Given the inputs, in expectation over the labels,
+    """Let y be n labels at the inputs x, and let their means F* = E[y | x] be the values of the denoiser. Let K be the
+    n x n matrix of the softmax kernel on these inputs. Gradient flow from 0 on the labels, stopped at the time tau,
+    gives F_tau = (I - exp(-tau K)) y on the training points. Given the inputs, in expectation over the labels,
 
         (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ],
 
@@ -267,7 +268,7 @@ class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
     early in this way. The proof uses exp(-u) <= 1/(1 + u) and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
     """
 
-    title = "A bound on the error of kernel regression with early stopping by the effective dimension"
+    title = "The effective dimension bounds the error of kernel regression with early stopping"
     source = Source("gu2024softmax", "Theorem 6.5", "Assumption G.3", note="this statement is not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()

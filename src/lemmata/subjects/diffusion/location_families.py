@@ -66,8 +66,8 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n.
 
     No estimate has a smaller mean distance in the worst case over theta. So n^(-1/2) is a lower bound for the distance
-    in every class of distributions that contains the shifts of a normal distribution, however smooth the class is. The
-    best rate of the squared distance is 1/n.
+    in every class of distributions that contains the shifts of a normal distribution, however smooth the class is. For
+    a normal distribution with unknown mean, the best rate of the squared distance is 1/n.
     """
 
     title = "The mean Wasserstein distance of a normal distribution from its fit to n draws is of order n^(-1/2)"

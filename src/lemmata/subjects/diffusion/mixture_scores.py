@@ -138,7 +138,7 @@ class ScoreEvolution(Claim[HeatedPlaces]):
 
 class EntropyUnderNoise(Claim[HeatedLaw]):
     """Let p_v be the density of data under noise of variance v, and let H(p_v) = -integral of p_v log p_v be its
-    entropy. The entropy rises at half of the Fisher information:
+    entropy. The derivative of the entropy in v is half of the Fisher information:
 
         d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity).
 
@@ -181,7 +181,7 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         d / J(p_v) >= d / J(p_u) + (v - u),
 
     with equality if p_u is normal with a covariance that is a multiple of I. So noise lowers the Fisher information at
-    least as fast as for a normal distribution. The trials use mixtures that are nearly normal.
+    least as fast as it does for a normal distribution. The trials use mixtures that are nearly normal.
     """
 
     title = "The inverse Fisher information of noised data, per dimension, grows at least as fast as the noise variance"

@@ -112,8 +112,9 @@ class ReverseEquation(AbstractTransport):
 
         dy = (g y/2 + g grad log p_{T-s}(y)) ds + sqrt(g) dB,   g at T - s,
 
-    started from p_T, has the distribution p_{T-s} at time s. So the expected unbiased energy distance, 2 E|X - Y| - E|X
-    - X'| - E|Y - Y'|, between its samples and samples of p_{T-s} is 0.
+    started from p_T, has the distribution p_{T-s} at time s. Let X and X' be independent solutions at time s, and let Y
+    and Y' be independent draws of p_{T-s}. Then the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'| is 0. The trials
+    estimate it without bias.
     """
 
     title = "The reverse diffusion equation carries noised data back to the data distribution"
@@ -129,8 +130,9 @@ class ProbabilityFlow(AbstractTransport):
 
         dx/dt = -g (x + grad log p_t(x)) / 2,
 
-    run backwards from p_T, has the same marginal distributions p_t. So the expected unbiased energy distance, 2 E|X -
-    Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_t is 0.
+    run backwards from p_T, has the distribution p_t at every time t. Let X and X' be independent solutions at time t,
+    and let Y and Y' be independent draws of p_t. Then the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'| is 0. The
+    trials estimate it without bias.
     """
 
     title = "The probability flow of a diffusion carries noised data back to the data distribution"
@@ -153,8 +155,10 @@ class StartFromNoise(Claim[Sampled]):
 
         W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g.
 
-    The reason is that the same noise carries both distributions and shrinks their distance by alpha = exp(-G/2). The
-    trials use one normal component, p_0 = N(mu, s² I) in d dimensions, for which W_2² = |mu|² + d (s - 1)².
+    The reason is as follows. Start the forward process from a draw of p_0 and from a draw of N(0, I), with the same
+    noise. The process multiplies the distance of the two draws by alpha = exp(-G/2), and it leaves N(0, I) unchanged.
+    The trials use one normal component, p_0 = N(mu, s² I) in d dimensions. The squared distance W_2² of this component
+    from N(0, I) is |mu|² + d (s - 1)².
     """
 
     title = "A bound on the Wasserstein distance between noised data and pure noise in a diffusion"
@@ -204,14 +208,14 @@ def _ladder(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
 
 class LearnedSampler(Claim[Sampled]):
     """Learn a score by kernel ridge regression with the softmax kernel and the ridge 0.3 on n pairs of noised and clean
-    data. Start its probability flow from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance between
-    samples of the flow and draws of x(0.02). Let D' be this distance if the score is learned from the first 16 pairs,
-    each repeated 8 times. The means over problems of
+    data. Start the probability flow of this score from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance
+    between samples of the flow and draws of x(0.02). Let D' be the energy distance if the score is learned from the
+    first 16 pairs, each repeated 8 times. The means over problems of
 
         D(16),   D(45),   D(128) + max(0, D(16) - D')
 
     fall in this order. So D falls from 16 to 45 pairs and from 45 to 128 pairs. The fall from 45 to 128 pairs is larger
-    than the fall D(16) - D' that repeating the first pairs gives.
+    than D(16) - D', the fall that comes from repeating the first 16 pairs.
     """
 
     title = "With more training pairs, samples made with a learned score come closer to the data"

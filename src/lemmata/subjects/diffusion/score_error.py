@@ -97,10 +97,10 @@ class LossDecompositionAsPrinted(Claim[Learned]):
     a function F_H in the space of the kernel. The third gap is between the regression on labels from F_H and F_H
     itself. The fourth gap is between F_H and F*.
 
-    The square of a sum is not at most the sum of the squares: four equal gaps e give 16 |e|² against 4 |e|². For
-    trained networks the inequality fails if the gaps point in the same direction, as they do early in training. Before
-    the first step, the left side is |F*|². The mean square of the third gap is then |F_H|², and the mean square of the
-    fourth gap is |F_H - F*|².
+    The square of a sum can exceed the sum of the squares: for four equal gaps e, the left side is 16 |e|² and the right
+    side is 4 |e|². For trained networks the inequality fails if the gaps point in the same direction, as they do early
+    in training. Before the first step, the network and both regressions are 0. Then the left side is E |F*|², Z_1 and
+    Z_2 are 0, Z_3 is E |F_H|², and Z_4 is E |F_H - F*|².
 
     The theorem of the source that uses this inequality states its bound as O(.), which can absorb the missing factor 4.
     By default the data are uniform on a circle.
@@ -149,7 +149,7 @@ class ScoreLossDecomposition(Claim[Learned]):
     By default the data are uniform on a circle.
     """
 
-    title = "A learned denoiser's root mean square error is at most the sum of those of its four parts"
+    title = "A learned denoiser's root mean square error is at most the sum of the root mean squares of its four parts"
     source = Source("gu2024softmax", "Claim G.1", note="corrected")
     population = TrainedScores(law="sphere")
     relation = AtMost()
@@ -287,11 +287,11 @@ class LabelMismatch(AbstractSaysNothing):
         Gamma_delta = (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
                       + d² A²/lambda² (log(1/delta) + log log n).
 
-    Here C_0, c_1 and Lambda are constants, and lambda is the smallest eigenvalue of the kernel matrix. F_H satisfies
-    |F_H|² <= d R_H, and d A² is the approximation error that Theorem G.4 gives. Compare the right side with the square
-    of the sum of the root mean squares of F_ntk and F_pseudo, a bound that holds for any labels. For data that are
-    uniform on a square, with Lambda = sqrt(d) and the other constants 1, the right side is more than 10^(n/2) times
-    this bound. The reason is that lambda falls exponentially with n.
+    Here C_0, c_1 and Lambda are constants, and lambda is the smallest eigenvalue of the kernel matrix. The function F_H
+    satisfies |F_H|² <= d R_H. By Theorem G.4, its mean squared distance from F* is at most d A². A trivial bound on the
+    left side holds for any labels: the square of the sum of the root mean squares of F_ntk and F_pseudo. For data that
+    are uniform on a square, with Lambda = sqrt(d) and the other constants 1, the right side is more than 10^(n/2) times
+    the trivial bound. The reason is that lambda falls exponentially with n.
 
     The printed theorem does not say which function F_H is. For F_H = 0 the left side is E |F_ntk|², while A can be
     arbitrarily small. For large R_H at a fixed n, Gamma_delta is undefined, because it contains a negative logarithm to
@@ -324,18 +324,20 @@ class ScoreError(AbstractSaysNothing):
         mean over t of lambda(t) E |s - grad log p_t|²
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,
 
-    where lambda is the smallest eigenvalue of the tangent kernel matrix H, and eps is the early stopping gap that
-    Assumption G.3 of the source grants. A and Gamma_delta are defined in `diffusion.score_error.label_mismatch`.
-    Compare the right side with the error of the best constant, which is the mean square of the denoiser F* about its
-    mean. For data that are uniform on a square, with Lambda = sqrt(d) and all other constants 1, the right side is more
-    than 10^(n/2) times this error. The right side is so large because lambda falls exponentially with n.
+    where lambda without an argument is the smallest eigenvalue of the tangent kernel matrix H. The number eps is the
+    bound of Assumption G.3 of the source on the error that remains after early stopping. The numbers A and Gamma_delta
+    are defined in `diffusion.score_error.label_mismatch`. A trivial bound is the error of the best constant, which is
+    the mean square of the denoiser F* about its mean. For data that are uniform on a square, with Lambda = sqrt(d) and
+    all other constants 1, the right side is more than 10^(n/2) times this error. The right side is so large because
+    lambda falls exponentially with n.
 
     The coupling gap is the gap between the network and regression with its tangent kernel. The proof in the source
-    bounds the square root of this gap by 1/(lambda sqrt(n)), but adds this root without squaring it. If lambda sqrt(n)
-    < 1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)), which is not
-    bounded. The proof also adds the mean squares of the four gaps, which costs only a factor 4. All these differences
-    are negligible compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate
-    Assumption 6.1, and spheres violate Assumption 6.4.
+    bounds the root mean square of this gap by 1/(lambda sqrt(n)), but puts 1/(lambda sqrt(n)) into the bound instead of
+    its square. If lambda sqrt(n) < 1, as here, the number is smaller than its square. The proof also drops log²(2 n² d²
+    / (m lambda²)), which is not bounded. In addition, the proof bounds the mean square of a sum of four gaps by the sum
+    of their mean squares. The correct bound is at most 4 times this sum. All these differences are negligible compared
+    with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption 6.1, and spheres
+    violate Assumption 6.4.
     """
 
     title = "A published bound on the error of a learned score grows exponentially with the number of points"

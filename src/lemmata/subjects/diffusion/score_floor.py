@@ -22,14 +22,18 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
     """Let z be data x0 in d dimensions with added normal noise of variance v, and let p_v be the density of z. The
     objective of denoising score matching for a function s is
 
-        E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,   x0 and xi in d dimensions, xi standard normal.
+        E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,
 
-    Over all functions s, the least value is attained at s = grad log p_v and is not 0 but
+    where xi is standard normal in d dimensions.
 
-        d/v - J(p_v) = E tr Cov(x0 | z) / v²,   J the Fisher information E |grad log p_v(z)|².
+    The smallest value over all functions s is attained at s = grad log p_v. This value is not 0 but
+
+        d/v - J(p_v) = E tr Cov(x0 | z) / v²,
+
+    where J(p_v) = E |grad log p_v(z)|² is the Fisher information.
 
     The source prints the objective without the mean over z, but intends this mean. The trials measure two numbers: the
-    objective at the exact score, and the mean posterior variance divided by v².
+    objective at the exact score, and the mean trace of the posterior covariance divided by v².
     """
 
     title = "The least value of the denoising score matching objective is d/v minus the Fisher information"

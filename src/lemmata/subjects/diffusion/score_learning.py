@@ -107,10 +107,10 @@ def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int)
 
 
 class ScoreExponentInNoise(Claim[SignsUnderNoise]):
-    """Let the data be 1 or -1, and let n pairs of clean data x0 and noised data be given with noise of standard
-    deviation sigma. Learn the score by ridge regression with a Matérn kernel of smoothness 3/2, at the ridge with the
-    least mean error. The error falls like a power of n. Between n = 32 and 128, the (negative) exponent of this power
-    is closer to 0 if there is more noise. That is, the exponent falls along
+    """Let the clean data x0 be 1 or -1, and let the noised data be x0 plus normal noise of standard deviation sigma.
+    Learn the score from n pairs of clean and noised data by ridge regression with a Matérn kernel of smoothness 3/2.
+    Use the ridge whose mean error is smallest. The error falls like a power of n. Between n = 32 and 128, the
+    (negative) exponent of this power is closer to 0 if there is more noise. That is, the exponent falls along
 
         sigma = 4, 2, 1.
 
@@ -141,12 +141,13 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
 
 class LinearScoreLearning(Claim[NormalPairs]):
     """Let x0 be normal in d dimensions with mean 0 and covariance S, and let z = x0 + sqrt(v) xi, where xi is standard
-    normal. Let p_v be the density of z. Then its score is linear. Let s_n(z) = (A z - z)/v, where A is the matrix of
-    the least squares regression of x0 on z, from n > d + 1 pairs. On a new draw z the mean squared error of s_n is
+    normal. Let p_v be the density of z. The score of p_v is linear. Learn it as s_n(z) = (A z - z)/v, where A is the
+    matrix of the least squares regression of x0 on z, from n > d + 1 pairs. On a new draw z the mean squared error of
+    s_n is
 
         E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ).
 
-    So the rate is 1/n. If S is large compared with v I, then tr(S (S + v I)^-1) d is about d², the number of
+    So the error falls like 1/n. If S is large compared with v I, then tr(S (S + v I)^-1) d is about d², the number of
     parameters.
     """
 

@@ -98,7 +98,7 @@ def _explicit_difference(problem: TwoModels, first: float) -> Array:
 class DenoisingScoreMatching(Claim[TwoModels]):
     """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha². Let p_t be the density of x(t), and
     let p_t|0 be its density given x(0). Objective (5) of the source matches the score of p_t, and objective (6) matches
-    the score of p_t|0. For t uniform on [0, 1] and the weight 1 - alpha² they are
+    the score of p_t|0. For t uniform on [0, 1] and the weight 1 - alpha², the two objectives are
 
         J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|².
 
@@ -107,8 +107,9 @@ class DenoisingScoreMatching(Claim[TwoModels]):
         J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
 
     The source prints (5) on [0, T] and (6) on [T_0, T], but does not define T_0. If T_0 > 0, the two differences are
-    not equal; the control, which the trials must refute, takes this case. If T_0 = 0, the second objective is infinite
-    for a weight that does not vanish at t = 0.
+    not equal, because the objectives average over different times. The control, which the trials must refute, also
+    averages over different times: objective (5) over [1/2, 1], and objective (6) over [0, 1]. If T_0 = 0, objective (6)
+    is infinite for a weight that does not vanish at t = 0.
     """
 
     title = "Matching the score and matching the conditional score rank models in the same order"
@@ -184,7 +185,8 @@ class LossWeight(Claim[TwoModels]):
 
     The source uses this equality in two steps. One step leads from its objective (6) to a sum of squares. The other
     step, in Theorem 6.5, leads from the error of the denoiser to the error of the score. Both steps need this weight,
-    which the source does not specify. The weight vanishes like t² at t = 0, so nothing is learned at t = 0.
+    which the source does not specify. The weight vanishes like t² at t = 0, so the objective does not constrain the
+    model at t = 0.
     """
 
     title = "With the weight (1 - alpha²)²/alpha², score matching is equal to least squares for the denoiser"

@@ -220,8 +220,8 @@ class ScoreTransform(Claim[TwoPoints]):
 
         integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)).
 
-    The transform falls like exp(-y w), where y = pi sigma²/(2m) is the half width of the strip in which the score is
-    analytic.
+    The transform falls like exp(-y w), for large w > 0, where y = pi sigma²/(2m) is the half width of the strip in
+    which the score is analytic.
     """
 
     title = "The Fourier transform of the derivative of the score of two noised data points falls exponentially"

@@ -154,8 +154,8 @@ class LinearScoreNorm(Claim[NormalScore]):
         (R³/3 + R² + R) / v².
 
     For a function f on the interval, the squared norm is half of the integral of f² + f'² plus half of the squares of f
-    at both ends. The norm of the score is finite on every interval and infinite on the whole line. The same holds in
-    all smoother Sobolev spaces without a weight.
+    at both ends. The norm of the score is finite on every interval and infinite on the whole line. In all smoother
+    Sobolev spaces without a weight, the norm is also finite on every interval and infinite on the whole line.
     """
 
     title = "A formula for the Sobolev norm of the linear score of a normal distribution on an interval"
@@ -236,9 +236,9 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     coefficient of z - mu at the odd degree k = 2j + 1 is l² (2j + 1)!/(4^j j!²). This squared coefficient grows like
     sqrt(j).
 
-    Take n evenly spaced points, with n even, of an interval about mu of length at most 2 l. Of all functions in the
-    space that equal the score at these points, take the function of least norm, and let N(n) be its squared norm. This
-    interpolant captures n/2 of the coefficients: as n grows,
+    Take an even number n of evenly spaced points of an interval about mu whose length is at most 2 l. Among all
+    functions in the space that equal the score at these points, take the function of smallest norm, and let N(n) be its
+    squared norm. This interpolant captures the first n/2 squared coefficients of the score: as n grows,
 
         N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1.
 
@@ -264,10 +264,11 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
 
 
 class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
-    """Take a mixture of at least two normal distributions with one common variance. On an interval, its score is not in
-    the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, and the score has
-    poles where the density vanishes. Let N(n) be the squared norm of the interpolant of least norm for the score at n
-    evenly spaced points. N(n) grows without bound, and the exponent of its growth also rises:
+    """Take a mixture of at least two normal distributions with one common variance. On an interval, the score of the
+    mixture is not in the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, but
+    the score has poles at the complex points where the density vanishes. Among the functions in the space that equal
+    the score at n evenly spaced points, take the function of smallest norm. Let N(n) be its squared norm. Then N(n)
+    grows without bound, and the local exponent of this growth also rises:
 
         log2 N(2n) / N(n)   rises with n,
 

@@ -112,8 +112,8 @@ def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
 class KinkAtSamples(Claim[LineOfCritic]):
     """Consider a discriminator f of infinite width with one hidden layer of ReLUs on d inputs, weights of variance 2/d
     and biases of variance b². Train f for unit time on real points and m generated points. The loss is the IPM loss,
-    the mean of f over generated points minus its mean over real points. At each generated point x, the discriminator
-    has a kink along a unit vector v. Its slopes on the two sides of x differ by
+    which is the mean of f over generated points minus the mean of f over real points. At each generated point x, the
+    discriminator has a kink along a unit vector v. The slopes of f along v on the two sides of x differ by
 
         |x~| |v~_perp| / (pi m),    x~ = (sqrt(2/d) x, b),    v~ = (sqrt(2/d) v, 0),
 

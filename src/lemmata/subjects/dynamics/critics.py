@@ -142,12 +142,13 @@ class CriticNorm(Claim[Clouds]):
 
 
 class OptimumLeavesSlopesOpen(Claim[Clouds]):
-    """For any vectors g_i some discriminator has the least LSGAN loss, 0, and the gradient g_i at each generated point
-    x_i. So the loss of a discriminator does not determine its gradients at generated points. Therefore an analysis that
-    replaces the discriminator by an optimal discriminator does not determine the gradient that the generator follows.
+    """For any vectors g_i, there is a discriminator with the smallest possible LSGAN loss, 0, and with the gradient g_i
+    at each generated point x_i. So the loss of a discriminator does not determine its gradients at generated points.
+    Therefore an analysis that replaces the discriminator by an optimal discriminator does not determine the gradient
+    that the generator follows.
 
-    In the trials, the vectors g_i are values of a rapidly oscillating sine at the generated points. The trials use an
-    interpolant in the space of an RBF kernel. They check the gradients and the loss of this interpolant.
+    In the trials, the vectors g_i are values of a rapidly oscillating sine at the generated points. The discriminator
+    is an interpolant in the space of an RBF kernel. The trials check its gradients and its loss.
     """
 
     title = "An optimal discriminator can have any gradients at the generated points"
@@ -208,13 +209,13 @@ def _wanted(problem: Clouds) -> Array:
 
 class FiniteWidthCritic(Claim[Clouds]):
     """Let f = (g_1 - g_2)/sqrt(2) be a network of two equal halves of width N, each with one hidden layer of error
-    functions and biases. Train it by gradient flow on the IPM loss for a time tau, with real points y and generated
-    points x. Let K be the tangent kernel at infinite width. At every point z the network is
+    functions and biases. Train f by gradient flow on the IPM loss for a time tau, with real points y and generated
+    points x. Let K be the tangent kernel at infinite width. At every point z, the trained network f has the value
 
         tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)).
 
-    The trials measure the root mean square of the difference over 16 networks and three points, and check that the rate
-    is attained.
+    The trials measure the root mean square of the last term over 16 networks and three points. They check that this
+    number falls like N^(-1/2), and no faster.
     """
 
     title = "GAN discriminators of finite width N differ from their infinite-width limit by order N^(-1/2)"

@@ -66,10 +66,12 @@ class PromptsLinearise(Claim[FewShotTask]):
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
     prompt whose label words have occurred at the label position during pre-training, and a random head without a
     prompt. Let f_0 and f_t be the outputs before and after training, and let theta_0 and theta_t be the parameters. Let
-    |f_t - f_0| be a root mean square over the texts. Divide the error of the linearisation at theta_0 by the squared
-    movement of the outputs. With the prompt, the geometric mean of this ratio is smaller than with the random head:
+    |f_t - f_0| be a root mean square over the texts. The ratio of the error of the linearisation at theta_0 to the
+    squared movement of the outputs is
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
+
+    The geometric mean of this ratio over tasks is smaller with the prompt than with the random head.
     """
 
     title = "Relative to the movement of the outputs, fine-tuning is more linear with a prompt than with a new head"
@@ -99,11 +101,12 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
     prompt whose label words have occurred at the label position during pre-training, and a random head without a
     prompt. Let K_0 and K_t be the kernel of gradient descent, evaluated on the texts, before and after training. Let
-    f_0 and f_t be the outputs before and after training, and let |f_t - f_0| be a root mean square over the texts.
-    Divide the relative change of the kernel by the movement of the outputs. With the prompt, the geometric mean of this
-    ratio is smaller than with the random head:
+    f_0 and f_t be the outputs before and after training, and let |f_t - f_0| be a root mean square over the texts. The
+    ratio of the relative change of the kernel to the movement of the outputs is
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
+
+    The geometric mean of this ratio over tasks is smaller with the prompt than with the random head.
     """
 
     title = "Relative to output movement, fine-tuning with a prompt changes the kernel less than with a new head"
@@ -166,8 +169,8 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
 class KernelMovesWithTheLoss(Claim[TunedNetwork]):
     """Let s chi_i be the derivative of the loss with respect to the output f(x_i) of a network, where s is a common
     scale. Take one step of gradient descent with a fixed learning rate. Let K_0 and K_1 be the kernel of gradient
-    descent before and after the step. Its relative change, ||K_1 - K_0||/||K_0||, is of order s. So if a task is nearly
-    solved at the start, the features hardly change.
+    descent before and after the step. The relative change of the kernel, ||K_1 - K_0||/||K_0||, is of order s. So if a
+    task is nearly solved at the start, the features hardly change.
     """
 
     title = "The kernel of gradient descent changes in proportion to the derivative of the loss"
@@ -194,9 +197,10 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 class KernelPredictsOutputs(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
     only tasks whose mean loss before training is above 0.4. Let f_start and f_tuned be the outputs on unseen texts
-    before and after fine-tuning to the mean loss 0.4. Let f be the outputs of logistic descent in the function space of
-    the kernel at the start, with the same steps to the same loss. Compare f with the affine prediction a f_start + b,
-    where the numbers a and b are the best in hindsight. On average over tasks, the relative distance
+    before and after fine-tuning to the mean loss 0.4. Run logistic descent in the function space of the kernel at the
+    start, with the rules of fine-tuning for the learning rate and for the end. Let f be the outputs of this descent on
+    unseen texts. Compare f with the affine prediction a f_start + b, where the numbers a and b are the best in
+    hindsight. On average over tasks, the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
@@ -231,10 +235,11 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
-    only tasks whose mean loss before training is above 0.4. Compare fine-tuning with logistic descent in the function
-    space of the kernel at the start, by the same steps to the same loss 0.4. On unseen texts, the accuracies of the two
-    methods agree within one percentage point, on average over tasks. The outputs before training are less accurate than
-    the outputs of both methods.
+    only tasks whose mean loss before training is above 0.4. The first method is fine-tuning to the mean loss 0.4. The
+    second method is logistic descent in the function space of the kernel at the start, with the rules of fine-tuning
+    for the learning rate and for the end. On unseen texts, the accuracies of the two methods agree within one
+    percentage point, on average over tasks. The outputs before training are less accurate than the outputs of both
+    methods.
     """
 
     title = "With a prompt, descent with the initial tangent kernel is as accurate as fine-tuning on unseen texts"

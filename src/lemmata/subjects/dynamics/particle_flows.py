@@ -58,8 +58,8 @@ class IpmIsDiscrepancyFlow(Claim[Clouds]):
 
 class SmallStepsDescend(Claim[Clouds]):
     """Let K be the RBF kernel of lengthscale l. Train a critic f in the space of K by gradient flow on the IPM loss for
-    a time tau. Then move all m generated points by a step x <- x + eta grad f(x). This lowers MMD², the squared maximum
-    mean discrepancy between generated and real points, by at least
+    a time tau. Then move all m generated points by a step x <- x + eta grad f(x). This step lowers MMD², the squared
+    maximum mean discrepancy between generated and real points, by at least
 
         (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau.
 

@@ -43,8 +43,8 @@ def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
 
 class AdamOnOneExampleEach(Claim[TunedNetwork]):
     """Let chi_i be the derivative of the loss of example i with respect to the output f(x_i) of a network. For every
-    example in turn, take one step of Adam on the loss of this example alone, with the learning rate eta and moments
-    that start at 0. Then the outputs at all examples have moved by
+    example in turn, take one step of Adam on the loss of this example alone. Use the learning rate eta, and let the
+    moments start at 0 in each step. Then the outputs at all examples have moved by
 
         -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²),   K_A(x, x') = <grad f(x), sign grad f(x')>.
     """

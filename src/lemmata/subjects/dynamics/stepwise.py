@@ -93,8 +93,8 @@ class AnySmallStart(Claim[SmallStart]):
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0,
 
-    where s_j is the length of the part of W(0) v_j that is orthogonal to W(0) v_1, ..., W(0) v_{j-1}. The largest
-    relative distance between the measured step times and this formula vanishes as s -> 0.
+    where s_j is the length of the part of W(0) v_j that is orthogonal to W(0) v_1, ..., W(0) v_{j-1}. The measured
+    times agree with this formula as s -> 0: the largest of their relative distances from the formula vanishes.
     """
 
     title = "The learning steps of a linear self-supervised embedding from a small random start have closed-form times"
@@ -117,13 +117,14 @@ class AnySmallStart(Claim[SmallStart]):
 class StepsApart(Claim[SmallStart]):
     """Let Gamma be a symmetric matrix with the leading eigenvalues gamma_1 >= ... >= gamma_d > 0. Let a matrix W of d
     rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. At the time when the j-th largest
-    eigenvalue of W Gamma W' is 1/2, the next eigenvalue is of the order
+    eigenvalue of W Gamma W' is 1/2, the next smaller eigenvalue of W Gamma W' is of the order
 
-        s^(2 (1 - gamma_{j+1}/gamma_j))
+        s^(2 (1 - gamma_{j+1}/gamma_j)).
 
-    in the scale s. The trials take the largest of these next eigenvalues over j < d. It has the exponent of the pair of
-    eigenvalues with the largest ratio gamma_{j+1}/gamma_j. So if the gamma_j are distinct, the times at which modes are
-    learned separate with a power of the scale. They do not separate if two of the gamma_j are equal.
+    So if the gamma_j are distinct, the times at which modes are learned separate with a power of the scale s. The times
+    of two modes with equal gamma_j do not separate. The trials take the largest of these next eigenvalues over j < d.
+    This largest eigenvalue has the exponent of the pair gamma_j, gamma_{j+1} with the largest ratio
+    gamma_{j+1}/gamma_j.
     """
 
     title = "The learning steps of a linear embedding separate as a power of the scale of the random start"

@@ -47,8 +47,8 @@ class KernelEmbedding(Claim[ViewPairs]):
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
     up to a rotation. The trials use the kernel (<x, y> + 1)² and six new points. Let phi be the features of the kernel,
-    and V the leading modes in the feature space. The trials compare the inner products of the embeddings with the inner
-    products of diag(gamma^(-1/2)) V' phi(z).
+    and let the columns of V be the d leading modes in the feature space. The trials compare the inner products of the
+    embeddings with the inner products of diag(gamma^(-1/2)) V' phi(z).
     """
 
     title = "The embedding of new points by self-supervised learning with a kernel has a closed form"
@@ -114,10 +114,10 @@ def _leading(matrix: Array, d: int) -> np.ndarray:
 
 
 class ModesArePcaOfClean(Claim[ViewPairs]):
-    """Let the two views of each of n points be the point plus independent noises. At its end, self-supervised learning
-    has learned d directions. As n grows, these directions tend to the d leading directions of PCA, without centring, of
-    the clean points. The learner never sees the clean points. The share of the PCA directions that lies outside the
-    span of the learned directions vanishes.
+    """Let the two views of each of n points be the point plus independent noises. At the end of training,
+    self-supervised learning has learned d directions. As n grows, these directions tend to the d leading directions of
+    PCA, without centring, of the clean points. The learner never sees the clean points. The share of the PCA directions
+    that lies outside the span of the learned directions vanishes.
     """
 
     title = "Self-supervised learning tends to PCA of the part that the views share"

@@ -72,12 +72,13 @@ def cost_of_clauses(variables: int, terms: int, m: int, rng: np.random.Generator
 
 
 class ClausesCostExamples(Claim[Examples]):
-    """Let a random disjunction of three terms with two or three literals label m uniform examples of n variables. One
-    learner deletes clauses of up to three literals that a positive example contradicts. Another learner searches for
-    the fewest terms that fit. The first learner is fast, but it has the larger mean error. The difference between the
-    two mean errors grows with the number n of variables. From this difference, the trials subtract the difference for
-    targets of one term and clauses of one literal. In that case both learners return a single term, and their errors
-    are nearly equal. The trials have n = 5, 6, 7 and m from 40 to 80.
+    """Let a random disjunction of three terms with two or three literals label m uniform examples of n variables. The
+    first learner starts with all clauses of up to three literals, and deletes every clause that a positive example
+    contradicts. The second learner searches for the smallest number of terms that fit the examples. The first learner
+    is fast, but it has the larger mean error. The difference between the two mean errors grows with the number n of
+    variables. The trials subtract a baseline from this difference. The baseline is the difference of the mean errors
+    for targets of one term, where the first learner uses clauses of one literal. In the baseline both learners return a
+    single term, and their errors are nearly equal. The trials use n = 5, 6, 7 and m from 40 to 80.
     """
 
     title = "Learning a DNF by clauses (CNF) instead of terms costs an error that grows with the number of variables"

@@ -70,7 +70,7 @@ def _one_sided_counts(problem: LabelledSample, size: int) -> Float[Array, "2"]:
 class DeletionIsOneSided(Claim[LabelledSample]):
     """Let a disjunction of three terms label m examples. Start with all clauses of up to three literals, and delete
     every clause that is false on a positive example. The hypothesis h is the conjunction of the clauses that are left.
-    For every sample:
+    For every sample, three statements hold:
 
         none of the clauses that choose one literal from each term of the target is deleted;
         h = 1 at x if and only if every three coordinates of x occur together in some positive example;
@@ -107,14 +107,15 @@ class DeletionIsOneSided(Claim[LabelledSample]):
 
 
 class DeletionError(Claim[LabelledSample]):
-    """Let a disjunction of three terms label m + 1 independent examples. Learn from m of them by deletion, that is,
+    """Let a disjunction of three terms label m + 1 independent examples. Learn from m of these examples by deletion:
     keep all clauses of up to three literals that no positive example contradicts. The mean error on a new example is
 
         E error_m = E (number of the m + 1 examples that alone contradict some clause) / (m + 1).
 
-    An example contradicts a clause alone if the clause is false on it and true on all other positive examples. So this
-    number, divided by m + 1, is an unbiased estimate of the error from the m + 1 examples themselves. The number is at
-    most the number of clauses, which gives the usual bound; the trials show how loose this bound is.
+    A positive example contradicts a clause alone if the clause is false on this example and true on all other positive
+    examples. Count the examples that do so for some clause. This count, divided by m + 1, is an unbiased estimate of
+    the error from the m + 1 examples themselves. The count is at most the number of clauses, which gives the usual,
+    loose bound.
     """
 
     title = "The training sample gives an unbiased estimate of the error of learning a CNF by deletion of clauses"

@@ -134,14 +134,15 @@ def prime_clauses(values: Bool[np.ndarray, " points"]) -> int:
 
 
 class DnfIsCnf(Claim[Terms]):
-    """Let a function be the disjunction of k terms T_1, ..., T_k without a common variable, each with at least two
-    literals. The function is the conjunction of all clauses that choose one literal from each term. There are
+    """Let a function be the disjunction of k terms T_1, ..., T_k, each with at least two literals. No variable occurs
+    in two of the terms. The function is the conjunction of all clauses that choose one literal from each term. There
+    are
 
         |T_1| |T_2| ... |T_k|
 
     such clauses, where |T| is the number of literals of T. These clauses are exactly the prime clauses of the function.
-    That is, the function implies each of these clauses, but no longer does so if a literal is left out of the clause.
-    So every conjunction of clauses that equals the function has at least this number of clauses.
+    That is, the function implies each of these clauses, but it does not imply a clause from which a literal has been
+    left out. So every conjunction of clauses that equals the function has at least this number of clauses.
     """
 
     title = "The conjunctive form of a disjunction of disjoint terms has as many clauses as the product of term sizes"

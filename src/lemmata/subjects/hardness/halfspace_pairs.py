@@ -139,8 +139,8 @@ class AndGate(Claim[HalfspaceTests]):
 
         F(x) = sgn(sum_j g_j(x) - (m - 1))
 
-    is their AND: F(x) = 1 on the intersection of the m halfspaces, and F(x) = -1 everywhere else. Every threshold
-    strictly between m - 2 and m works too, because the sum falls by 2 with each unit that outputs -1.
+    computes the AND of the m units: F(x) = 1 on the intersection of the m halfspaces, and F(x) = -1 everywhere else.
+    Every threshold strictly between m - 2 and m works too, because the sum falls by 2 with each unit that outputs -1.
     """
 
     title = "One threshold unit computes the AND of halfspaces"

@@ -84,14 +84,15 @@ class LatticeReduction(Claim[Lattice]):
 
         |b| <= 2^(d/2) lambda / sqrt(3),    and    lambda <= 2 (D / V_d)^(1/d),
 
-    where V_d is the volume of the unit ball. The first factor is sqrt(2/3) times the usual 2^((d-1)/2), and planted
-    bases come near it. The algorithm takes polynomial time, but its factor grows exponentially with d. The hardness of
-    learning rests on the assumption that a polynomial factor is out of reach.
+    where V_d is the volume of the unit ball. The factor 2^(d/2)/sqrt(3) is sqrt(2/3) times the usual factor
+    2^((d-1)/2), and for planted bases |b| comes near the first bound. The algorithm takes polynomial time, but its
+    factor grows exponentially with d. Proofs that learning is hard assume that no efficient algorithm achieves a
+    polynomial factor.
 
-    Proof of the factor: let b*_k be the Gram-Schmidt vectors of the reduced basis, and mu its Gram-Schmidt
-    coefficients. Write a shortest vector v in the reduced basis, and let k be the index of its last coefficient other
-    than 0. If this coefficient is 1 or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|²
-    >= 2^(2-k) |b|². Otherwise |v|² >= 4 |b*_k|².
+    Proof of the factor: let b*_k be the Gram-Schmidt vectors of the reduced basis. Write a shortest vector v in the
+    reduced basis, and let k be the index of its last coefficient other than 0. Let mu be the Gram-Schmidt coefficient
+    of the k-th basis vector along b*_{k-1}. If the last coefficient of v is 1 or -1, then |v|² >= |b*_k|² + mu²
+    |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|² >= 2^(2-k) |b|². Otherwise |v|² >= 4 |b*_k|².
     """
 
     title = "Lattice reduction finds a vector within an exponential factor of the shortest vector"

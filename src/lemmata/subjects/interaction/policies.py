@@ -47,7 +47,7 @@ class PerformanceDifference(Claim[PolicyPair]):
     """Take a finite Markov decision process with discount gamma < 1 and a distribution of the first state. For a policy
     pi, let J(pi) be the expected discounted sum of rewards, and let Q(s, a) be the action values. The advantages of pi
     are A(s, a) = Q(s, a) - sum_b pi(b|s) Q(s, b). For another policy pi', let d'(s) = (1 - gamma) sum_t gamma^t P(s_t =
-    s) be the discounted occupancy. Then
+    s) be the discounted occupancy of the states under pi'. Then
 
         J(pi') - J(pi) = (1 - gamma)^-1 sum_s d'(s) sum_a pi'(a|s) A(s, a).
     """
@@ -134,9 +134,9 @@ class GreedyLoss(Claim[ValueGuess]):
     """Let V* be the optimal values of a finite Markov decision process with discount gamma < 1, and let a guess V
     satisfy |V(s) - V*(s)| <= eps for all states. Let pi be greedy for V. That is, pi takes the action for which the
     mean reward plus gamma times the mean of V at the next state is largest. Then the values of pi are below V* by at
-    most 2 gamma eps / (1 - gamma) in every state. The following example attains the bound. A state has two actions: to
-    stay with the reward -2 gamma eps, or to leave with the reward 0. The guess V is too large by eps in this state, and
-    too small by eps in the next state.
+    most 2 gamma eps / (1 - gamma) in every state. The following example attains the bound. In a state, a policy can
+    either stay and receive the reward -2 gamma eps, or leave and receive the reward 0. The guess V is too large by eps
+    in this state, and too small by eps in the state to which the policy leaves.
     """
 
     title = "A policy that is greedy for values with errors up to eps loses at most 2 gamma eps/(1 - gamma)"

@@ -234,9 +234,9 @@ class MaximumOfEstimates(Claim[EqualActions]):
         e (m - 1)/(m + 1)    for errors that are uniform on [-e, e],
         sigma m int z phi(z) Phi(z)^(m-1) dz    for normal errors of standard deviation sigma,
 
-    where phi and Phi are the normal density and distribution function. If a second, independent set of estimates gives
-    the value of the action with the largest first estimate, the mean error is 0. The measured numbers are differences
-    between the two methods on the same draws.
+    where phi and Phi are the normal density and distribution function. The double estimate chooses the action with the
+    largest estimate, and takes the value of this action from a second, independent set of estimates. Its mean error is
+    0. The trials measure the mean difference between the maximum and the double estimate on the same draws.
     """
 
     title = "The maximum of m estimates of equal action values is too large on average, but the double estimate is not"

@@ -144,7 +144,7 @@ def _best_of_its_rank(bound: Array, problem: RegularisedPoints) -> Array:
 
 class NystromCondition(Claim[RegularisedPoints]):
     """Let K be an n x n Gram matrix. Let U diag(a) U^T, a_1 >= ... >= a_l, be its Nyström approximation from l products
-    with random normal vectors. Let l be at least 2 ceil(1.5 s) + 1, where s is the effective dimension:
+    of K with random normal vectors. Let l be at least 2 ceil(1.5 s) + 1, where s is the effective dimension:
 
         l >= 2 ceil(1.5 tr K (K + ridge I)^-1) + 1.
 

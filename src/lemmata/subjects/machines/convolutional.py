@@ -69,10 +69,11 @@ def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
 
 
 class InterDomainGrams(Claim[ImageGrams]):
-    """Build the inducing points after a convolution as patches of the inducing points before the convolution. Let C_d
-    be the weights at position d of the window. Let K_ii be the covariances of inducing points, let K_ti be the
-    covariances of site t with inducing points, and let k_t be the variance of site t. After a convolution or a ReLU
-    layer, K_ii, K_ti and k_t depend only on their values before the layer. After a convolution, K_ii, K_ti and k_t are
+    """Let the inducing points after a convolution be patches that are built from the inducing points before the
+    convolution. Let C_d be the weights at position d of the window. Let K_ii be the covariances of inducing points, let
+    K_ti be the covariances of site t with inducing points, and let k_t be the variance of site t. After a convolution
+    or a ReLU layer, K_ii, K_ti and k_t depend only on their values before the layer. After a convolution, K_ii, K_ti
+    and k_t are
 
         mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),
 
@@ -104,9 +105,9 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     convolutions, apply ReLU times sqrt(2). The first convolution maps given patches to the first inducing features.
     Each later convolution acts on windows of inducing features. These windows contain weighted sums, with given
     weights, of the previous inducing features. Average products of features over the N channels of the third
-    convolution. Take three kinds of products: between inducing points, between sites and inducing points, and of each
-    site with itself. The root mean square difference between these averages and the Gram matrices of the convolutional
-    deep kernel machine falls like N^(-1/2).
+    convolution. Take three kinds of products: products between inducing points, products between sites and inducing
+    points, and the product of each site with itself. The root mean square difference between these averages and the
+    Gram matrices of the convolutional deep kernel machine falls like N^(-1/2).
     """
 
     title = "Wide random convolutional networks have the Gram matrices of a convolutional deep kernel machine"
@@ -148,15 +149,16 @@ def _network(
 
 
 class GramLayerKeepsResidual(Claim[ImageGrams]):
-    """Let K_ii be the Gram matrix of inducing points, K_ti the covariances of site t with them, and k_t the variance of
-    the site. A Gram layer replaces K_ii by a learned matrix G, and changes the sites accordingly:
+    """Let K_ii be the Gram matrix of the inducing points. Let K_ti be the covariances of site t with the inducing
+    points, and let k_t be the variance of site t. A Gram layer replaces K_ii by a learned matrix G, and changes the
+    sites accordingly:
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
-    For every G, the layer does not change the part of a site's variance that inducing points leave unexplained. This
-    unexplained variance g_t - G_ti G^-1 G_it is the squared distance of the site's feature from the span of the
-    inducing features. So the unexplained variance is never negative, and the layer learns representations only within
-    this span.
+    For every G, the layer does not change the part of a site's variance that the inducing points leave unexplained.
+    After the layer, this unexplained variance is g_t - G_ti G^-1 G_it. It is the squared distance of the site's feature
+    from the span of the inducing features. So the unexplained variance is never negative, and the layer learns
+    representations only within this span.
     """
 
     title = "A Gram layer of a deep kernel machine changes variances only within the span of the inducing points"
@@ -201,7 +203,8 @@ class ImageNormsAreFactors(Claim[ImageGrams]):
     square root of their own mean variance. Pool each image by the mean of its features over sites. Let K_ii be the Gram
     matrix of inducing points. Let row s of m be the mean covariance of the sites of image s with the inducing points.
     Then Q = m K_ii^-1 m' is the part of the covariances of pooled images that inducing points explain. For two images s
-    and t, normalisation multiplies Q_st by one factor for image s and one factor for image t. So the correlations
+    and t, normalisation multiplies Q_st by a factor that depends on image s alone and a factor that depends on image t
+    alone. So the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 

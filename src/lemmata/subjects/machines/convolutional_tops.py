@@ -209,8 +209,8 @@ _pooled = jax.jit(pool_grams, static_argnames="residuals")
 
 class PoolingByInducingPoints(Claim[PooledSites]):
     """Pool an image by averaging the features over its sites. The variance of this average is the mean covariance over
-    all pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites t of their
-    covariances K_ti with the inducing points. The variance that the inducing points explain,
+    all pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites t of the
+    covariances K_ti of site t with the inducing points. The variance that the inducing points explain,
 
         m K_ii^-1 m',
 
@@ -274,9 +274,10 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
 
 
 class DependentRest(Claim[PooledSites]):
-    """Let K_ii be the Gram matrix of inducing points, K_ti the covariances of site t with them, and k_t the variance of
-    the site. Let m be the mean of K_ti over the sites t of an image, and let r be the mean of k_t - K_ti K_ii^-1 K_it
-    over these sites. For any dependence between the sites, the variance of the mean feature over the sites is at most
+    """Let K_ii be the Gram matrix of the inducing points. Let K_ti be the covariances of site t with the inducing
+    points, and let k_t be the variance of site t. Let m be the mean of K_ti over the sites t of an image, and let r be
+    the mean of k_t - K_ti K_ii^-1 K_it over these sites. For any dependence between the sites, the variance of the mean
+    feature over the sites is at most
 
         m K_ii^-1 m' + r.
 
@@ -314,8 +315,9 @@ def _explained(problem: PooledSites) -> Array:
 class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     """Let a deep kernel machine consist of one learned Gram matrix G, followed by ReLU, pooling and a Gaussian process
     with noisy labels. The machine maximises a bound on the log density of the labels, minus nu times the divergence of
-    N(0, G) from N(0, K). Here K is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no
-    representation is learned. Let L L' = K, and let B' be the gradient of the bound with respect to G at K. Then
+    N(0, G) from N(0, K). Here K is the Gram matrix of the prior. As nu grows, the maximising G approaches K, at which
+    no representation is learned. Let L be a matrix with L L' = K, and let B' be the gradient of the bound with respect
+    to G at G = K. Then
 
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
     """

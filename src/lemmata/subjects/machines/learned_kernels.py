@@ -163,8 +163,9 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
 
 class AllRowsAsInducingPoints(Claim[MachineRows]):
     """Let y_c be the labels of a deep kernel machine for output c, and let s be the variance of their noise. Let G_0 be
-    the Gram matrix of the n rows, K the kernel of a layer, D the divergence and nu the weight of the divergence. If the
-    inducing points are all n rows, the objective of the sparse machine equals the objective of the dense machine,
+    the Gram matrix of the n rows, and let K be the kernel of a layer. Let D be the divergence of a layer from its
+    prior, and let nu be the weight of the divergences. If the inducing points are all n rows, the objective of the
+    sparse machine equals the objective of the dense machine,
 
         sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
 

@@ -23,9 +23,10 @@ def _ranks(values: Float[Array, " k"]) -> Array:
 
 
 class FittedRewardsOrderByBorda(Claim[Opinions]):
-    """Let annotators of several kinds compare answers, and let each kind have its own utilities. Draw a pair of answers
-    uniformly and an annotator at random. Let P_ij be the probability that this annotator prefers answer i to answer j.
-    The Bradley-Terry rewards r that maximise the expected likelihood rank the answers by their Borda scores
+    """Let annotators of several kinds compare answers, and let each kind have its own utilities. Pairs of answers are
+    drawn uniformly, and an annotator is drawn at random for each pair. Let P_ij be the probability that a random
+    annotator prefers answer i to answer j. The Bradley-Terry rewards r that maximise the expected likelihood rank the
+    answers by their Borda scores
 
         sum_j P_ij.
 

@@ -140,8 +140,8 @@ def _log_likelihood(problem: PromptRewards, factor: float = 1.0) -> Array:
 
 class PromptShiftsAreInvisible(Claim[PromptRewards]):
     """Let r(x, y) be the reward of answer y to prompt x, and let c(x) be any function of the prompt. Under the
-    Bradley-Terry model, the rewards r(x, y) and r(x, y) + c(x) give the same probability that answer y is preferred to
-    answer y' of the same prompt,
+    Bradley-Terry model, answer y to prompt x is preferred to another answer y' to x with a probability that is equal
+    for the rewards r(x, y) and r(x, y) + c(x):
 
         e^r(x, y) / (e^r(x, y) + e^r(x, y')).
 

@@ -181,9 +181,9 @@ def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:
 class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
     """Let policies pi choose among three answers y_1, y_2, y_3. The comparisons contain only y_1 and y_2, and y_1 is
     preferred to y_2 with probability q. Consider the expected loss of direct preference optimisation (DPO). For each
-    eta in (0, 1), some policy with pi(y_3) = 1 - eta attains the least expected loss of all policies. This least loss
-    is the entropy of the label, -q log q - (1 - q) log(1 - q). So an answer that no comparison contains can take any
-    probability.
+    eta in (0, 1), some policy with pi(y_3) = 1 - eta attains the smallest expected loss of all policies. This smallest
+    loss is the entropy of the label, -q log q - (1 - q) log(1 - q). So an answer that no comparison contains can take
+    any probability.
 
     The test checks that the loss of a constructed policy equals this entropy up to rounding.
     """

@@ -118,8 +118,8 @@ def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tupl
 class NormalErrorsNeverHurt(Claim[NormalProxy]):
     """Let gold be the gold reward of an answer, and let proxy = gold + error be its proxy reward. Let gold and error be
     independent and normal with mean 0 and the standard deviations s_g and s_e. Then the expected gold reward is the
-    fixed fraction rho² = s_g²/(s_g² + s_e²) of the expected proxy. This holds for the best of n draws by proxy and for
-    a tilt of the reference by e^(lambda proxy):
+    fixed fraction rho² = s_g²/(s_g² + s_e²) of the expected proxy. This holds for the best of n draws by proxy, and
+    also if the reference is tilted by e^(lambda proxy):
 
         E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e².
 
@@ -218,9 +218,9 @@ def _heavy_draws(problem: HeavyProxy, key: Key[Array, ""]) -> tuple[Array, Array
 
 
 class HeavyTailsTakeGold(Claim[HeavyProxy]):
-    """Let the gold reward be standard normal. Let a proxy add an independent error with a scale of the order of 1. The
-    error follows Student's distribution with nu degrees of freedom, nu = 3 by default. Take the best of n draws by
-    proxy. Its expected gold reward falls from n = 64 on,
+    """Let the gold reward be standard normal. Let the proxy reward be the gold reward plus an independent error with a
+    scale of the order of 1. The error follows Student's distribution with nu degrees of freedom, where nu = 3 by
+    default. Take the best of n draws by proxy. Its expected gold reward falls from n = 64 on:
 
         E gold(best of 64) > E gold(best of 256) > E gold(best of 1024) > E gold(best of 4096).
 

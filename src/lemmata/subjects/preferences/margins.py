@@ -26,11 +26,11 @@ def _newton(loss, steps: int) -> Array:
 class DpoMargin(Claim[LabelledPair]):
     """Let the first of two answers be preferred with probability q. Let h be the margin of a policy: the log odds of
     the first answer under the policy minus its log odds under the reference. Let beta > 0, and let sigma be the
-    logistic function. The expected loss -q log sigma(beta h) - (1 - q) log sigma(-beta h) is least at the margin
+    logistic function. The expected loss -q log sigma(beta h) - (1 - q) log sigma(-beta h) is smallest at the margin
 
         h = log(q/(1 - q)) / beta.
 
-    So at the least loss, beta h is the logit of the label.
+    So at the smallest loss, beta h is the logit of the probability q.
     """
 
     title = "The best margin of a logistic preference loss is (logit of the label's probability)/beta"
@@ -63,8 +63,8 @@ def _linear(problem: LabelledPair) -> Array:
 
 class IpoMargin(Claim[LabelledPair]):
     """Let the first of two answers be preferred with probability q, and let beta > 0. Let h be the margin of a policy
-    in favour of the first answer. The squared loss of a margin h in favour of the preferred answer is (h - 1/(2
-    beta))². If the second answer is preferred, the loss uses -h in place of h. The expected loss is least at
+    in favour of the first answer. If the first answer is preferred, the squared loss is (h - 1/(2 beta))². If the
+    second answer is preferred, the squared loss is (-h - 1/(2 beta))². The expected loss is smallest at
 
         h = (2q - 1) / (2 beta),
 

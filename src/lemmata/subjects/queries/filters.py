@@ -135,8 +135,8 @@ class LargeLabelsGiveASignal(Claim[Ridges]):
     """Let x ~ N(0, I_d), let V have dimension m, and let P be the projection to V. Let y depend on Px alone, and let
     |y| >= tau imply |Px|² >= 2 m. If |y| >= tau has a positive probability, then the matrix E[xx' - I | |y| >= tau] has
     a trace of at least m on V. So its largest eigenvalue is at least 1, and the eigenvectors of its positive
-    eigenvalues are in V. The implication holds for tau = L sqrt(2 m) if |y| <= L |Px|. The trials use this tau and the
-    least such L.
+    eigenvalues are in V. If |y| <= L |Px| for all x, then |y| >= tau implies |Px|² >= 2 m for tau = L sqrt(2 m). The
+    trials use this tau with the smallest such L.
     """
 
     title = "A filter of large labels gives E[xx' - I] an eigenvalue of at least 1, in the span of the hidden weights"

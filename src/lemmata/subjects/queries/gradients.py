@@ -72,8 +72,8 @@ _NETWORKS = Drawn(
 
 
 class GradientsAreQueries(Claim[CubeNetwork]):
-    """Let f(x; theta) be a network, let y be the target, and let g_i be the derivative of f by theta_i. Each coordinate
-    of the gradient of the population loss E (f(x) - y)²/2 is
+    """Let f(x; theta) be a network, let y be the target, and let g_i be the derivative of f with respect to theta_i.
+    Each coordinate of the gradient of the population loss E (f(x) - y)²/2 is
 
         E[f(x) g_i(x)] - E[y g_i(x)].
 
@@ -106,9 +106,9 @@ class GradientsAreQueries(Claim[CubeNetwork]):
 
 
 class InvisibleParities(Claim[CubeNetwork]):
-    """Let x be uniform on {-1, 1}^d. Let f be a network, and let g_i be its derivative by the parameter theta_i. Let
-    chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden set T only
-    through the term -E[chi_T g_i]. Over all 2^d sets T,
+    """Let x be uniform on {-1, 1}^d. Let f be a network, and let g_i be its derivative with respect to the parameter
+    theta_i. Let chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden
+    set T only through the term -E[chi_T g_i]. Over all 2^d sets T,
 
         mean over T of E[chi_T g_i]² = E[g_i²] / 2^d.
 
@@ -159,11 +159,12 @@ def majority_coefficient(d: int, degree: int) -> float:
 
 class SparseParitiesAreSeen(Claim[SignUnit]):
     """Let w be in {-1, 1}^d with d odd, and let x be uniform on the cube {-1, 1}^d. Let S be a set of k coordinates
-    with 2 <= k < d. Let M_j be the coefficient of the majority of d signs on a product of j coordinates; M_j = 0 for
-    even j. The correlation of the parity chi_S with the unit max(<w, x>, 0) has the derivative by w_i
+    with 2 <= k < d. Let M_j be the Fourier coefficient of the majority of d signs for the product of j coordinates; M_j
+    = 0 for even j. Take the correlation of the parity chi_S, the product of the coordinates in S, with the unit max(<w,
+    x>, 0). Its derivative with respect to w_i is
 
-        M_(k-1)/2 times the product of w over S without i,   if i is in S,
-        M_(k+1)/2 times the product of w over S and i,       if i is not in S.
+        M_(k-1)/2 times the product of the w_j over S without i,   if i is in S,
+        M_(k+1)/2 times the product of the w_j over S and i,       if i is not in S.
 
     Here M_(k-1)/2 is half of M_(k-1). For even k, M_(k-1) and M_(k+1) have opposite signs, so one gradient separates S
     from the other coordinates. For odd k, all these derivatives are zero.

@@ -125,8 +125,9 @@ _STARTS = Drawn(
 
 class FlowAtHighExponents(Claim[RandomStart]):
     """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions and k >= 3, where h_k is the k-th Hermite
-    polynomial. A unit follows the gradient of the population loss on the sphere, from an overlap with w that is
-    proportional to d^(-1/2), as for a random start. The time until the overlap is 1/2 grows like d^(k/2 - 1).
+    polynomial and c is a constant. A unit follows the gradient of the population loss on the sphere, from an overlap
+    with w that is proportional to d^(-1/2), as for a random start. The time until the overlap is 1/2 grows like d^(k/2
+    - 1).
     """
 
     title = "The time to find a direction grows like d^(k/2 - 1) for information exponents k above 2"
@@ -147,9 +148,9 @@ class FlowAtHighExponents(Claim[RandomStart]):
 
 
 class FlowAtLowExponents(Claim[RandomStart]):
-    """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions, where h_k is the k-th Hermite polynomial. A unit
-    follows the gradient of the population loss on the sphere from the overlap m_0 with w. The time until the overlap is
-    1/2 is, for k = 1 and k = 2,
+    """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions, where h_k is the k-th Hermite polynomial and c is
+    a constant. A unit follows the gradient of the population loss on the sphere from the overlap m_0 with w. The time
+    until the overlap is 1/2 is, for k = 1 and k = 2,
 
         (artanh(1/2) - artanh(m_0))/c²   and   (log(1/3) - log(m_0²/(1 - m_0²)))/(4 c²).
 

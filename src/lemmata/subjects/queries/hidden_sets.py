@@ -120,9 +120,9 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
 
         1/tau²
 
-    of the functions. The sum of K functions, divided by sqrt(K), attains this number with tau = K^(-1/2). The trials
-    use the normalised parity networks of all sets of r coordinates. There are binom(d, r) sets. So if all answers may
-    have errors of tau, a learner needs at least about tau² binom(d, r) queries.
+    of the functions. If q is the sum of K of these functions, divided by sqrt(K), the bound is attained with tau =
+    K^(-1/2). The trials use the normalised parity networks of all sets of r coordinates. There are binom(d, r) sets. So
+    if all answers may have errors of tau, a learner needs at least about tau² binom(d, r) queries.
     """
 
     title = "One correlational query of tolerance tau sees at most 1/tau² of many orthonormal targets"

@@ -65,8 +65,8 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
 
         E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |²,
 
-    where w^(k) is the k-th tensor power. The trials use the ReLU. If sigma is replaced by its part of chosen degrees,
-    only the terms of these degrees remain. These terms are a designed objective.
+    where w^(k) is the k-th tensor power. The trials use the ReLU. If only some degrees of sigma are kept, only the
+    terms of these degrees remain in the sum over k. A sum of such chosen terms is called a designed objective.
     """
 
     title = "The loss of a shallow network is a sum of squared distances of tensors"
@@ -149,7 +149,8 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     population loss until the gradient is below 1e-6. This descent ends at a loss above 1e-3 more often for n = 14 than
     for n = 4. So for n = 14, descent stops at points at which the gradient is nearly 0 and the teacher is not
     recovered. The trials also run descent from the same starts on the designed objective of degrees 2 and 4, with
-    weights of length 1. They subtract the share of these runs that end above 1e-3.
+    weights of length 1. From the share of runs on the ReLU loss that end above 1e-3, they subtract the share of runs on
+    the designed objective that end above 1e-3.
     """
 
     title = "With more units, descent stops more often at spurious minima of the ReLU loss, but not of a designed loss"

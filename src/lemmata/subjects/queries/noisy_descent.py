@@ -34,8 +34,8 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
         2 Phi(|a - b|/(2 s)) - 1,
 
     where Phi is the standard normal distribution function. Under every coupling of the two distributions, the two
-    variables differ with at least this probability. The reflection coupling attains it: the two variables are either
-    equal, or mirror images at the plane halfway between a and b.
+    variables differ with at least this probability. Under the reflection coupling, they differ with exactly this
+    probability: the two variables are either equal, or mirror images at the plane halfway between a and b.
     """
 
     title = "The total variation distance of two Gaussians with equal covariance depends only on the shift"
@@ -98,8 +98,9 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         T (2 Phi(tau sqrt(p)/(2 s)) - 1)   and   tau sqrt(p T)/(2 s),
 
     where Phi is the standard normal distribution function. The first bound adds the distances of the steps. The second
-    bound adds the divergences of the steps and is smaller than the first bound for many steps. If the differences do
-    not depend on the parameters, the distance is that of two Gaussians in p T dimensions.
+    bound adds the divergences of the steps and is smaller than the first bound for many steps. If the differences of
+    the mean steps do not depend on the parameters, the distance of the trajectories is the distance of two Gaussians in
+    p T dimensions.
     """
 
     title = "The total variation distance of two noisy descents with similar mean steps grows at most like sqrt(steps)"
@@ -165,7 +166,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
 
     So in fewer than 4 s² delta²/V steps, a test of the trajectory cannot find the target with an advantage of delta
     over guessing. For all 2^d parities, V is E |grad f|² / 2^d minus the squared length of the mean of E[y grad f] over
-    the family. So either T or 1/s is exponential in d.
+    the family. So to find a parity, either T or 1/s has to be exponential in d.
     """
 
     title = "To find a target, noisy descent needs steps in proportion to noise variance / gradient variance"

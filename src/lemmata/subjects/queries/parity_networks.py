@@ -93,9 +93,9 @@ class LowDegreesCancel(Claim[FlippedPoint]):
 
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
 
-    So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. A similar statement holds for
-    monomials with powers of coordinates. The mean over z of g_S times such a monomial, both at x o z, can differ from 0
-    only if the coordinates with odd powers are exactly those of S.
+    So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. A similar statement holds for a
+    monomial p with powers of coordinates. The mean E_z[g_S(x o z) p(x o z)] can differ from 0 only if the coordinates
+    with odd powers in p are exactly the coordinates in S.
     """
 
     title = "A parity network of r coordinates is orthogonal to all polynomials of degree below r"
@@ -157,7 +157,8 @@ def _sigmoid_kernel(correlation: float, scale: Float[Array, ""]) -> Array:
 
 class NormOfParityNetworks(Claim[FlippedPoint]):
     """Let x be Gaussian. Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is
-    the product of the entries of w. Let K(c) = E sigma(s u) sigma(s v) for normal u and v with correlation c. Then
+    the product of the entries of w and s > 0 is a scale. Let K(c) = E sigma(s u) sigma(s v) for normal u and v with
+    correlation c. Then
 
         E g_S(x)² = 2^r sum_j (-1)^j binom(r, j) K(1 - 2 j/r).
 
@@ -192,9 +193,9 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
 
 class ParityNetworksVanish(Claim[FlippedPoint]):
     """Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is the product of the
-    entries of w. For the ReLU and odd r >= 3, and for the sigmoid and even r, g_S(x) = 0 for every x. That is, the
-    units with chi(w) = 1 and the units with chi(w) = -1 have the same sum. The reason is that the ReLU is an even
-    function plus a linear one, and that the sigmoid is an odd function plus a constant.
+    entries of w and s > 0 is a scale. For the ReLU and odd r >= 3, and for the sigmoid and even r, g_S(x) = 0 for every
+    x. That is, the units with chi(w) = 1 and the units with chi(w) = -1 have the same sum. The reason is that the ReLU
+    is an even function plus a linear function, and the sigmoid is an odd function plus a constant.
     """
 
     title = "A parity network of r coordinates is zero for the ReLU with odd r and for the sigmoid with even r"

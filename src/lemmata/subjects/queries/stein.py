@@ -85,7 +85,8 @@ class SteinCountsKinks(Claim[Units]):
 
         E[g(X)(X² - 1)] = sum_i a_i |w_i| phi(b_i/w_i),
 
-    where phi is the normal density: each kink counts as a point mass. For one ReLU this is phi(0) = 0.3989.
+    where phi is the normal density. That is, each kink counts as a point mass of the second derivative. For the single
+    unit max(x, 0), the sum is phi(0) = 0.3989.
     """
 
     title = "In Stein's identity for ReLU units, the kinks count as point masses of the second derivative"

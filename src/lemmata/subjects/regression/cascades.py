@@ -121,9 +121,9 @@ def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
 
 
 class CascadeTangentKernel(Claim[CascadeRows]):
-    """Consider the outputs of a cascade at n rows. Let J be the derivatives of these outputs with respect to all values
-    of all packages. In training, a cascade solves a linear system. The matrix of this system is the empirical tangent
-    kernel of the cascade:
+    """Consider the outputs of a cascade of packages (layers of splines) at n rows. Let J be the derivatives of these
+    outputs with respect to all values of all packages. Each training step solves a linear system with the empirical
+    tangent kernel of the cascade:
 
         J J' = sum_l (H_l H_l') * (G_l G_l'),
 
@@ -220,16 +220,17 @@ def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, A
 
 class DeepCascadeGradient(Claim[IdentityStack]):
     """Consider a cascade f of 100 packages from R^p to R^p with the covariance r² (ln r - b) + c. It does not have skip
-    connections. Each package has the values t at the points t of its hyperoctahedron. Start at z_0 in a random
-    direction, and let u be a standard normal vector. Let u_0 be the part of u that is orthogonal to the end point
-    f(z_0). As p grows, the norm of f(z_0) tends to sqrt(4/e - 1) = 0.687 for every b and c, and
+    connections. Each package has the values t at the points t of the hyperoctahedron {0, e_1, ..., e_p, -e_1, ...,
+    -e_p}. Start at z_0 in a random direction, and let u be a standard normal vector. Let u_0 be the part of u that is
+    orthogonal to the end point f(z_0). As p grows, the norm of f(z_0) tends to sqrt(4/e - 1) = 0.687 for every b and c,
+    and
 
         |gradient of <u, f(z_0)>| / |u_0| -> sqrt(4/e - 1) / |z_0|,
 
-    at any depth. To leading order in 1/p, a package multiplies z by g = (4b - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This
-    factor is 1 on the sphere |z| = sqrt(4/e - 1), larger inside the sphere and smaller outside. Directions along the
-    sphere are neither stretched nor shrunk. In the direction across the sphere, each layer multiplies distances by 1 -
-    (1 - e/4)/(b - ln 2).
+    where the second limit holds for any number of packages. To leading order in 1/p, a package multiplies z by g = (4b
+    - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This factor is 1 on the sphere |z| = sqrt(4/e - 1), larger inside the sphere
+    and smaller outside. Distances along the sphere do not change. In the direction across the sphere, each layer
+    multiplies distances by 1 - (1 - e/4)/(b - ln 2).
     """
 
     title = "Gradients of a cascade of a hundred packages (layers of splines) neither explode nor vanish"
@@ -262,14 +263,14 @@ class DeepCascadeGradient(Claim[IdentityStack]):
 
 class ScaleThreshold(Claim[IdentityStack]):
     """Consider a deep cascade R^p to R^p to ... to R^p of packages with the covariance r² (ln r - b) + c. Every package
-    has the values gamma t at the points t of its hyperoctahedron. In the limit of many layers, the logarithm of the
-    norm of the gradient of <u, f(z)>, for a normal vector u, changes per layer by
+    has the values gamma t at the points t of the hyperoctahedron {0, e_1, ..., e_p, -e_1, ..., -e_p}. In the limit of
+    many layers, the logarithm of the norm of the gradient of <u, f(z)>, for a normal vector u, changes per layer by
 
         min(0, ln gamma + ln((b - 1/2)/(b - ln 2))).
 
     Above gamma = (b - ln 2)/(b - 1/2), which is 0.957 at b = 5, there is an attracting sphere. The radius of the sphere
-    grows with gamma. Gradients along the sphere keep their size. So gradients do not explode at any gamma. Below this
-    threshold, points converge to the centre and gradients vanish exponentially.
+    grows with gamma. Gradients along the sphere keep their size. So gradients do not explode at any gamma. Below the
+    threshold (b - ln 2)/(b - 1/2), points converge to the centre and gradients vanish exponentially.
     """
 
     title = "Gradients of a deep spline cascade vanish if the scale of its layers is below a threshold"

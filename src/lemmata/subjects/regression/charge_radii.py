@@ -64,10 +64,11 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
         exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) + w [N - N' even] exp(-(Z - Z')²/(2 c²) - (N - N')²/(2 d²)).
 
-    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 or 0. Use the isospin formula as base
-    model, and compare the root mean square errors at left-out nuclei. In at least nine of ten halvings of the nuclei,
-    the error is smaller with the second term than without it. In each halving, the hyper-parameters minimise the
-    leave-one-out error over one half. The error is then the leave-one-out error over the other half.
+    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 if N - N' is even, and 0 otherwise. Use
+    the isospin formula as base model, and compare the root mean square errors at left-out nuclei. In at least nine of
+    ten halvings of the nuclei, the error is smaller with the second term than without it. In each halving, the
+    hyper-parameters minimise the leave-one-out error over one half. The error is then the leave-one-out error over the
+    other half.
     """
 
     title = "Added to a Gaussian kernel with two length scales, the parity of N lowers the error of charge radii"

@@ -263,8 +263,8 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
 
         |f(Z, N) - (f(Z, N - 1) + f(Z, N + 1))/2| <= |f| sqrt(3/2 - 2 e^(-1/(2 l²)) + e^(-2/l²)/2),   |f|² = a'K a.
 
-    No better bound holds for all f. At l = 3 the square root is 0.09. So the norm of a function f is at least 11 times
-    the staggering of f.
+    No better bound holds for all f. At l = 3 the square root is 0.09, so the norm |f| is at least 11 times the
+    staggering of f.
     """
 
     title = "The kernel norm of a combination of Gaussians bounds the odd-even staggering of this combination"
@@ -321,9 +321,9 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
 
         mean over i of [Q C Q]_ii / Q_ii².
 
-    The test covers four cases: both kernels of the fit, each on targets that stagger and on smooth targets. If the
-    targets stagger, the odd-even term in the kernel of the fit lowers the error by this formula. If the targets do not
-    stagger, the term raises the error.
+    The test covers four cases: both kernels of the fit, each on targets that stagger and on smooth targets. According
+    to the formula, the odd-even term in the kernel of the fit lowers the error if the targets stagger, and raises the
+    error if they do not.
     """
 
     title = "A formula for the expected left-out error of ridge regression with and without an odd-even term"

@@ -103,7 +103,7 @@ class GaussianMixture(Claim[ScatteredValues]):
         sum_ij w_i w_j r_ij² ln r_ij = 1/2 int_0^inf sum_ij w_i w_j e^(-s r_ij²) ds / s²,    r_ij = |x_i - x_j| .
 
     So, up to an affine drift, r² ln r is a mixture of Gaussian covariances whose widths follow a power law. In every
-    dimension, r² ln r is therefore positive definite on weights that satisfy the two conditions.
+    dimension, r² ln r is therefore positive definite on weights with sum w_i = 0 and sum w_i x_i = 0.
     """
 
     title = "The covariance r² ln r is a power-law mixture of Gaussian covariances"
@@ -193,7 +193,7 @@ class MovedParameters(Claim[ScatteredValues]):
         b - ln s  and  c / s²    in place of b and c.
 
     So the predictions are not invariant under magnification. If b and c / b² grow without bound, the predictions before
-    and after magnification tend to the same limit, the spline of r² ln r. So this limit is invariant.
+    and after magnification tend to the same limit, which is the spline of r² ln r. So this spline is invariant.
     """
 
     title = "Magnifying the points is the same as changing b and c of the covariance r² (ln r - b) + c"

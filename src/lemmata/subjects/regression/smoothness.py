@@ -52,7 +52,8 @@ class LineAtFiveThousand(Claim[CosineLabels]):
         log (<u_i, y>²/n)  against  log i,    i <= 100.
 
     From the slope of this line, estimate the smoothness s by (-slope - 1)/2. The mean of the estimate is within 0.1 of
-    the true smoothness. The true smoothness is 1/2, since the squared coefficients f_i² of cos(2 pi x) fall like i^-2.
+    the true smoothness. The true smoothness is 1/2, since the squared coefficients of cos(2 pi x) in the u_i fall like
+    i^-2.
     """
 
     title = "A log-log line through 100 of 5000 kernel modes of the labels estimates the smoothness of a cosine"
@@ -110,8 +111,9 @@ class SmoothnessWithFittedDecay(Claim[LabelledModes]):
     With this beta, fit a power law and a floor to the powers <u_i, y>²/n. The mean of the fitted s is within 0.1 of the
     true s.
 
-    The first ten indices contain the signal. Over these indices, the slope of log eigenvalue would be near -2.5 instead
-    of -2, since the eigenvalues of min(x, x') are proportional to (i - 1/2)^-2.
+    The fit of beta leaves out the first indices, although these contain the signal. Over the first ten indices, the
+    slope of log eigenvalue would be near -2.5 instead of -2, since the eigenvalues of min(x, x') are proportional to (i
+    - 1/2)^-2.
     """
 
     title = "A target's smoothness can be estimated from labels even if the kernel eigenvalues' decay is fitted, too"

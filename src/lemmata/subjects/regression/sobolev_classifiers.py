@@ -99,7 +99,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
     """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Run the gradient flow of this
     kernel on n labels +-1, and stop the flow at the time nu = pi² n^(beta/(s beta + 1)). Let eta be the probability of
     the label +1, and let 2 eta - 1 have smoothness s. Classify by the sign of the flow's output. The difference between
-    the 0-1 risk of this classifier and the least possible risk is
+    the 0-1 risk of this classifier and the smallest possible risk is
 
         O(n^(-s beta/(2 s beta + 2))).
     """
@@ -126,8 +126,8 @@ class FlowExcessRisk(Claim[LabelledModes]):
 class LeastExcessOfBumps(Claim[Bumps]):
     """Let eta be the probability of the label +1. Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0,
     1], with random signs, where h_n is a bump of height n^(-r/(2r+1)). These targets are bounded in the Sobolev space
-    H^r. The best classifier knows h_n, and on each piece it decides by the likelihood of the labels in this piece. The
-    excess 0-1 risk of this best classifier falls like the following power of n, and no faster:
+    H^r. The best classifier knows h_n. On each piece, it chooses the sign that makes the labels in this piece most
+    likely. Its excess 0-1 risk falls like the following power of n, and no faster:
 
         n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r.
 
@@ -161,10 +161,10 @@ class LeastExcessOfBumps(Claim[Bumps]):
 
 class FlowOnBumps(Claim[Bumps]):
     """Let eta be the probability of the label +1. Consider the targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1],
-    with random signs, where h_n is a hat of height n^(-1/3). These targets are bounded in H^1. Run the gradient flow
-    of min(x, x') on n labels, stop it at the time nu = pi² n^(2/3), and classify by the sign of its output. The excess
-    0-1 risk is O(n^(-1/3)), and it falls no faster. The exponent 1/3 is also the exponent of the lower bound, s
-    beta/(2 s beta + 2) at s = 1 and beta = 2.
+    with random signs, where h_n is a hat of height n^(-1/3). These targets are bounded in H^1. Run the gradient flow of
+    min(x, x') on n labels, stop it at the time nu = pi² n^(2/3), and classify by the sign of its output. The excess 0-1
+    risk is O(n^(-1/3)), and it falls no faster. The lower bound for H^1 has the same exponent: at s = 1 and beta = 2, s
+    beta/(2 s beta + 2) is 1/3.
     """
 
     title = "Stopped gradient flow of a kernel attains the minimax exponent of the excess 0-1 risk in H^1"
@@ -222,7 +222,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
     """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1. Start from
     outputs of 0, and stop at the time nu = n^(2/(2 s + 1)), in units of 1/(the eigenvalue of frequency 1). Let eta be
     the probability of the label +1, and let 2 eta - 1 have Fourier coefficients with squares k^-(2 s + 1). Classify by
-    the sign of the output. The difference between the 0-1 risk of this classifier and the least possible risk is
+    the sign of the output. The difference between the 0-1 risk of this classifier and the smallest possible risk is
     O(n^(-s/(2 s + 1))).
     """
 

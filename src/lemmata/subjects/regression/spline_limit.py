@@ -50,9 +50,9 @@ def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -
 
 
 class SplineLimit(Claim[ScatteredValues]):
-    """Consider the Gaussian process with covariance r² (ln r - b) + c, where the level is c = b³. The observations have
-    noise of variances v_i. As b grows, the mean of the process tends to the spline of r² ln r with affine drift and the
-    same noise. The difference falls like 1/b.
+    """Consider the Gaussian process with covariance r² (ln r - b) + c, where c = b³. The observations have noise of
+    variances v_i. As b grows, the mean of the process tends to the spline of r² ln r with affine drift and the same
+    noise. The difference falls like 1/b.
     """
 
     title = "A Gaussian process with covariance r² (ln r - b) + b³ tends to the spline of r² ln r like 1/b"
@@ -76,18 +76,18 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R.
 
-    Take points in the disc, let B >= 1, and let c be the least level at which the matrix of the points is positive
+    Take points in the disc, let B >= 1, and let c be the smallest number at which the matrix of the points is positive
     semidefinite. Then c is at most R² (2 B² - 2 B + 1).
 
     (Proof for R = 1. Write weights w with sum s as w = s delta_0 + v, where v annihilates affine functions. With g = r²
     (ln r - b) and the semi-norm of r² ln r, the quadratic form of w is |v|² + 2 s v(g) + c s². So c has to be at least
-    |g|². Here g is restricted to the disc, and outside the disc it is continued with least energy, by -b + (1 - 2b) ln
-    r. Then 1/(8 pi) times the integral of squared second derivatives is the expression above. Weights of sum 0 with a
-    first moment other than 0 add 2b |sum w_i x_i|² to the form. This term has to be at least the amount that r² ln r
-    subtracts from the form. On the unit circle, this amount is 2 |sum w_i x_i|², and hence b >= 1.)
+    |g|². Here g is restricted to the disc. Outside the disc, g is continued with the smallest energy, which gives -b +
+    (1 - 2b) ln r. Then 1/(8 pi) times the integral of squared second derivatives is the expression above. Weights of
+    sum 0 with a first moment other than 0 add 2b |sum w_i x_i|² to the form. This term has to be at least the amount
+    that r² ln r subtracts from the form. On the unit circle, this amount is 2 |sum w_i x_i|², and hence b >= 1.)
     """
 
-    title = "A formula for the least c at which r² (ln r - b) + c is positive definite on a disc of radius R"
+    title = "A formula for the smallest c at which r² (ln r - b) + c is positive definite on a disc of radius R"
     source = Source(_KEY, "Abstract, polyharmonic", note="the parameters for which r² (ln r - b) + c is a covariance")
     stated = Kind.OWN
     population = FilledDiscs()

@@ -119,10 +119,10 @@ def _without_one(problem: SplineValues) -> Array:
 
 class HyperoctahedronInverse(Claim[SplineValues]):
     """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}, where
-    r is the distance. Decompose values at these points into three parts. For values that are odd under t -> -t, the
-    inverse of K divides by 4 (b - ln 2). For even values at the vertices with sum 0, it divides by 2 ln 2. The third
-    part is the value at the centre and the mean of the values at the vertices. To this pair, the inverse of K applies
-    the inverse of
+    r is the distance. Decompose values at these points into three parts. The first part are values that are odd under t
+    -> -t; on them, the inverse of K is a division by 4 (b - ln 2). The second part are even values at the vertices with
+    sum 0; on them, the inverse of K is a division by 2 ln 2. The third part is the pair of the value at the centre and
+    the mean of the values at the vertices. On this pair, the inverse of K is the inverse of
 
         [ c       2p (c - b)                  ]
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
@@ -195,8 +195,8 @@ class IdentityPackageGain(Claim[IdentityStack]):
 
         (b - 1/2) / (b - ln 2)
 
-    times the identity, in every dimension and for every c. At b = 5 the factor is 1.045. The factor is 1 only in the
-    limit b to infinity. In this limit, the package is a polyharmonic spline with an affine drift.
+    times the identity, in every dimension and for every c. At b = 5 this factor is 1.045. It is 1 only in the limit b
+    to infinity. In this limit, the package is a polyharmonic spline with an affine drift.
     """
 
     title = "An identity spline package for r² (ln r - b) + c has the derivative (b - 1/2) / (b - ln 2) at its centre"
@@ -223,9 +223,9 @@ class IdentityPackageGain(Claim[IdentityStack]):
 class CurvedDirections(Claim[ScatteredPoints]):
     """Consider the polyharmonic spline r² ln r with an affine drift through N points of R^p in general position. The
     vectors of values at the N points form an N-dimensional space. The values of affine functions form a subspace of
-    dimension min(N, p + 1), and for these values the spline is affine. So the spline is curved in only max(0, N - p -
-    1) dimensions: its curved part depends on this number of linear combinations of the values. With N <= p + 1 points,
-    the spline is affine for all values, and the covariance has no effect.
+    dimension min(N, p + 1), and for these values the spline is affine. So the curved part of the spline depends on only
+    max(0, N - p - 1) linear combinations of the values. With N <= p + 1 points, the spline is affine for all values,
+    and the covariance has no effect.
     """
 
     title = "A spline through at most p + 1 points of R^p is affine"

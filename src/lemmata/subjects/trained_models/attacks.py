@@ -136,11 +136,11 @@ class SmallestAttack(AbstractGauge):
 
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
 
-    where j runs over the other classes. Let s be the step of this length along the gradient, and let m = f_y - f_j,
-    where j is the class that s leads to. Take 32 rows that the model predicts correctly. For each row, projected
-    gradient steps find the smallest radius at which its class changes. Suppose that the median over these rows of |m(x
-    + s/2)/m(x) - 1/2| is at most 0.1. Then the median of the radii is within a factor 2 of the median of the
-    first-order distances. This holds in at least nine of ten models.
+    where j runs over the other classes. Let j be the class at which the minimum is attained, and let m = f_y - f_j. Let
+    s be the step of this length against the gradient of m. Take 32 rows that the model predicts correctly. For each
+    row, projected gradient steps find the smallest radius at which its class changes. Suppose that the median over
+    these rows of |m(x + s/2)/m(x) - 1/2| is at most 0.1. Then the median of the radii is within a factor 2 of the
+    median of the first-order distances. This holds in at least nine of ten models.
     """
 
     title = "The radius of the smallest adversarial attack, predicted to first order as margin over gradient"

@@ -42,9 +42,9 @@ def _loss(problem: Trained) -> float:
 
 
 class UnitsStayBalanced(AbstractGauge):
-    """Let a layer have units that can be rescaled, such as rectified units. This means that the following change leaves
-    all outputs as they are. Multiply the weights into a unit k, and its bias, by a positive number, and divide the
-    weights out of unit k by this number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the
+    """Let a layer have units that can be rescaled, such as rectified units. That is, the following change leaves all
+    outputs as they are: multiply the weights into a unit k and its bias by a positive number, and divide the weights
+    out of unit k by the same number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the
     weights into k minus the squared length of the weights out of k. Gradient flow on the loss conserves q_k. One step
     of gradient descent on all rows at the rate eta changes q_k by exactly eta² (|gradient of what goes in|² - |gradient
     of what leaves|²). Suppose that eta times the largest eigenvalue of the loss's Hessian is at most 1 all along the
@@ -141,8 +141,8 @@ class LargestSingularValueFromTheChange(AbstractGauge):
 
         sqrt((c² + s² N) (c² + s² M)) / c   if c > s (N M)^1/4, and of the edge otherwise,
 
-    in at least nine of ten models. This is the value for a change of rank one that is independent of the start. An
-    untrained layer has no singular value above the edge.
+    in at least nine of ten models. The formula is the value for a change of rank one that is independent of the start.
+    An untrained layer has no singular value above the edge.
     """
 
     title = "Largest singular value of a layer, predicted from the change of its weights"

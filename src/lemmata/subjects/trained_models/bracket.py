@@ -37,9 +37,9 @@ class HeldOutErrorBracket(AbstractGauge):
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
 
     where lambda_i are the eigenvalues of the Gauss-Newton matrix. At smaller dampings the leave-one-out error is even
-    larger. Each of these two errors implies a beta-binomial distribution for new rows, with limits at 97 %. Take the
-    lower limit from the error on training rows and the upper limit from the leave-one-out error. In at least nine of
-    ten models, the share of wrong classes among new rows lies between these two limits.
+    larger. The error on training rows and the leave-one-out error each imply a beta-binomial distribution for new rows,
+    with limits at 97 %. Take the lower limit from the error on training rows and the upper limit from the leave-one-out
+    error. In at least nine of ten models, the share of wrong classes among new rows lies between these two limits.
     """
 
     title = "An interval for the held-out error of a model that stopped training early, from training rows"

@@ -110,8 +110,8 @@ class LimitOnDocumentLosses(AbstractGauge):
     """Measure the loss of a language model on each document in nats per token. Let n calibration documents be
     exchangeable with new documents, and let k = ceil((n + 1) 9/10). The k-th smallest loss of the calibration documents
     is a limit: the loss of a new document does not exceed it with probability at least 9/10. Count the documents below
-    the limit among m new documents. If there are no ties, this number is beta-binomial with the parameters k and
-    n + 1 - k, whatever the model. The central 95 % interval of this distribution contains the number that is measured.
+    the limit among m new documents. If there are no ties, this number is beta-binomial with the parameters k and n + 1
+    - k, whatever the model. The central 95 % interval of this distribution contains the measured number.
     """
 
     title = "Coverage of a 90 % limit on document losses, predicted as beta-binomial"
@@ -235,9 +235,9 @@ class MembershipOfDocuments(AbstractGauge):
     """Let an attacker see the loss of a document, in nats per token. The attacker guesses that the model has seen the
     document if the loss is small. Leave out each of at most 32 training documents. This takes one Newton step from a
     stationary point, with the Gauss-Newton matrix of the other documents. To predict the area under the ROC curve of
-    the attack, compare the losses of training documents with the losses of left-out documents. An interval for this
-    area adds the variances of means over documents. In at least nine of ten models, the interval contains the measured
-    area.
+    the attack, compare the losses of training documents with the losses of left-out documents. The interval around this
+    prediction uses the sum of the variances of the predicted and the measured area, which are both means over
+    documents. In at least nine of ten models, the interval contains the measured area.
     """
 
     title = "Success of a loss attack on a language model's documents, predicted by leaving documents out"

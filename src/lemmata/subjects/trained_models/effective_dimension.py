@@ -63,9 +63,10 @@ class DimensionFromProducts(AbstractGauge):
     respect to the outputs. The model is brought to a stationary point of the mean loss plus (delta/2) |theta|², where
     theta are the parameters and delta is the decay. The effective dimension tr M (M + n delta)^-1 is estimated from
     products with M alone, by at most 30 steps of Lanczos' method from each of 10 vectors of random signs. Each vector
-    gives a lower value by Radau's rule and an upper value by Gauss' rule. Take Student's 98 % intervals of the lower
-    values and of the upper values. The reported interval reaches from the lower end of the first to the upper end of
-    the second. This interval contains the effective dimension in at least nine of ten models.
+    gives a lower value by Radau's rule and an upper value by Gauss' rule. Take Student's 98 % interval of the lower
+    values and Student's 98 % interval of the upper values. The reported interval begins at the lower end of the
+    interval of the lower values, and ends at the upper end of the interval of the upper values. This reported interval
+    contains the effective dimension in at least nine of ten models.
     """
 
     title = "Effective dimension of a model, estimated from products with the Gauss-Newton matrix"

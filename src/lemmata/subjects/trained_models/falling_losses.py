@@ -89,8 +89,8 @@ def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 class LossOnTheLawOfCheckpoints(AbstractGauge):
     """Take the mean loss on held-out rows at the k-th of equally spaced checkpoints of a training. Over a few
     checkpoints this loss is close to the power law E + A k^-alpha, where E, A and alpha are constants. Fit this law to
-    the five checkpoints before the last model, or to four if there are no more. The residuals give limits of level
-    0.95. In at least nine of ten trainings, these limits contain the loss of the last model on the same rows.
+    the five checkpoints before the last model, or to four checkpoints if there are only four. The residuals give limits
+    of level 0.95. In at least nine of ten trainings, these limits contain the loss of the last model on the same rows.
     """
 
     title = "Loss of the last model of a training, predicted from its earlier checkpoints"

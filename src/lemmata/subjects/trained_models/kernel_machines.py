@@ -99,12 +99,12 @@ class ErrorOfTheStartKernel(AbstractGauge):
         K(x, z) = (1/C) sum_c <df_c(theta0, x)/dtheta, df_c(theta0, z)/dtheta>,
 
     where f_c is the c-th of C outputs. The kernel machine is ridge regression of the targets with K and a constant. Of
-    29 values of the ridge, take the value with the least squared leave-one-out error. Leave each training row out; for
-    ridge regression this is exact and costs one eigendecomposition. The share of rows that are then wrong predicts the
-    error of the machine on rows that it has not seen. The share implies a beta-binomial distribution for these rows,
-    computed as if the share came from half as many independent rows. In at least nine of ten models, the central 97 %
-    of this distribution contain the number of wrong new rows. For real-valued targets the mean squared distance is
-    predicted, with normal limits.
+    29 values of the ridge, take the value with the smallest squared leave-one-out error. Leave each training row out.
+    For ridge regression, one eigendecomposition gives the exact outputs at the rows that are left out. The share of
+    rows that are then wrong predicts the error of the machine on rows that it has not seen. The share implies a
+    beta-binomial distribution for these rows, computed as if the share came from half as many independent rows. In at
+    least nine of ten models, the central 97 % of this distribution contain the number of wrong new rows. For
+    real-valued targets the mean squared distance is predicted, with normal limits.
     """
 
     title = "Error of ridge regression with the initial tangent kernel, predicted by leaving rows out"

@@ -119,10 +119,10 @@ def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndar
 
 class FeaturesGatherByClass(AbstractLastFeatures):
     """The last features of a row are its inputs to the last matrix of the network. Take the mean squared distance of
-    the last features of training rows from the mean of their class. Let r be this number, divided by the mean squared
-    distance of class means from their own mean. Suppose that training has lowered the training error of a network to at
-    most half of the error of always guessing the most frequent class. In at least nine of ten models, r is at most nine
-    tenths of its value at the parameters that training began with.
+    the last features of training rows from the mean of their class. Let r be this mean squared distance, divided by the
+    mean squared distance of the class means from their own mean. Suppose that training has lowered the training error
+    of a network to at most half of the error of always guessing the most frequent class. In at least nine of ten
+    models, r is at most nine tenths of its value at the parameters that training began with.
     """
 
     title = "An upper bound on the spread of a network's last features within classes, relative to its start"

@@ -191,8 +191,8 @@ class MembershipFromTrainingRows(AbstractGauge):
     small. The area under the ROC curve of this attack is the probability that a training row has a smaller loss than a
     new row. To predict this area, leave each training row out by one Newton step from a stationary point. Use its loss
     after the step in place of the loss of a new row. The predicted area and the measured area are both means over rows.
-    An interval around the predicted area adds the variances of the two means. With the normal limits of 95 %, this
-    interval contains the measured area in at least nine of ten models.
+    The variance of their difference is the sum of the variances of the two means. With this variance, the interval with
+    normal limits of 95 % around the predicted area contains the measured area in at least nine of ten models.
     """
 
     title = "Success of a loss-based membership attack, predicted from training rows"

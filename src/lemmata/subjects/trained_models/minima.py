@@ -39,9 +39,9 @@ def lowest(problem: Trained) -> SmallestCurvature:
 class DecayOutweighsNegativeCurvature(AbstractGauge):
     """Start L-BFGS from the weights of a trained model, on the mean loss plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. At the point where L-BFGS ends, all eigenvalues of the Hessian of this objective
-    are at least 0. So the loss alone may have negative curvature, but not below -delta. Laplace's approximation needs
-    this, and so does the use of the Gauss-Newton curvature. Let lambda be the smallest eigenvalue of the Hessian of
-    the loss. In at least nine of ten models, -lambda/delta is at most 1.
+    are at least 0. So the loss alone may have negative curvature, but not below -delta. Laplace's approximation and the
+    use of the Gauss-Newton curvature both require this. Let lambda be the smallest eigenvalue of the Hessian of the
+    loss. In at least nine of ten models, -lambda/delta is at most 1.
     """
 
     title = "At a minimum, the negative curvature of the loss is at most the weight decay"

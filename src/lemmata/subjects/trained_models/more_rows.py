@@ -115,9 +115,10 @@ def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
 class ErrorWithMoreRows(AbstractGauge):
     """Let a program train models on a quarter, half and three quarters of n rows, and measure their errors on the rest
     of these rows. Extrapolate these errors by a learning curve that was learned from many measured curves. Add the
-    binomial distribution of the rows on which an error is measured. This predicts the error with more than n rows: n
-    plus half of the held-out rows, at most 2n in all. Train two such models, and measure each on the other half of the
-    held-out rows. In at least nine of ten trainings, the central 90 % of the prediction contain the measured error.
+    binomial sampling error of the rows on which the error is measured. The result predicts the error of a model that is
+    trained on the n rows plus half of the held-out rows, at most 2n rows in all. Train two such models, and measure
+    each on the other half of the held-out rows. In at least nine of ten trainings, the central 90 % of the prediction
+    contain the measured error.
     """
 
     title = "Error with more rows, predicted by a learning curve"

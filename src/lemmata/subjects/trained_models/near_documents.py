@@ -56,8 +56,8 @@ class EditedDocuments(Population[Edited]):
 
 class SimilarityOfAnEditedCopy(Claim[Edited]):
     """Let a document have m different shingles, where a shingle is five tokens in a row. Replace s tokens in a copy of
-    the document. Jaccard's similarity of two sets A and B is |A and B| / |A or B|. For the two sets of shingles it is
-    at least
+    the document. Jaccard's similarity of two sets A and B is |A and B| / |A or B|. For the sets of shingles of the
+    document and of the copy, this similarity is at least
 
         (m - 5 s) / (m + 5 s)
 

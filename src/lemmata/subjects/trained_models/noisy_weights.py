@@ -126,8 +126,8 @@ class PacBayesFromTheStart(AbstractGauge):
         kl(r || R) <= ( |theta - theta0|² / (2 s²) + ln(E J / delta) ) / n,
 
     where kl is the Kullback-Leibler divergence of two coins with these error rates. Here delta = 1/20 is divided among
-    J = 10 scales s, and E is the mean of exp(n kl(k/n || p)) for binomial k. The prediction is the least of the ten
-    bounds. In at least nine of ten models, this least bound is above the error of the noisy model on held-out rows.
+    J = 10 scales s, and E is the mean of exp(n kl(k/n || p)) for binomial k. The prediction is the smallest of the ten
+    bounds. In at least nine of ten models, this smallest bound is above the error of the noisy model on held-out rows.
     """
 
     title = "A PAC-Bayes bound on the error of a model with noisy weights, from the start of its training"
@@ -191,8 +191,8 @@ class PacBayesFromHalf(AbstractGauge):
 
         kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
 
-    with probability at least 19/20. In at least nine of ten models, the least of the ten bounds is above the error of
-    the noisy model on held-out rows.
+    with probability at least 19/20. In at least nine of ten models, the smallest of the ten bounds is above the error
+    of the noisy model on held-out rows.
     """
 
     title = "A PAC-Bayes bound on the error of a model with noisy weights, from training on half of the rows"

@@ -116,12 +116,12 @@ class SpectralMarginBound(AbstractGauge):
 
         mean ramp(margin / gamma) + 24 C / n (1 + ln(n / 3C)) + 3 sqrt((ln(2/delta) + c) / 2n)
 
-    with probability at least 19/20, for every gamma. Here delta is 1/20, and c is the cost of letting gamma and the
-    norms depend on the rows. To compute c, gamma and all norms are rounded to powers of 2^(1/4) or finer, where the
-    j-th power has the weight 1/(1 + |j|)². The constants follow from two results: the bound on covering numbers of
-    Theorem 3.3 of Bartlett, Foster and Telgarsky (2017), and Dudley's entropy integral with the lower end 3C/sqrt(n).
-    Biases count as maps of a constant input 1. For the numbers of rows in the test, the bound is 1. A bound below 1
-    needs a hundred million rows, or many more.
+    with probability at least 19/20, for every gamma. Here delta is 1/20, and c allows for gamma and norms that depend
+    on the rows. To compute c, gamma and all norms are rounded to powers of 2^(1/4) or finer, where the j-th power has
+    the weight 1/(1 + |j|)². The constants follow from two results: the bound on covering numbers of Theorem 3.3 of
+    Bartlett, Foster and Telgarsky (2017), and Dudley's entropy integral with the lower end 3C/sqrt(n). Biases count as
+    maps of a constant input 1. For the numbers of rows in the test, the bound is 1. A bound below 1 needs a hundred
+    million rows, or many more.
     """
 
     title = "A margin bound on the error on new rows, from the norms of the layers"
@@ -204,9 +204,9 @@ class LinearRademacherBound(AbstractGauge):
 
         mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n)
 
-    with probability at least 19/20, for every gamma. Here delta = 1/20, and c is the cost of letting gamma and B depend
-    on the rows. To compute c, gamma and B are rounded to powers of 2^(1/4), where the j-th power has the weight
-    1/(1 + |j|)². In at least nine of ten models, the bound is above the error on held-out rows.
+    with probability at least 19/20, for every gamma. Here delta = 1/20, and c allows for gamma and B that depend on the
+    rows. To compute c, gamma and B are rounded to powers of 2^(1/4), where the j-th power has the weight 1/(1 + |j|)².
+    In at least nine of ten models, the bound is above the error on held-out rows.
     """
 
     title = "A margin bound on the error of a linear model, from the length of its weights"

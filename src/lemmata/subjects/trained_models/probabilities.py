@@ -84,7 +84,7 @@ class ConformalCoverage(AbstractGauge):
     own class, and let q be the k-th smallest of these n scores. The prediction set of a new row contains all classes
     whose score is at most q. This set contains the class of the new row with probability at least 9/10. If scores are
     continuous, the number covered among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the
-    model. The central 95 % interval of this distribution contains the number that is measured.
+    model. The central 95 % interval of this distribution contains the measured number.
     """
 
     title = "Coverage of 90 % conformal prediction sets, predicted as beta-binomial"
@@ -202,12 +202,12 @@ class CalibrationAfterTemperature(AbstractGauge):
     draw classes from softmax(f/T) on both halves. Then fit the temperature to the drawn classes of the first half.
 
     The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
-    The upper end is the larger of two 99 % quantiles, because one temperature may leave an error that the first half
-    shows. One of them is the 99 % quantile of this distribution. The other is the 99 % quantile of the binned error on
-    rows resampled from the first half, with the temperature fitted to another resample. The binned errors of 98 % of
-    calibrated models lie between these ends. The claim assumes that dividing all logits by one temperature makes the
-    model calibrated. The first half tests this hypothesis: at least a hundredth of calibrated models must reach the
-    binned error of the first half.
+    The upper end is the larger of two 99 % quantiles, because a single temperature may leave a calibration error, which
+    is visible on the first half. The first quantile is the 99 % quantile of this distribution. The second quantile is
+    the 99 % quantile of the binned error on rows resampled from the first half, with the temperature fitted to another
+    resample. The binned errors of 98 % of calibrated models lie between these ends. The claim assumes that dividing all
+    logits by one temperature makes the model calibrated. The first half tests this hypothesis: on the first half, at
+    least a hundredth of calibrated models must have a binned error as large as the model's error.
     """
 
     title = "Calibration error after temperature scaling, predicted as that of a calibrated model"

@@ -163,7 +163,7 @@ class MeanSquareCosine(AbstractReadoutClaim):
     """Let a readout have N > d directions in d dimensions, with their mean subtracted. The root mean square of the
     cosines between them is at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value of a cosine is
     also at least this bound. The largest cosine may be below this bound, because opposite directions, whose cosine is
-    negative, cost a readout nothing.
+    negative, do not harm a readout.
     """
 
     title = "A lower bound on the root mean square of the cosines of readout directions"

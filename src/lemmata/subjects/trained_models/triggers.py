@@ -139,11 +139,11 @@ def _counted(problem: Trained, half: int) -> tuple[int, int]:
 class SuccessOfSmallestTrigger(AbstractGauge):
     """For each class c, search for a mask m and a pattern p with the following effect. Consider the training rows x
     that the model assigns to another class than c. For 90 % of these rows, the model assigns (1 - m) x + m p to c. Keep
-    sum m as small as possible, and take the class with the smallest sum m. The search does not use held-out rows. So
-    the number of held-out rows that the change sends to c is exchangeable between two halves. Only rows that the model
-    assigns to another class without the change are counted. The success on one half implies a beta-binomial
-    distribution for the other half. In at least nine of ten models, the central 95 % of this distribution contain the
-    number on the other half.
+    sum m as small as possible, and take the class with the smallest sum m. The search does not use held-out rows. Split
+    the held-out rows into two halves, and count in each half the rows that the change sends to c. The two counts are
+    exchangeable. They include only rows that the model assigns to another class without the change. The success on one
+    half implies a beta-binomial distribution for the other half. In at least nine of ten models, the central 95 % of
+    this distribution contain the number on the other half.
     """
 
     title = "Success of the smallest trigger on held-out rows, predicted from half of these rows"
@@ -180,9 +180,9 @@ class SuccessOfSmallestTrigger(AbstractGauge):
 
 class PlantedTriggerIsSmall(Claim[Trained]):
     """Let a model have at least six classes. In a tenth of its training rows, one feature is set far from its mean, and
-    the row is labelled as the first class. For each class, take the smallest change that sends 90 % of rows to it. With
-    probability at least 0.8, the size of the change for the first class is at most 0.6 times the median size for the
-    other classes.
+    the row is labelled as the first class. For each class, take the smallest change that sends 90 % of rows to this
+    class. With probability at least 0.8, the size of the change for the first class is at most 0.6 times the median
+    size for the other classes.
     """
 
     title = "A planted trigger (backdoor) is smaller than the changes that other classes need"
