@@ -232,8 +232,8 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
 class CountBelowParameters(Claim[SignArchitecture]):
     """Consider a network of sign units without thresholds, with W weights in all. For a unit with d inputs, Cover's
-    count C(N, d) is the number of patterns of the unit on N points. The product of Cover's counts of all units bounds
-    the number of labellings of N points by the network. This product is at least
+    count C(N, d) bounds the number of patterns of the unit on N points. The product of Cover's counts of all units
+    bounds the number of labellings of N points by the network. This product is at least
 
         2^min(N, W),
 

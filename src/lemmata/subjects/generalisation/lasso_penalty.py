@@ -104,7 +104,7 @@ class PenaltyIsAffordable(Claim[Scales]):
     C_F².
     """
 
-    title = "The penalty term of the Lasso costs no more than the other terms of a risk bound for random features"
+    title = "In a risk bound for random features, the Lasso penalty term is at most of the order of the other terms"
     source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with explicit constants")
     population = LognormalScales()
     relation = AtMost()
