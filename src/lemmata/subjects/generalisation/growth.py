@@ -203,10 +203,10 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
         2 (N + binom(N, 3))
 
-    ways. Along a half circle of directions, the label changes one or three times. The reason is that each unit of the
-    first layer changes its sign once, and that opposite directions have opposite labels, so the number of changes is
-    odd. Every choice of places for these changes occurs. The product of the numbers of patterns of all units is of the
-    order N^5, which is much larger than the exact number.
+    ways. Along a half circle of directions, the label changes one or three times. The reason is that each of the three
+    units of the first layer changes its sign once. Opposite directions have opposite labels, so the number of changes
+    is odd. Every choice of places for these changes occurs. The product of the numbers of patterns of all units is of
+    the order N^5, which is much larger than the exact number.
     """
 
     title = "A small sign network labels N points in the plane in exactly 2 (N + binom(N, 3)) ways"

@@ -83,9 +83,9 @@ class RectificationGain(Claim[GaussianPair]):
 
         E |X_1 - X_0|² - E |Z_1 - Z_0|² = E tr Cov(X_1 - X_0 | X_t) + E |v_t(Z_t) - (Z_1 - Z_0)|².
 
-    On the right side, the first term is the smallest possible loss of conditional flow matching, and the second term
-    measures how far the new paths are from straight. So a second rectification gains nothing if and only if both terms
-    are 0. The trials use normal pairs.
+    The first term on the right is the smallest possible loss of conditional flow matching. The second term measures how
+    far the paths of Z are from straight. So a second rectification gains nothing if and only if both terms are 0. The
+    trials use normal pairs.
 
     Derivation: E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term. The second term follows because Z_t has
     the distribution of X_t, and the mean of v_t(Z_t) over t is Z_1 - Z_0.

@@ -179,8 +179,8 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
         f(x)   over   |x|_inf <= 1/lambda,
 
     and not at the ridge solution, which is the minimiser of f(x) + lambda |x|²/2. To test this, each trial takes two
-    projected gradient steps on the box: the first from the point that AdamW reaches, and the second from the ridge
-    solution. The length of the first step divided by the length of the second step tends to 0.
+    projected gradient steps on the box: one from the point that AdamW reaches, then one from the ridge solution. The
+    length of the first step divided by the length of the second step tends to 0.
     """
 
     title = "AdamW with decoupled decay ends at the minimiser of the loss over the box |x|_inf <= 1/decay"
@@ -192,10 +192,10 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
 class LionSolvesBox(AbstractDecayMakesBox):
     """Lion steps along the sign of a momentum. Let Lion use decoupled decay lambda, full gradients of a convex loss f,
-    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. To test this, each trial takes two
-    projected gradient steps on the box: the first from the point that Lion reaches, and the second from the ridge
-    solution, which minimises f(x) + lambda |x|²/2. The length of the first step divided by the length of the second
-    step tends to 0.
+    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. The ridge solution is the
+    minimiser of f(x) + lambda |x|²/2. To test where Lion ends, each trial takes two projected gradient steps on the
+    box: one from the point that Lion reaches, then one from the ridge solution. The length of the first step divided by
+    the length of the second step tends to 0.
     """
 
     title = "Lion with decoupled decay ends at the minimiser of the loss over the box |x|_inf <= 1/decay"
