@@ -117,10 +117,10 @@ def _traces(problem: ConditionalSamples) -> float:
 class DiscrepancyTriangle(Claim[ConditionalSamples]):
     """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
     discrepancy between a source s and a target t be |U_s - U_t|² plus the squared Bures distance between R_s and R_t.
-    The discrepancy between s and t is at most the sum of their discrepancies from any third sample. In the trials, the
-    third sample lies between the source and the target. It has the labels y of the source. Its representations are the
-    representations of the source plus (U_t y - U_s y)/2. Here U_t y - U_s y is the difference between the conditional
-    means of target and source at the label y.
+    The discrepancy between s and t is at most the discrepancy between s and any third sample plus the discrepancy
+    between this third sample and t. The third sample of the trials lies between the source and the target. It consists
+    of the labels y of the source and the representations of the source, shifted by (U_t y - U_s y)/2. Here U_t y - U_s
+    y is the difference between the conditional means of target and source at the label y.
     """
 
     title = "The conditional discrepancy of means and covariances between domains satisfies the triangle inequality"
@@ -157,8 +157,8 @@ class SpreadIsSeen(Claim[NormalConditionals]):
 
         (R_s^1/2 - R_t^1/2)²,   R = s² + b² e/(1 + e),
 
-    where R_s and R_t are the values of R in the source and in the target. So this term detects a difference in spread
-    that the conditional means cannot detect.
+    where R_s and R_t are the values of R in the source and in the target. So the Bures distance detects a difference in
+    spread that the conditional means cannot detect.
     """
 
     title = "The covariance term of the conditional discrepancy detects a change of spread that the means do not show"

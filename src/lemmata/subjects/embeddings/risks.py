@@ -26,9 +26,9 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
 
         (E |f_y|²)^1/2 (E |d_y|²)^1/2,   f_y = (w², -2 w y),
 
-    where d_y is the conditional mean of (z², z) given y in the target, minus this conditional mean in the source. The
-    mean of |d_y|² under p is the squared distance between the two conditional mean operators, weighted by the
-    probabilities of the labels.
+    where E is the mean over labels y with the distribution p. Here d_y is the conditional mean of (z², z) given y in
+    the target, minus the conditional mean in the source. The factor E |d_y|² is the squared distance between the two
+    conditional mean operators, weighted by the probabilities of the labels.
     """
 
     title = "The conditional discrepancy of source and target bounds the change of the risk under a shift"

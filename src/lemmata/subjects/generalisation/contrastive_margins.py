@@ -88,16 +88,16 @@ def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, 
 
 
 class LabelledMarginError(Claim[LabelledMargins]):
-    """Let n labelled rows x with labels y be independent, and let r be a bound of their length, |x| <= r. Fix gamma > 0
-    beforehand. Take a linear classifier x -> <w, x> with |w| <= 1. Its margin loss is min(1, max(0, 1 - t/gamma)) at t
-    = y <w, x>. With probability at least 1 - delta over the n rows, every such classifier satisfies
+    """Let n labelled rows x with labels y be independent, and let r bound the length of a row: |x| <= r. Fix gamma > 0
+    beforehand. The margin loss of a linear classifier x -> <w, x> at a row is min(1, max(0, 1 - t/gamma)) with t = y
+    <w, x>. With probability at least 1 - delta over the n rows, every linear classifier with |w| <= 1 satisfies
 
         mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)).
 
     The share of new rows that such a classifier gets wrong is at most the left side. The bound contains the margin only
-    as gamma/r. So it does not change if the features and gamma are multiplied by one factor, whereas 1/(gamma sqrt(n))
-    alone changes by this factor. The trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as
-    w, a classifier that fits noise.
+    as gamma/r. So the bound does not change if the features and gamma are multiplied by the same factor. A bound with
+    1/(gamma sqrt(n)) alone would change. The trials use r = 4, delta = 0.05 and nearly random labels. Their w is the
+    sum of the vectors y x over the n rows, scaled to length 1. This classifier fits the noise of the labels.
     """
 
     title = "A margin bound on the error of a linear classifier on new rows"

@@ -48,11 +48,11 @@ _ERROR, _CONSTANTS = "the error of random features in the proof of Theorem 1", "
 class SquareOfTheError(Claim[ErrorParts]):
     """Let C_F be the Barron parameter of a class, and let |N| be the number of pairs in a cover of the class at radius
     epsilon. Let epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N|/n)) be the error of n random features, as in equation
-    (30). Then
+    (30) of the source. Then
 
         epsilon_dis² <= 2 C_F² (epsilon + log|N|/n).
 
-    The bound is the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
+    The bound follows from the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
     """
 
     title = "A bound on the squared error of n random features by the Barron parameter and the size of a cover"

@@ -239,9 +239,9 @@ class ErrorNearTheMinimum(Claim[SparseExamples]):
         mean (Phi rho - Phi rho*)² <= (lambda + nu)² V_k + 2 e,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
 
-    Proof: let a be the root of the left side. The condition l(rho) - l(rho*) <= e gives a² <= (lambda + nu) sqrt(V_k) a
-    + e, and a² <= b a + e gives a² <= b² + 2 e. The trials use rho after 64 plain proximal gradient steps from 0 with
-    step size 1/(2 p).
+    Proof: let a² be the left side, and let b = (lambda + nu) sqrt(V_k). The condition l(rho) - l(rho*) <= e gives a² <=
+    b a + e. This inequality implies a² <= b² + 2 e. The rho of the trials is the result of 64 plain proximal gradient
+    steps from 0 with step size 1/(2 p).
     """
 
     title = "A bound on the error of nearly optimal Lasso coefficients on sparse targets"
@@ -283,8 +283,8 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
             >= max over signs sigma of sigma^T (G_SS)^-1 sigma.
 
     Equality holds if no feature outside S correlates with S by more than 1/k, that is |G_offS (G_SS)^-1 sigma|_inf <=
-    1/k. The bound is the value at delta_S = (G_SS)^-1 sigma, delta_off = 0. The bound times lambda²/4 is the bias of
-    the Lasso with penalty lambda.
+    1/k. The bound is the value of the quotient in V_k at delta_S = (G_SS)^-1 sigma and delta_off = 0, for the sigma
+    that attains the maximum. The bound times lambda²/4 is the bias of the Lasso with penalty lambda.
     """
 
     title = "A lower bound on the stretch (inverse compatibility constant) of a sparse set of features in the Lasso"

@@ -42,7 +42,7 @@ class SauerShelah(Claim[SetSystem]):
 
         sum_{i<=k} binom(N, i)
 
-    members. Balls of radius k around one labelling attain the bound.
+    members. Equality holds for the family of all labellings that differ from a given labelling at k or fewer points.
     """
 
     title = "The Sauer-Shelah lemma: a bound on the number of labellings of N points by the VC dimension"
@@ -203,9 +203,10 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
         2 (N + binom(N, 3))
 
-    ways. On the half circle of directions, the label of the network changes one or three times, because the number of
-    changes is odd. Every choice of places for these changes occurs. The product, over all units, of the number of
-    patterns of each unit is much larger than this exact number: it is of the order N^5.
+    ways. Along a half circle of directions, the label changes one or three times. The reason is that each of the three
+    units of the first layer changes its sign once. Opposite directions have opposite labels, so the number of changes
+    is odd. Every choice of places for these changes occurs. The product of the numbers of patterns of all units is of
+    the order N^5, which is much larger than the exact number.
     """
 
     title = "A small sign network labels N points in the plane in exactly 2 (N + binom(N, 3)) ways"
@@ -230,8 +231,9 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
 
 class CountBelowParameters(Claim[SignArchitecture]):
-    """Consider a network of sign units without thresholds, with W weights in all. The product over units of Cover's
-    count C(N, inputs of the unit) bounds the number of labellings of N points. This product is at least
+    """Consider a network of sign units without thresholds, with W weights in all. For a unit with d inputs, Cover's
+    count C(N, d) bounds the number of patterns of the unit on N points. The product of Cover's counts of all units
+    bounds the number of labellings of N points by the network. This product is at least
 
         2^min(N, W),
 

@@ -61,7 +61,8 @@ class LengthOfEstimates(AbstractEstimateClaim):
 
         |rho|_1 <= 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda.
 
-    The last term is necessary: along the difference of two equal features the objective changes only by lambda |rho|_1.
+    The term 4 epsilon_opt/lambda is necessary. If two features are equal, moving weight from one to the other changes
+    the objective only through lambda |rho|_1.
     """
 
     title = "Coefficients with a nearly minimal Lasso objective are short in the l_1 norm"
@@ -127,9 +128,9 @@ class RiskOfEstimates(AbstractEstimateClaim):
 
         E (phi rho - f)² <= epsilon² + sigma epsilon sqrt(8 u/N) + lambda |rho*|_1 + epsilon_opt + D(|rho - rho*|_1),
 
-    and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda, where D(r) is the bound on |empirical risk - risk| at
-    l_1 distance r from rho* (claim `uniform_deviation`). The bound exceeds the risk of the best constant until N is of
-    the order of C_F^4.
+    and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda. Here D(r) is the bound of the claim
+    `uniform_deviation` on |empirical risk - risk| at l_1 distance r from rho*. The bound on E (phi rho - f)² exceeds
+    the risk of the best constant until N is of the order of C_F^4.
     """
 
     title = "A bound on the risk of coefficients with a nearly minimal Lasso objective"

@@ -95,14 +95,16 @@ class PenaltyIsAffordable(Claim[Scales]):
     """Let h = sqrt(log N/N), where N is the number of examples. Let C_F > 0 be the Barron parameter, and let sigma be
     the standard deviation of the noise. Let epsilon be the misfit of n features, and let L be the number of layers. Let
     e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F +
-    sigma) + epsilon²/C_F. The penalty on coefficients of length C_F costs no more than the other terms of the risk:
+    sigma) + epsilon²/C_F. For coefficients of l_1 norm C_F, the penalty is at most of the order of the other terms of
+    the risk bound:
 
         lambda C_F <= h C_F²/3 + 2 e/3 + h C_F (C_F + sigma) + epsilon².
 
-    This is Young's inequality for h^(1/3) C_F^(2/3) e^(2/3). Equality holds if e = h C_F².
+    The inequality follows from Young's inequality for the product h^(1/3) C_F^(2/3) e^(2/3). Equality holds if e = h
+    C_F².
     """
 
-    title = "The penalty term of the Lasso costs no more than the other terms of a risk bound for random features"
+    title = "In a risk bound for random features, the Lasso penalty term is at most of the order of the other terms"
     source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with explicit constants")
     population = LognormalScales()
     relation = AtMost()

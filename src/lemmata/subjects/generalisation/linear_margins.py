@@ -83,8 +83,8 @@ class FatShattering(Claim[LabelledPoints]):
 
         n^(-1/2)
 
-    and at no larger margin. For every labelling s, the linear function w = n^(-1/2) sum_i s_i x_i has this margin. No
-    labelling has a larger margin.
+    and at no larger margin. For every labelling s, the linear function w = n^(-1/2) sum_i s_i x_i has this margin, and
+    no linear function of unit length has a larger one.
     """
 
     title = "Linear functions shatter n orthonormal points exactly at the margin n^(-1/2)"

@@ -28,7 +28,7 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
         |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)).
 
     The trials divide the left side by sqrt(log(2(n+1))), and check that the quotient does not grow with n. They use n
-    from 64 to 4096 and N = 32 points on the sphere in 16 dimensions. Without this division, the left side grows with n.
+    from 64 to 4096 and N = 32 points on the sphere in 16 dimensions. The left side itself grows with n.
     """
 
     title = "The correlation of noise with the worst of n features grows at most like sqrt(log n)"
@@ -75,7 +75,7 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
     """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
     let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The source states, with a misprint, that
     the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of empirical risk minus risk is O(sqrt(log
-    N/N)). The bound (96) includes the factor 1/N, which the definition in (91) lacks.
+    N/N)). The bound (96) of the source includes the factor 1/N, which the definition (91) of E_3 lacks.
     """
 
     title = "As printed (without the factor 1/N), the noise term in empirical risk minus risk falls like sqrt(log N/N)"

@@ -198,9 +198,9 @@ class MemorisingNetwork(Claim[Memorised]):
 
 
 class ChanceOnRandomLabels(Claim[Rows]):
-    """Train a ReLU network with one wide hidden layer to the end on labels that are fair coins. The network fits the
-    labels, and its error on new rows with such labels is the error of chance. So the test error minus the training
-    error is
+    """Label rows by fair coins, and train a ReLU network with one wide hidden layer on these rows for many steps. The
+    network fits the labels, and its error on new rows with such labels is the error of chance. So the test error minus
+    the training error is
 
         1/2.
 

@@ -88,7 +88,7 @@ class RecurrenceComplexityBelow(Claim[Recurrence]):
         sqrt(2/pi) B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
 
     with equality for one real state. The reason is that the signed sum of states is a normal vector. For a given trace
-    of the covariance, the mean length of a normal vector is least if the covariance has rank one. So the growth with
+    of the covariance, the mean length of a normal vector is smallest if the covariance has rank one. So the growth with
     sqrt(tr P) cannot be avoided.
     """
 

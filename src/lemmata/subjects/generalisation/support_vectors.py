@@ -36,9 +36,9 @@ def support_vectors(x: np.ndarray, y: np.ndarray) -> int:
 
 
 class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
-    """Consider the separator of largest margin through the origin on n rows: the w of least |w| with y_i <w, x_i> >= 1
-    for all rows i. Let S be its number of support vectors. For each row in turn, train the separator on the other n - 1
-    rows and test it on this row. The share of rows with a wrong answer is at most
+    """Consider the separator of largest margin through the origin on n rows: the shortest vector w with y_i <w, x_i> >=
+    1 for all rows i. Let S be its number of support vectors. For each row in turn, train the separator on the other n -
+    1 rows and test it on this row. The share of rows with a wrong answer is at most
 
         S / n,
 

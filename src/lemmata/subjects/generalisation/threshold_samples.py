@@ -84,9 +84,9 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
 
     At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
     any power of n, in particular faster than n^-2. The trials test the statement without noise, on thresholds on an
-    interval. One layer on one token of dimension 1 computes such a threshold. The trials use the rule with the least
-    mean error, the midpoint between the last row below the threshold and the first row above it. Every other rule,
-    including a trained transformer, has at least this mean error.
+    interval. One layer on one token of dimension 1 computes such a threshold. The trials use the midpoint between the
+    last row below the threshold and the first row above it. This rule has the smallest mean error. Every other rule,
+    for example a trained transformer, has at least this mean error.
     """
 
     title = "As printed, learning to the error epsilon takes a number of rows in proportion to log(1/epsilon)"

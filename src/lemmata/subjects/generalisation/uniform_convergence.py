@@ -66,8 +66,9 @@ class Symmetrisation(Claim[FiniteLaw]):
 
         E sup_f (E f - mean_i f(z_i)) <= 2 E sup_f mean_i s_i f(z_i).
 
-    In the proof, a second sample replaces the expectation, and the signs decide which row of a pair belongs to which
-    sample. The factor 2 cannot be improved: functions that are 0 except on rare rows approach it.
+    In the proof, the mean over a second sample z_i' replaces the expectation E f, and the sign s_i decides which of the
+    rows z_i and z_i' belongs to which sample. The factor 2 cannot be replaced by a smaller number: if all functions are
+    0 except on rare rows, the two sides are nearly equal.
     """
 
     title = "Symmetrisation: random signs bound the expected largest deviation of sample means over a class"

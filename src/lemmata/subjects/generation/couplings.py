@@ -83,11 +83,12 @@ class RectificationGain(Claim[GaussianPair]):
 
         E |X_1 - X_0|² - E |Z_1 - Z_0|² = E tr Cov(X_1 - X_0 | X_t) + E |v_t(Z_t) - (Z_1 - Z_0)|².
 
-    The first term is the least loss of conditional flow matching. The second term measures how far the new paths are
-    from straight. So a second rectification gains nothing if and only if both terms are 0. The trials use normal pairs.
+    The first term on the right is the smallest possible loss of conditional flow matching. The second term measures how
+    far the paths of Z are from straight. So a second rectification gains nothing if and only if both terms are 0. The
+    trials use normal pairs.
 
-    Derivation: E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term. Z_t has the distribution of X_t, and the
-    mean of v_t(Z_t) over t is Z_1 - Z_0.
+    Derivation: E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term. The second term follows because Z_t has
+    the distribution of X_t, and the mean of v_t(Z_t) over t is Z_1 - Z_0.
     """
 
     title = "The gain of rectification in transport cost is the conditional variance plus the curvature of the flow"
@@ -131,7 +132,8 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
         one Euler step of the second flow = the second flow = M.
 
     Each round of rectification trains a flow on the pairs of the previous flow. So if the first pairs are independent
-    normal pairs, only the first round changes the coupling. This coupling is optimal only if S_0 and S_1 commute.
+    normal pairs, only the first round changes the coupling. The coupling (X_0, M X_0) is optimal only if S_0 and S_1
+    commute.
 
     Derivation: the new path X_t = ((1 - t) I + t M) X_0 is an invertible function of X_0, because M has positive
     eigenvalues. So X_t determines X_0, and the velocity on a path is the constant (M - I) X_0.
@@ -200,8 +202,9 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
     batch. In 6 dimensions, the batch must be eight times as large to halve the cost.
 
     Derivation: around a point, the nearest of B points is at a distance of the order B^(-1/d), so a pair costs at least
-    the order B^(-2/d). For d >= 5, matching scale by scale attains this order. On scale r, the counts of the two
-    batches in each of the r^(-d) cells differ by the share (r^d B)^(-1/2). The sum of r² (r^d B)^(-1/2) over scales r >
+    the order B^(-2/d). For d >= 5, a coupling that matches the two batches cell by cell, on one scale after the other,
+    attains this order. On scale r, there are about r^(-d) cells. In each cell, the counts of the two batches differ by
+    the fraction (r^d B)^(-1/2), which adds r² (r^d B)^(-1/2) to the cost. The sum of these terms over scales r >
     B^(-1/d) is dominated by the smallest scale.
     """
 
@@ -238,8 +241,8 @@ class MinibatchPairsApproachTransport(Claim[Batches]):
 
         W_2² = |m|² + d (s - 1)².
 
-    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). On the same draws, the trials divide the
-    mean squared distance of the optimal pairs by the mean squared distance of the random pairs.
+    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). The trials divide the mean squared
+    distance of the optimal pairs by the mean squared distance of random pairs of the same draws.
     """
 
     title = "The cost of minibatch transport tends to the cost of the optimal coupling as the batch grows"

@@ -132,8 +132,8 @@ class NearbyNormals(Claim[NormalLaw]):
 
         JS(P, Q) / (W1(P, Q)/s)² -> 1/8,
 
-    where JS is the Jensen-Shannon divergence with natural logarithms. So JS is of second order for nearby generators,
-    while W1 is of first order.
+    where JS is the Jensen-Shannon divergence with natural logarithms. So JS is of second order in t, while W1 is of
+    first order.
     """
 
     title = "For nearby normal distributions of standard deviation s, the Jensen-Shannon divergence is (W1/s)²/8"
@@ -162,9 +162,10 @@ class DistantNormals(Claim[NormalLaw]):
     where JS is the Jensen-Shannon divergence with natural logarithms. So the divergence is nearly constant for distant
     distributions, and its slope in t is of order exp(-t²/8), while the slope of W1 is s.
 
-    Derivation: log 2 - JS = E_p log(1 + q/p). Place 0 at the midpoint of the means, and let u = t x/s. The integrand is
-    phi(t/2)/t exp(-u/2) log(1 + exp(u)) exp(-u²/(2 t²)), and the integral over u without the last factor is 2 pi. The
-    last factor changes this integral by the fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
+    Derivation: log 2 - JS = E_p log(1 + q/p). Place 0 at the midpoint of the means, and let u = t x/s. Then log 2 - JS
+    is phi(t/2)/t times the integral over u of exp(-u/2) log(1 + exp(u)) exp(-u²/(2 t²)), where phi is the standard
+    normal density. Without the factor exp(-u²/(2 t²)), this integral is 2 pi. This factor changes the integral by the
+    fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
     """
 
     title = "For distant normal distributions, the Jensen-Shannon divergence saturates at log 2 exponentially fast"

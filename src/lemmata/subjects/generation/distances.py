@@ -271,9 +271,9 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
     use m = c d with whole numbers c.
 
     Derivation: a coupling moves X to some x_i, which gives the first inequality, and the independent coupling gives the
-    second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the least squared
-    distance to m rows is about 2 s² (1 - sqrt(3 log(m)/d)). For d = 1600 and m = 4 d, the least distance is therefore
-    off by at most 7 %.
+    second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the smallest squared
+    distance to m rows is about 2 s² (1 - sqrt(3 log(m)/d)). For d = 1600 and m = 4 d, the smallest distance therefore
+    differs from its limit by at most 7 %.
     """
 
     title = "In high dimension, W1 between a sample and its distribution tends to sqrt(2) times the norm of a draw"

@@ -153,8 +153,8 @@ class WallStopsSamples(Claim[Wall]):
     by the root of the mean squared error. This ratio grows like n^(1/2).
 
     Derivation: every true path x + t passes c, as x < c < x + 1. The model's path stops at c, at the distance x + 1 - c
-    from the true end, and x has the mean 1/4. A true path is inside the wall during the time 1/n, where the velocity
-    errs by 1.
+    from the true end, and x has the mean 1/4. A true path is inside the wall for the time 1/n, and there the velocity
+    of the model errs by 1.
     """
 
     title = "A small flow matching loss of the velocity does not bound the error of the samples"
@@ -206,12 +206,12 @@ class EulerErrorConstant(Claim[NormalTarget]):
 
     So a target that is ten times narrower or wider than the starting distribution needs 3.5 times as many steps as a
     target of equal width. On the path of optimal transport, with the standard deviation 1 - t + t s, Euler's method is
-    exact for every N. The trials subtract the error on this path.
+    exact for every N. The trials subtract the error of Euler's method on the path of optimal transport.
 
-    Derivation: Let sd(t) be the standard deviation and r = sd'/sd. With steps h, log prod(1 + h r) - log s =
-    -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of
-    sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and 1 + (pi/4)(s + 1/s). Since r² = (1 + s²)/sd² - s²/sd^4, int r² =
-    (pi/4)(s + 1/s) - 1.
+    Derivation: Let sd(t) be the standard deviation of X_t, let r = sd'/sd, and write int for the integral over t in [0,
+    1]. With steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and r(1) = 1. Let
+    tan(phi) = t s/(1 - t). The integrals of sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and 1 + (pi/4)(s + 1/s). Since
+    r² = (1 + s²)/sd² - s²/sd^4, int r² = (pi/4)(s + 1/s) - 1.
     """
 
     title = "From N(0, 1) to N(0, s²), N Euler steps on the independent path err by about (1/2 + (pi/8)(s + 1/s))/N"
@@ -242,9 +242,9 @@ class HeunErrorConstant(Claim[NormalTarget]):
     So the samples of a narrow target are too wide, and the samples of a wide target are too narrow. For s = 1 the error
     is of a higher order, because the errors of both halves of the path cancel. The trials use s < 1.
 
-    Derivation: Let sd(t) be the standard deviation, r = sd'/sd, and h the step. One step has the relative error h³
-    (r''/12 - r³/6) + O(h^4). Moreover r' = s²/sd^4 - r², so r'(1) - r'(0) = s^-2 - s². Since r s²/sd^4 is the
-    derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
+    Derivation: Let sd(t) be the standard deviation of X_t, let r = sd'/sd, let h be the step, and write int for the
+    integral over t in [0, 1]. One step has the relative error h³ (r''/12 - r³/6) + O(h^4). Moreover r' = s²/sd^4 - r²,
+    so r'(1) - r'(0) = s^-2 - s². Since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     """
 
     title = "From N(0, 1) to N(0, s²), N steps of Heun's method on the independent path err by about (s² - s^-2)/(8 N²)"

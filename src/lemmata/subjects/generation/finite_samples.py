@@ -252,7 +252,8 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
 
     So a birthday test, which counts equal pairs, estimates the size of the support as 1/sum_i p_i². This number is N
     for the uniform distribution, and smaller for all other distributions. The trials also draw from the uniform
-    distribution, with the same random numbers. They measure how many more equal pairs the given distribution has.
+    distribution, with the same random numbers. They measure how many more equal pairs the draws from the given
+    distribution contain.
 
     Derivation: each of the n (n - 1)/2 pairs is equal with probability sum_i p_i². By Cauchy and Schwarz's inequality,
     this sum is at least 1/N, with equality for equal p_i.

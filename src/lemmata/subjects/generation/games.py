@@ -69,14 +69,14 @@ def _games(most: float) -> Drawn:
 
 
 class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
-    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with steps h. Let |B|
-    = 1, let z = (x, y), and let z_0 be the start. Let s_i be the singular values of B, and let c_i² be the share of
-    |z_0|² in the two singular vectors of s_i. After T steps, |z_T|²/|z_0|² is
+    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with step size h. Let
+    the largest singular value |B| be 1, let z = (x, y), and let z_0 be the start. Let s_i be the singular values of B,
+    and let c_i² be the share of |z_0|² in the two singular vectors of s_i. After T steps, |z_T|²/|z_0|² is
 
         sum_i c_i² (1 + h² s_i²)^T                  for simultaneous steps,
         sum_i c_i² (1 - h² s_i² + h⁴ s_i⁴)^T        for extragradient steps,
 
-    and 1 for the gradient flow after the time T h. So simultaneous steps of every length move away from the equilibrium
+    and 1 for the gradient flow after the time T h. So simultaneous steps of every size move away from the equilibrium
     0, but extragradient steps with h < 1 converge if B is invertible.
 
     Derivation: on a pair of singular vectors, a step multiplies the complex number x_i + i y_i by 1 + i h s_i, and an
@@ -123,8 +123,9 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
 
 
 class AlternatingSteps(Claim[BilinearGame]):
-    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with steps h and |B| =
-    1. Player y uses the new x. Every step keeps the value of the quadratic form
+    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with step size h. Let
+    the largest singular value |B| be 1, and let player y use the new x. Every step keeps the value of the quadratic
+    form
 
         |x|² + |y|² - h x'By,
 
@@ -179,14 +180,15 @@ class ScalarGame(eqx.Module):
 class OptimisticSteps(Claim[ScalarGame]):
     """Player x minimises c x y and player y maximises it. Both take optimistic gradient steps: a step is h/c times
     (twice the present gradient minus the previous gradient). After many steps, each step multiplies the distance from
-    the equilibrium 0 by r,
+    the equilibrium 0 by a factor r, given by
 
         r² = (1 + sqrt(1 - 4 h²))/2 for h < 1/2,    r² = 2 h (h + sqrt(h² - 1/4)) for h > 1/2.
 
     So optimistic steps converge exactly for 0 < h < 1/sqrt(3), and fastest near h = 1/2, where r² is 1/2. The trials
     measure r at a random h, and at h = 1/sqrt(3), where r is 1.
 
-    Derivation: z = x + i y follows z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1), and r is the larger modulus of a root.
+    Derivation: z = x + i y follows z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1). The characteristic equation of this
+    recursion has two roots, and r is the larger of their moduli.
     """
 
     title = "Optimistic steps on a bilinear game converge if and only if the step size is below 1/sqrt(3)"
@@ -262,10 +264,10 @@ class PenalisedCritic(eqx.Module):
 
 
 class PenaltyRate(Claim[PenalisedCritic]):
-    """Let the data be the point 0, let a generator produce the point a, and let a critic be x -> b x. The generator
-    descends and the critic ascends on V = f(a b) + f(0), with the penalty (gamma/2) b² on the critic's slope at the
-    data. Let h = |f'(0)|. Under gradient flow near the equilibrium 0, the distance from 0 finally decays like exp(-rho
-    t),
+    """Let the data be the point 0, let a generator produce the point a, and let a critic be x -> b x. For a function f,
+    the generator descends and the critic ascends on V = f(a b) + f(0), with the penalty (gamma/2) b² on the critic's
+    slope at the data. Let h = |f'(0)|. Under gradient flow near the equilibrium 0, the distance from 0 eventually
+    decays like exp(-rho t), where rho is given by
 
         rho = gamma/2 for gamma < 2 h,    rho = gamma/2 - sqrt(gamma²/4 - h²) for gamma > 2 h.
 

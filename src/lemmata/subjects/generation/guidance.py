@@ -104,9 +104,9 @@ class GuidedSpread(AbstractGuided):
         s_c² (1 - q^(1+2w))/((1 + 2w)(1 - q))   by the reverse equation with noise.
 
     The tilted distribution has a density proportional to p_c^(1+w) p_u^(-w), where p_c is the conditional and p_u the
-    unconditional density. Its variance is s_c²/(1 + w (1 - q)). This variance is the largest of the three, and the
-    variance of the flow is the smallest. So neither sampler samples the tilted distribution, and the two samplers
-    differ.
+    unconditional density. Its variance is s_c²/(1 + w (1 - q)). This variance is the largest of the three variances,
+    and the variance under the probability flow is the smallest. So neither sampler samples the tilted distribution, and
+    the two samplers differ.
 
     Derivation: Let V = 1 + e^-2t (s² - 1), and write V_c and V_u for s = s_c and s = s_u. Then 1/V - 1 = (log V)'/2. So
     the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at t =

@@ -117,16 +117,16 @@ class AlignedGenerator(eqx.Module):
 class MaskedBlocks(Claim[AlignedGenerator]):
     """Let G have k orthonormal columns. Observe w >= k random coordinates of the n coordinates of G z, without noise,
     and recover the signal as G times the least-squares solution of smallest norm. The recovery is exact if the observed
-    rows of G have rank k, as for a random G. If each column of G is spread evenly over its own block of b = n/k
-    coordinates, the expected share of |G z|² that is lost is
+    rows of G have rank k, as the observed rows of a random G do. If each column of G is spread evenly over its own
+    block of b = n/k coordinates, the expected share of |G z|² that is lost is
 
         C(n - b, w)/C(n, w),
 
     the probability that a block is not observed. The trials measure how much more of the signal is lost with this G
     than with a random G under the same masks.
 
-    Derivation: the observed rows of such a G have orthogonal columns. So each entry of z with an observed coordinate
-    is recovered, and each other entry becomes 0. A block of b coordinates is hidden in C(n - b, w) of the C(n, w)
+    Derivation: the observed rows of such a G have orthogonal columns. So an entry of z is recovered if a coordinate of
+    its block is observed, and becomes 0 otherwise. A block of b coordinates is hidden in C(n - b, w) of the C(n, w)
     masks.
     """
 

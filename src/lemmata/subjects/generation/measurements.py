@@ -60,8 +60,9 @@ class GaussianMeasurements(Claim[LinearRange]):
     measure this excess, D² k/(m - k - 1). With m = 2 k + 1 measurements, the mean squared error is twice as large as
     D².
 
-    Derivation: A x is A G times a code plus A r, where r is orthogonal to the range, and A r is independent of A G with
-    covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the mean k/(m - k - 1).
+    Derivation: let r be the part of x that is orthogonal to the range. Then A x is A G times a code plus A r, where A r
+    is independent of A G and has the covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the
+    mean k/(m - k - 1).
     """
 
     title = "Recovery of k latent variables from m Gaussian measurements multiplies squared error by 1 + k/(m - k - 1)"
@@ -218,7 +219,7 @@ class LatentCode(eqx.Module):
 class FalseMinimum(Claim[LatentCode]):
     """Let G be a ReLU network of d >= 2 layers with independent Gaussian weights, no biases, and widths that grow from
     layer to layer. Take the loss |G(z) - G(z*)|²/2 on the ray of the codes z = -s z*, s >= 0. For large widths, the
-    loss on this ray is least at s = rho_d. At the opposite code rho_d z*, the loss is smaller than at -rho_d z* by a
+    loss on this ray is smallest at s = rho_d. At the opposite code rho_d z*, the loss is smaller than at -rho_d z* by a
     fixed factor:
 
         rho_d = cos t_d,    loss(rho_d z*)/loss(-rho_d z*) = (1 - rho_d)/(1 + rho_d),
@@ -226,7 +227,7 @@ class FalseMinimum(Claim[LatentCode]):
     where t_0 = pi and cos t_(i+1) = ((pi - t_i) cos t_i + sin t_i)/pi. So rho_2 = 1/pi. Descent that starts near -z*
     may stop near -rho_d z*. To continue, compare the loss at z and at -z.
 
-    rho_d is also the sum over i < d of sin(t_i)/pi times the product of (pi - t_j)/pi over i < j < d, by induction.
+    By induction, rho_d is also equal to sum_(i < d) (sin(t_i)/pi) prod_(i < j < d) ((pi - t_j)/pi).
     """
 
     title = "Opposite to the true code, a ReLU generator's recovery loss has a false minimum that a sign change exposes"

@@ -61,10 +61,11 @@ class CollapseTime(Claim[NormalSample]):
 
     For S = I, t_C = (1/2) log(1 + 1/(n^(2/d) - 1)) = -(1/2) log(1 - n^(-2/d)).
 
-    Derivation: Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), relative to
-    the density of the noise. The log of the ratio is log n - I plus a symmetric part of order sqrt(d), where I, of
-    order d, is the mutual information of x_0 and x_t. Near t_C a few rows carry the whole weight. This adds O(1) to the
-    log, so the relative shift of the time is of order 1/d.
+    Derivation: Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), if the
+    weight of x_0 is the density of the noise. The logarithm of the ratio of these two weights is log n - I plus a
+    symmetrically distributed part of order sqrt(d). Here I, of order d, is the mutual information of x_0 and x_t. Near
+    t_C a few rows carry the whole weight. This adds O(1) to the logarithm, so the relative shift of the time is of
+    order 1/d.
     """
 
     title = "At the collapse time of the score of n normal rows, a noisy row carries log n nats about the clean row"
@@ -208,7 +209,7 @@ class SpeciationTime(Claim[TwoClasses]):
 
         (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
 
-    At the speciation time t_S = log |m|, h = 1 and this number is 0.27 for all m. This number tends to 0 before t_S in
+    At the speciation time t_S = log |m|, h is 1, and the excess is 0.27 for all m. The excess tends to 0 before t_S in
     the reverse process, and to 1/2 after t_S. The trials use h = 1 and h = 0.6.
 
     Derivation: Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class

@@ -79,7 +79,7 @@ def _descended(loss: Callable[[Array], Array], start: Float[Array, "2"], scale: 
 
 class MeanOfTheModes(Claim[TwoModes]):
     """Let p be the mixture w N(c - a s, s²) + (1 - w) N(c + a s, s²). Among all normal distributions q, the divergence
-    KL(p | q) is least for the q with
+    KL(p | q) is smallest for the q with
 
         mean c + (1 - 2 w) a s    and    variance s² (1 + 4 w (1 - w) a²).
 
@@ -127,13 +127,14 @@ class MeanOfTheModes(Claim[TwoModes]):
 
 
 class OneModeIsDropped(Claim[TwoModes]):
-    """Let p be the mixture w N(c - a s, s²) + (1 - w) N(c + a s, s²) with w >= 1/2. As a grows, the least divergence
-    KL(q | p) among all normal distributions q tends to
+    """Let p be the mixture w N(c - a s, s²) + (1 - w) N(c + a s, s²) with w >= 1/2. As a grows, the smallest divergence
+    KL(q | p) of any normal distribution q tends to
 
         log(1/w).
 
-    The heavier mode alone attains this limit. So the fit by the reverse divergence drops a mode. Its divergence is at
-    most log 2, however far apart the modes are. For the q that maximum likelihood fits, KL(q | p) is of the order a².
+    The component with the weight w, taken alone as q, attains this limit. So the fit by the reverse divergence drops a
+    mode. The divergence of this fit is at most log 2, however far apart the modes are. For the q that maximum
+    likelihood fits, KL(q | p) is of the order a².
 
     Derivation: KL(N_1 | p) = E log(N_1 / (w N_1 + (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2).
     Every q has KL(q | p) >= log(1/w) in the limit. To see this, split q = r q_1 + (1 - r) q_2 into its parts near the

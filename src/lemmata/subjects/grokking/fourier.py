@@ -149,13 +149,13 @@ class AnyFrequenciesAdd(AbstractMargin):
 
 class FewFrequenciesSuffice(AbstractMargin):
     """Let p be prime, and draw m different frequencies K from 1, ..., (p-1)/2 at random. Let the output of c at the
-    pair (a, b) be the sum over k in K of cos(2 pi k (a + b - c)/p). For c = a + b mod p, the output is m. With
-    probability at least 1 - delta, delta = 1/10, all other outputs are at most
+    pair (a, b) be the sum over k in K of cos(2 pi k (a + b - c)/p). For c = a + b mod p, the output is m. Let delta =
+    1/10. With probability at least 1 - delta, the outputs of all other c are at most
 
         sqrt(2 m log((p-1)/(2 delta)))
 
-    for all pairs. So a number of frequencies of the order log p is enough for a margin that is a constant share of the
-    largest output.
+    for all pairs (a, b). So a number of frequencies of the order log p is enough for a margin that is a constant share
+    of the largest output.
 
     Derivation: the output depends on a + b - c up to its sign, so there are (p-1)/2 other outputs. Each is a sum of m
     numbers in [-1, 1] that are drawn without replacement and have a negative mean. Hoeffding's inequality bounds the
@@ -206,9 +206,9 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
     all means would be 0. With the phases above, a width of about 4.5 r² puts the mean output of c = a + b mod p above
     the other means by r standard deviations.
 
-    Derivation: with S and D the sum and the difference of the two angles, which are independent and uniform, h = (1 +
-    cos S)(1 + cos D). The readout is cos(S + f), f = 2 pi s (c - a - b)/p. So E h cos(S + f) = cos(f)/2, and E h²
-    cos²(S + f) = (3/4 + cos(2f)/8)(3/2). The mean of cos(f) over s is -1/(p-1) for c other than a + b.
+    Derivation: let S be the sum and D the difference of the two angles of a unit. They are independent and uniform, and
+    h = (1 + cos S)(1 + cos D). The readout is cos(S + f), where f = 2 pi s (c - a - b)/p. So E h cos(S + f) = cos(f)/2,
+    and E h² cos²(S + f) = (3/4 + cos(2f)/8)(3/2). The mean of cos(f) over s is -1/(p-1) for c other than a + b.
     """
 
     title = "A network of random quadratic units adds modulo p, with an error of variance 4.5/N"

@@ -162,15 +162,15 @@ class LazyIsAdditive(AbstractLazyPrediction):
     two inputs be k_0 if they share neither a nor b, k_1 if they share one of the two, and k_2 if they share both. Let
     k_2 - 2 k_1 + k_0 > 0. The tangent kernel and the covariance of every dense network of infinite width have this
     form. Then kernel regression without a ridge predicts a sum u(a) + v(b) for every pair that is not a training pair,
-    whatever the labels are. The sum is the ridge regression on the features
+    whatever the labels are. This prediction equals the prediction of ridge regression on the features
 
         sqrt(k_0),   sqrt(k_1 - k_0) e_a,   sqrt(k_1 - k_0) e_b,   with the ridge k_2 - 2 k_1 + k_0,
 
     where e_a is the one-hot code of a.
 
     Derivation: the kernel of two inputs is k_0 + (k_1 - k_0)([a = a'] + [b = b']) + c [a = a'][b = b'] with c = k_2 - 2
-    k_1 + k_0. On training pairs the last term gives the matrix c I, which is a ridge. Between a training pair and
-    another pair the last term is 0.
+    k_1 + k_0. On training pairs, the term with the factor c gives the matrix c I, which is a ridge. Between a training
+    pair and another pair, this term is 0.
     """
 
     title = "On new pairs (a, b), a lazy (tangent kernel) network predicts a function of a plus a function of b"
@@ -199,8 +199,9 @@ def _additive_ridge(problem: SeenPairs, times: float) -> Array:
 class LazyIsBelowChance(AbstractLazyPrediction):
     """Let a lazy network be trained on the one-hot codes of a + b mod p, p >= 7, on a random share of at least 0.3 of
     all pairs (a, b). Its accuracy on the other pairs is below the chance level 1/p: the mean accuracy is 0, up to a
-    tenth of 1/p. If independent uniform labels replace the sums, the accuracy is 1/p. The reason is that the output is
-    a sum u(a) + v(b), and that every training pair with the same a or the same b has another class.
+    tenth of 1/p. If independent uniform labels replace the sums, the accuracy is 1/p. There are two reasons. First, the
+    output is a sum u(a) + v(b). Second, a training pair that shares a or b with the predicted pair always has another
+    class than the predicted pair.
     """
 
     title = "A lazy network is below chance on modular addition, however large the share of training pairs"
@@ -233,12 +234,12 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
 
     At the pair that is left out, the output of the right class is 1 - (1/(p m_0) + (1 - 1/p)/c)/D, and the output of
     every other class is (1/(pc) - 1/(p m_0))/D. The first output is always the smaller one, so the right class comes
-    last. For large k_0 and k_1 - k_0 the outputs are -1/(p-1) and p/(p-1)².
+    last. If k_0 and k_1 - k_0 are large compared with c, these outputs are about -1/(p-1) and p/(p-1)².
 
-    Derivation: over all pairs, the kernel matrix has the eigenvalues m_0 (constants), m_1 (functions of a or of b with
-    mean 0) and c (the rest). So D is a diagonal entry of the inverse of this matrix. The labels y of a class are 1/p
-    plus a function of the rest. The output at a pair i that is left out is y_i - (K^(-1) y)_i/D. The two outputs differ
-    by 1 - 1/(c D), which is negative, as D is a mean of inverse eigenvalues of which 1/c is the largest.
+    Derivation: over all pairs, the kernel matrix K has the eigenvalues m_0 (constants), m_1 (functions of a or of b
+    with mean 0) and c (the rest). So D is a diagonal entry of K^(-1). The labels y of a class are 1/p plus a function
+    in the eigenspace of c. The output at a pair i that is left out is y_i - (K^(-1) y)_i/D. The two outputs differ by 1
+    - 1/(c D), which is negative, because D is a weighted mean of the inverse eigenvalues, of which 1/c is the largest.
     """
 
     title = "A lazy network trained to add modulo p on all pairs but one ranks the right class of this pair last"

@@ -44,13 +44,13 @@ class LookupAndRule(eqx.Module):
 class LookupOrRule(Claim[LookupAndRule]):
     """Let example i have the label y_i in {-1, 1} and two kinds of features. The first kind is a e_i, where e_i is the
     i-th unit vector, so no other example has this feature. The second kind is b y_i, which follows the rule for every
-    example. The interpolant of least norm of n examples predicts, for every new example,
+    example. The minimum-norm interpolant of n examples predicts, for every new example,
 
         b² n/(a² + b² n)
 
     times the label of this example. A solution that uses only the features e_i has the squared norm n/a², and a
-    solution that uses only the rule has 1/b². The least squared norm is 1/(b² + a²/n). So the rule does not take over
-    at a threshold, but smoothly around n = a²/b² examples, where both solutions have the same norm.
+    solution that uses only the rule has the squared norm 1/b². The least squared norm is 1/(b² + a²/n). So the rule
+    does not take over at a threshold, but smoothly around n = a²/b² examples, where both solutions have the same norm.
 
     Derivation: the kernel matrix is a² I + b² y y', with the eigenvector y and the eigenvalue a² + b² n. The prediction
     is b² y'K^(-1) y times the new label, and the squared norm is y'K^(-1) y.
@@ -160,13 +160,15 @@ def nullity(rows: Int[np.ndarray, "equations p"], modulus: int = 2_147_483_647) 
 
 class ParallelogramsForceALine(Claim[SeenSums]):
     """Represent the numbers 0, ..., p-1 by E_0, ..., E_(p-1), and predict the sum of i and j from E_i + E_j. Let some
-    pairs be training pairs. For training pairs of equal sums i + j = k + l, the outputs are equal if E_i + E_j = E_k +
-    E_l. Let D be the dimension of the solutions of all these equations. Gradient descent on
+    pairs be training pairs. Two training pairs with equal sums i + j = k + l give the equation E_i + E_j = E_k + E_l,
+    which makes their outputs equal. Let D be the dimension of the space of solutions of all these equations, for one
+    coordinate of the representations. Gradient descent on
 
         sum over these equations of (E_i + E_j - E_k - E_l)²
 
-    from a start with independent standard normal E_i ends at a mean squared distance of D - 2 from the representations
-    E_i = r + s i. So if and only if D = 2, descent ends on a line from every start, and the rule holds for all pairs.
+    from a start with independent standard normal E_i ends, in each coordinate, at a mean squared distance of D - 2 from
+    the representations E_i = r + s i, which lie on a line. So if and only if D = 2, descent ends on a line from every
+    start, and the rule holds for all pairs.
     """
 
     title = "Training pairs of addition force a linear representation iff their equations leave two dimensions free"

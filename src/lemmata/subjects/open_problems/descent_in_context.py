@@ -47,7 +47,7 @@ class TrainedLayerIsDampedDescent(Claim[PromptLaw]):
 
         tr G / d = 1 / (1 + (d + 1 + sigma²) / N).
 
-    The right side is the step size of least risk, and it is below 1.
+    The right side is the step size with the smallest risk. This step size is below 1, so the step is damped.
     """
 
     title = "A trained layer of linear attention is a damped step of gradient descent"

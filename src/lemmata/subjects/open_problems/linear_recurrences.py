@@ -53,8 +53,9 @@ def squared_error(problem: ImpulseResponse, kind: str, n: int) -> float:
 
 class DampedModesRate(Claim[ImpulseResponse]):
     """Consider impulse responses on a period of length 1. Let the responses lie at the edge of the Sobolev space
-    H^(2s): their coefficients have size k^(-2s-1/2). Reproduce these responses by strictly stable linear recurrences
-    with 2n + 1 states and poles at -1/2 + (3/2) pi i k, |k| <= n. The squared error falls like
+    H^(2s): their Fourier coefficients at frequency k have size k^(-2s-1/2). Reproduce these responses by strictly
+    stable linear recurrences with 2n + 1 states and poles at -1/2 + (3/2) pi i k, |k| <= n. The squared error falls
+    like
 
         n^(-4s),
 
@@ -82,10 +83,10 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
 
 class PolesInOrder(Claim[ImpulseResponse]):
-    """Consider impulse responses on a period whose coefficients have size k^(-r-1/2). Reproduce these responses by
-    linear recurrences with 129 real states. Take the geometric mean of the squared error over responses. This error is
-    smallest for undamped poles at the frequencies of the period. It is larger for damped poles at -1/2 + (3/2) pi i k,
-    and largest for real poles. So it matters whether the state rotates, but damping hardly matters.
+    """Consider impulse responses on a period, with Fourier coefficients of size k^(-r-1/2) at frequency k. Reproduce
+    these responses by linear recurrences with 129 real states. The geometric mean of the squared error over responses
+    is smallest for undamped poles at the frequencies of the period. This mean is larger for damped poles at -1/2 +
+    (3/2) pi i k, and largest for real poles. So the rotation of the states matters, but their damping hardly does.
     """
 
     title = "Linear recurrences reproduce impulse responses best with undamped, then with damped, then with real poles"

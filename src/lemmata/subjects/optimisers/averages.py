@@ -29,15 +29,15 @@ def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
 
 
 class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
-    """Schedule-free descent takes steps z_t = z_(t-1) - gamma g_t and returns the average x_t of z_1, ..., z_t. Its
-    gradients are taken at (1 - beta) z + beta x. Let it start at z_0 = x_0 and take steps gamma along any gradients
-    g_1, g_2, .., with any interpolation beta. After T steps, the average of schedule-free descent is
+    """Schedule-free descent takes steps z_t = z_(t-1) - gamma g_t and returns the average x_t of z_1, ..., z_t. The
+    gradients g_t are taken at (1 - beta) z + beta x. Let the start be z_0 = x_0. Allow any step size gamma, any
+    interpolation beta and any sequence of gradients g_t. After T steps, the average of schedule-free descent is
 
         x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 
     The right side is the end point of another descent along the same gradients, with steps that decay linearly to 0 at
-    the horizon T. The identity holds for every T at once. So schedule-free descent still contains the schedule, in its
-    average.
+    the horizon T. The identity holds for every T at once. So schedule-free descent still contains a schedule: the
+    average acts as the schedule.
     """
 
     title = "Averaged over any horizon, schedule-free descent equals descent with steps that decay linearly to 0"
@@ -94,8 +94,9 @@ def _heavy_ball(problem: MatrixTraining, momentum: float) -> Array:
 
 class PrimalAveragingIsHeavyBall(Claim[MatrixTraining]):
     """Schedule-free descent takes steps z <- z - gamma g along gradients g, and its result x_t is the average of all z
-    so far. Let schedule-free descent on a loss f take its gradients at the average x_t itself (beta = 1), with steps
-    gamma. This method is descent with momentum, with falling steps and growing momentum: for t = 1, 2, ...
+    so far. Let schedule-free descent on a loss f take its gradients at the average x_t itself (beta = 1), with step
+    size gamma. This method is descent with momentum, where the step size gamma/t falls and the momentum (t - 2)/t
+    grows. For t = 1, 2, ...
 
         x_t = x_(t-1) - (gamma/t) grad f(x_(t-1)) + ((t - 2)/t) (x_(t-1) - x_(t-2)),   x_(-1) = x_0.
     """

@@ -178,9 +178,9 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
         f(x)   over   |x|_inf <= 1/lambda,
 
-    and not at the minimiser of f(x) + lambda |x|²/2. To test this, each trial takes a projected gradient step on the
-    box from x and another one from the ridge solution. Then the trial divides the length of the step from x by the
-    length of the step from the ridge solution. This quotient tends to 0.
+    and not at the ridge solution, which is the minimiser of f(x) + lambda |x|²/2. To test this, each trial takes two
+    projected gradient steps on the box: one from the point that AdamW reaches, then one from the ridge solution. The
+    length of the first step divided by the length of the second step tends to 0.
     """
 
     title = "AdamW with decoupled decay ends at the minimiser of the loss over the box |x|_inf <= 1/decay"
@@ -192,9 +192,10 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
 class LionSolvesBox(AbstractDecayMakesBox):
     """Lion steps along the sign of a momentum. Let Lion use decoupled decay lambda, full gradients of a convex loss f,
-    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. To test this, each trial takes a
-    projected gradient step on the box from x and another one from the ridge solution. Then the trial divides the length
-    of the step from x by the length of the step from the ridge solution. This quotient tends to 0.
+    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. The ridge solution is the
+    minimiser of f(x) + lambda |x|²/2. To test where Lion ends, each trial takes two projected gradient steps on the
+    box: one from the point that Lion reaches, then one from the ridge solution. The length of the first step divided by
+    the length of the second step tends to 0.
     """
 
     title = "Lion with decoupled decay ends at the minimiser of the loss over the box |x|_inf <= 1/decay"
@@ -206,8 +207,9 @@ class LionSolvesBox(AbstractDecayMakesBox):
 
 class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
     """Let f be a strictly convex quadratic whose minimiser x* satisfies |x*|_inf < 1/lambda. AdamW with decay lambda,
-    full gradients and steps that tend to 0 ends at x* itself. The trials divide |x - x*| by the distance between x* and
-    the ridge solution, which minimises f(x) + lambda |x|²/2. This quotient tends to 0.
+    full gradients and steps that tend to 0 ends at x* itself. The trials divide the distance between the point that
+    AdamW reaches and x* by the distance between x* and the ridge solution, which minimises f(x) + lambda |x|²/2. This
+    quotient tends to 0.
     """
 
     title = "Decoupled decay (AdamW) does not shrink a minimiser of the loss inside its box |x|_inf <= 1/decay"

@@ -124,8 +124,8 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
 
         P X'(X P X')^-1 y.
 
-    Among all w with X w = y, this interpolant has the least w' P^-1 w. The trials replace the flow by descent with
-    steps of size 1/lambda_max(X P X'), which ends at the same point.
+    Among all w with X w = y, this interpolant has the smallest value of w' P^-1 w. The trials replace the flow by
+    descent with steps of size 1/lambda_max(X P X'), which ends at the same point.
     """
 
     title = "Descent in a constant metric ends at the interpolant of least norm in the inverse metric"
@@ -154,10 +154,10 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
 
 class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
     """Let the rows be x = (y, 1, 1, private coordinates) with classes y = +-1, and let most classes be +1. Each row has
-    five coordinates that no other row uses. The first of these is 1 if y = 1, and all five are 1 if y = -1. Train least
-    squares on these rows from 0. The weights of AdaGrad, RMSProp and Adam stay nonnegative multiples of sign(X'y),
-    because X sign(X'y) = 4 y. So these methods fit all rows and then predict +1 for every new row. Gradient descent
-    ends at the interpolant of least norm and classifies every new row correctly:
+    five coordinates that no other row uses. If y = 1, only the first of these five is 1. If y = -1, all five are 1.
+    Train least squares on these rows from 0. The weights of AdaGrad, RMSProp and Adam stay nonnegative multiples of
+    sign(X'y), because X sign(X'y) = 4 y. So these methods fit all rows and then predict +1 for every new row. Gradient
+    descent ends at the interpolant of least norm and classifies every new row correctly:
 
         test errors: the share of class -1 for the three adaptive methods, 0 for gradient descent.
     """

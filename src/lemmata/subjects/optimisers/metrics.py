@@ -120,7 +120,7 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
 
     where r is the residual of the rows when the metric changes. In continuous time, r is e^(-t K_A) y after the time t
     in metric A. So descent does not end at the interpolant of B, even if B is used for most of the time. The part of
-    the targets that was fitted before a change of metric keeps its effect, even if the metric tends to B.
+    the targets that was fitted before a change of metric keeps its effect on the limit, even if the metric tends to B.
     """
 
     title = "A metric (preconditioner) used early in descent still shapes the interpolant at the end"

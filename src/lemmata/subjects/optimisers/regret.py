@@ -42,9 +42,8 @@ class AdagradRegret(Claim[GradientGame]):
 
         sum_t l_t(theta_t) - l_t(u) <= sqrt(2) D sum_j ( sum_t g_(t,j)² )^(1/2).
 
-    The bound is the sum over coordinates j of (D² / (2 eta) + eta) |g_j|_2, where |g_j|_2 is the root of sum_t
-    g_(t,j)². Of all convex losses with the same subgradients, linear losses have the largest regret, so the trials use
-    linear losses.
+    The bound is the sum over coordinates j of (D² / (2 eta) + eta) |g_j|_2, where |g_j|_2² = sum_t g_(t,j)². Of all
+    convex losses with the same subgradients, linear losses have the largest regret, so the trials use linear losses.
     """
 
     title = "AdaGrad's regret on a box of side D is at most sqrt(2) D times the sum of each coordinate's gradient norm"
@@ -70,7 +69,7 @@ class AdagradRegret(Claim[GradientGame]):
 class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
     """Let the gradients of two features be nonzero with probabilities p_1 and p_2, and let q_1 and q_2 be the second
     moments of the nonzero gradients. Under AdaGrad, the effective learning rates rate_1 and rate_2 of the features are
-    eta / sqrt(sum of g²), where g are the gradients of the feature. After many steps
+    eta / sqrt(sum of g²), where g runs over the past gradients of the feature. After many steps
 
         rate_1 / rate_2 -> (p_1 q_1 / (p_2 q_2))^(-1/2).
     """

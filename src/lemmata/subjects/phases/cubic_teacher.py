@@ -285,8 +285,8 @@ class OverlapJumps(Claim[TaughtUnit]):
     + 2|w|²) be the share of the unit. Let u_c be the interaction at the transition. Let b and c be the unlearned parts
     of the teacher's linear and cubic components. Hold b and c fixed at their values at the transition. Compute the mean
     share at an interaction 5 % above u_c, and subtract the mean share at an interaction 5 % below u_c. As d grows, this
-    difference tends to a share y > 0. At this y, the action for the interaction above u_c is least. So the most likely
-    share jumps at the transition.
+    difference tends to the share y > 0 at which the action for the interaction above u_c is smallest. So the most
+    likely share jumps at the transition.
     """
 
     title = "The most likely overlap of a unit with the teacher jumps at the transition"
@@ -341,13 +341,14 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
     """Let a network of N erf units learn the cubic teacher H_1(v'x) + epsilon H_3(v'x) from n rows in d dimensions,
     with noise of variance sigma² and readouts of variance s/N. Let b and c be the unlearned parts of the teacher's
     linear and cubic components. Then 1 - c/epsilon is the learned part of the cubic component. Let a unit have weights
-    w, the overlap q = w'v and the share y = q²/(1 + 2|w|²). Its action at y is minus the log density of y divided by d,
-    relative to y = 0. Let the interaction be 1.6 u_c, where u_c is the interaction at the transition. This is the mixed
-    phase, in which some units have the teacher's direction. As d grows, the learned part 1 - c/epsilon tends to the
-    value at which a unit is equally likely to have the teacher's direction or not. Two conditions determine this value.
-    First, at one share y > 0, the action and its slope are both 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1,
-    sqrt 6 epsilon). Here Q is the matrix of second moments, over the units, of a unit's mean products with H_1 and with
-    H_3/sqrt 6. In Q, a number of units of order N/d have the share y, and the other units have shares of order 1/d.
+    w, the overlap q = w'v and the share y = q²/(1 + 2|w|²). The action of the unit at y is minus the logarithm of the
+    density of y, divided by d, minus the value of this expression at y = 0. Let the interaction be 1.6 u_c, where u_c
+    is the interaction at the transition. This is the mixed phase, in which some units have the teacher's direction. As
+    d grows, the learned part 1 - c/epsilon tends to the value at which a unit is equally likely to have the teacher's
+    direction or not. Two conditions determine this value. First, at one share y > 0, the action and its slope are both
+    0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here Q is the matrix of second moments, over
+    the units, of a unit's mean products with H_1 and with H_3/sqrt 6. In Q, a number of units of order N/d have the
+    share y, and the other units have shares of order 1/d.
     """
 
     title = "In the mixed phase, where some units have jumped, a network learns a predictable part of a cubic component"

@@ -101,9 +101,9 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
 
 class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     """Consider kernel regression with the kernel of erf networks at infinite width, with weights w ~ N(0, g/d I). Fit n
-    rows of H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), with n well below d³ and noise sigma² = kappa n/d. Here v is a
-    direction of length 1, and H_1 and H_3 are Hermite polynomials. The fit learns the following fraction of the
-    component epsilon H_3(v'x):
+    rows x ~ N(0, I_d) with the targets H_1(v'x) + epsilon H_3(v'x) plus noise of variance sigma² = kappa n/d, where n
+    is well below d³. Here v is a direction of length 1, and H_1 and H_3 are Hermite polynomials. The fit learns the
+    following fraction of the component epsilon H_3(v'x):
 
         r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t),    r = a/(a + t),
 

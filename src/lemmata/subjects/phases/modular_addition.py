@@ -170,7 +170,7 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
         4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
 
-    If w, v ~ N(0, I), the mean of this value is 4 s, which is the value for the kernel at infinite width.
+    If w, v ~ N(0, I), the mean of the quadratic form is 4 s, which is its value for the kernel at infinite width.
     """
 
     title = "A formula for the quadratic form of a unit's kernel at the teacher of modular addition"

@@ -112,8 +112,9 @@ def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Arr
 
 class DeltaOfLosses(Claim[SampledSteps]):
     """In each of T steps, release a sum with normal noise of standard deviation s. A given row takes part in each step
-    with probability q, and then changes the sum by a vector of norm 1. The privacy loss compares the releases if the
-    row is in the data with the releases if it is not. The privacy loss of all steps is a sum of T independent losses
+    with probability q, and then changes the sum by a vector of norm 1. The privacy loss is the log ratio of two
+    densities of the releases: with this row in the data, and without this row. The privacy loss of all steps is a sum
+    of T independent losses
 
         L_t = log(1 - q + q e^((2 x_t - 1)/(2 s²))),   x_t ~ (1 - q) N(0, s²) + q N(1, s²),
 

@@ -169,12 +169,13 @@ _compiled_budget = eqx.filter_jit(loss_budget)
 
 class AuditBelowBudget(Claim[AuditedSum]):
     """Release the sum of rows of norm at most 1 with normal noise sigma. This release is (eps, delta)-differentially
-    private with the eps of the Gaussian curve. Make m releases with one additional row, the canary, and m releases
-    without the canary. The score of a release is the inner product of the canary with the released sum. Use the first
-    half of the releases to choose an event of the form "the score is beyond a threshold". Use the second half to bound
-    the probabilities of this event with and without the canary. The bounds are exact (Clopper-Pearson) limits, each at
-    level alpha/2. Let p be the lower limit of the larger probability, and q the upper limit of the smaller probability.
-    Then
+    private, where eps follows from the privacy curve of normal noise. Make m releases with one additional row, the
+    canary, and m releases without the canary. The score of a release is the inner product of the canary with the
+    released sum. Use the first half of the releases for two choices. First, choose an event of the form "the score is
+    beyond a threshold". Second, choose whether this event is more probable with or without the canary. Use the second
+    half to bound the probabilities of the event with and without the canary. The bounds are exact (Clopper-Pearson)
+    limits, each at level alpha/2. Let p be the lower limit of the probability that was chosen as the larger one, and q
+    the upper limit of the other probability. Then
 
         log((p - delta)/q) <= eps
 
@@ -211,9 +212,10 @@ class AuditOfTraining(Claim[AuditedTraining]):
     gradients are clipped to norm 1, and normal noise of standard deviation s is added to their sum. The training is
     (eps, delta)-differentially private, where eps follows from the distribution of the privacy loss. Repeat the
     training with one additional row, the canary, and without the canary. Score each run by the margin of the canary.
-    Use some of the runs to choose an event, which is a margin beyond a threshold. Use the other runs to bound the
-    probabilities of this event with and without the canary by exact limits. Let p be the lower limit of the larger
-    probability, and q the upper limit of the smaller probability. Then
+    Use the first half of the runs for two choices. First, choose an event, which is a margin beyond a threshold.
+    Second, choose whether this event is more probable with or without the canary. Use the second half to bound the
+    probabilities of the event with and without the canary by exact limits. Let p be the lower limit of the probability
+    that was chosen as the larger one, and q the upper limit of the other probability. Then
 
         log((p - delta)/q) <= eps
 

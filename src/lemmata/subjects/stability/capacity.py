@@ -134,8 +134,8 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
 class RandomFeaturesPeak(Claim[NoisyTargets]):
     """Fit N random ReLU features to n noisy rows, with the coefficients of smallest norm. The error on new rows is
     largest at N = n. This holds for every dimension d of the inputs. To test this, compute the errors with N = n 2^-r
-    and with N = n 2^r features, and take the larger error. The mean logarithm of the larger error falls along r = 0,
-    0.07, 0.4, 1.
+    and with N = n 2^r features, and take the larger error. The mean logarithm of the larger error falls as r rises from
+    0 to 0.07, to 0.4 and to 1.
     """
 
     title = "Without a ridge, the error of random features is largest with as many features as rows"

@@ -121,8 +121,8 @@ class TwoFitsTellVariance(Claim[SignedNoise]):
 
         E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance,
 
-    where sigma² is the variance of the noise. These equations do not require the true function. They do not separate
-    squared bias from noise.
+    where sigma² is the variance of the noise. These equations do not contain the true function, so they are useful even
+    if this function is unknown. They do not separate squared bias from noise.
     """
 
     title = "Two fits to separate rows give the variance and the sum of squared bias and noise"

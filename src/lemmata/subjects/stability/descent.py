@@ -212,8 +212,8 @@ class SgdStability(Claim[CoupledRuns]):
 
         mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= (2 L²/N) sum_t a_t,
 
-    on average over the replaced row i. So if the indices are random, the bound holds in expectation for any single row.
-    Linear losses with opposite slopes attain the bound.
+    where mean_i is the mean over the replaced row i. So if the indices are random, the bound holds in expectation for
+    any single row. Linear losses with opposite slopes attain the bound.
     """
 
     title = "On average, one of N rows changes SGD's convex L-Lipschitz losses by at most 2 L² (sum of step sizes)/N"
@@ -246,7 +246,7 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
 
         mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N),
 
-    on average over the replaced row i. So the difference stops growing with the number of steps.
+    where mean_i is the mean over the replaced row i. So the difference stops growing with the number of steps.
     """
 
     title = "On average, one of N rows changes gamma-strongly convex L-Lipschitz losses of SGD by up to 2 L²/(gamma N)"
@@ -291,12 +291,12 @@ def _apart(problem: KickedRuns) -> Float[Array, ""]:
 class SmoothnessIsNeeded(Claim[KickedRuns]):
     """Let the losses of N rows be convex and L-Lipschitz, but not smooth. Let w_T be the weights after T steps of
     stochastic gradient descent with step size eta. Replace row i, and let w_T^(i) be the weights of a second run with
-    the same sequence of row indices. On average over the replaced row,
+    the same sequence of row indices. In the mean over the replaced row i,
 
         L mean_i |w_T - w_T^(i)| <= L² (2 eta sqrt(T) + 4 eta T/N).
 
-    Let one loss be linear, and let all others be L max(0, w_1, ..., w_d). For these losses, the left side has the order
-    of the first term on the right.
+    Let one loss be linear, and let all others be L max(0, w_1, ..., w_d). For these losses, the left side is of the
+    order of the first term on the right.
     """
 
     # A shared step adds at most (2 L eta)² to the squared distance, since subgradients of one convex function are

@@ -92,8 +92,8 @@ class PrivacyIsStability(Claim[NeighbouringLaws]):
 class LoosePrivacyStability(Claim[NeighbouringLaws]):
     """Let an algorithm be eps-differentially private, and replace one row of the data set. Take any loss of the
     algorithm's output with values in [0, 1]. The expected loss changes by at most e^eps - 1. The sharp bound is
-    tanh(eps/2). As eps goes from 0 to log 2, e^eps - 1 goes from two to three times the sharp bound. Above log 2, e^eps
-    - 1 exceeds 1, so the bound is vacuous.
+    tanh(eps/2). The bound e^eps - 1 is about twice the sharp bound for small eps, and three times the sharp bound at
+    eps = log 2. Above log 2, e^eps - 1 exceeds 1, so the bound is vacuous.
     """
 
     title = "Replacing a row changes the expected loss of a differentially private algorithm by at most e^eps - 1"
@@ -148,9 +148,10 @@ class PrivateGap(Claim[Channel]):
     in absolute value. For small eps, this bound is half of the bound tanh(eps/2) on the effect of replacing one row.
 
     Proof: fix all rows but one. Each value of this row gives a distribution of the output, and the gap compares this
-    distribution with the mean of these distributions. For each output, the worst likelihoods take two values that
-    differ by the factor e^eps. Let a fraction f of the likelihoods have the larger value. The likelihoods differ from
-    their mean by at most f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f = 1/(1 + e^(eps/2)).
+    distribution with the mean of these distributions. So each output has one likelihood for each value of the row. In
+    the worst case, these likelihoods take only two values, with the ratio e^eps. Let a fraction f of the likelihoods
+    have the larger value. Take the mean of the positive parts of (likelihood - mean)/mean, where mean is the mean
+    likelihood. The result is f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f = 1/(1 + e^(eps/2)).
     """
 
     title = "The expected generalisation gap of an eps-differentially private algorithm is at most tanh(eps/4)"
@@ -179,8 +180,8 @@ class PrivateGap(Claim[Channel]):
 
 class GaussianCurve(Claim[GaussianRelease]):
     """Let D be the sensitivity of a statistic: the largest distance between its values on two neighbouring data sets.
-    Release the statistic with normal noise of standard deviation s in each coordinate. The least delta for which this
-    release is (eps, delta)-differentially private is
+    Release the statistic with normal noise of standard deviation s in each coordinate. The smallest delta for which
+    this release is (eps, delta)-differentially private is
 
         delta(eps) = Phi(D/(2s) - eps s/D) - e^eps Phi(-D/(2s) - eps s/D),
 

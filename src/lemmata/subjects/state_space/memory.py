@@ -157,9 +157,9 @@ class HarmonicBound(Claim[PowerLaw]):
 class StatesForPowerLaw(Claim[PowerLaw]):
     """Let state k have the rate e^{kh} and the weight h e^{pkh} / Gamma(p), where h is the spacing and p > 0 the power.
     The sum of these exponentials over all integers k approximates t^-p. Use only states with consecutive k. Take the
-    fewest states whose error for t^-p on [1, T] is at most four times the error with all k. From this number of states,
-    subtract a constant for the two ends. The result grows at most like L^1, where L = log T. So a number of states in
-    proportion to the logarithm of the range is enough. In this sense, power laws have no curse of memory.
+    smallest number of these states whose relative error for t^-p on [1, T] is at most four times the relative error
+    with all k. This number of states grows at most like L^1, where L = log T. So a number of states in proportion to
+    the logarithm of the range is enough. In this sense, power laws have no curse of memory.
     """
 
     title = "The number of decaying states that a power-law memory needs grows at most like the logarithm of its range"

@@ -113,8 +113,8 @@ class SoftmaxUnitsWidth(AbstractTangentWidth):
 
 class AttentionWidth(AbstractTangentWidth):
     """Consider a network with softmax attention of m heads on m channels, where queries and keys use the same matrix.
-    Their inner products are divided by the dimension m of the keys. Compare the tangent kernel at a random draw of the
-    weights with its limit for m -> infinity. The root mean square difference over pairs of points is
+    The inner products of queries and keys are divided by the dimension m of the keys. Compare the tangent kernel at a
+    random draw of the weights with its limit for m -> infinity. The root mean square difference over pairs of points is
 
         C m^(-1/2),
 

@@ -150,7 +150,7 @@ class ReluKernelMovement(Claim[Training]):
 
     The gradient moves only units that are active at the point. So some of the active units switch off, and no unit
     switches on. The number of units that switch off is of the order sqrt(m). If as many units switched on as off, the
-    kernel would move by the order m^(-3/4). With a smooth activation, it moves by the order 1/m.
+    kernel would move by the order m^(-3/4). With a smooth activation, the kernel moves by the order 1/m.
     """
 
     title = "In training on one point, the tangent kernel of a ReLU network of width m moves by m^(-1/2)"
@@ -192,7 +192,7 @@ class LinearisationGap(Claim[Training]):
 
         |f_t - f_t^lin|  is of the order 1/m.
 
-    The bound O(m^(-1/2)) of the source is true, and it holds for more networks.
+    The weaker bound O(m^(-1/2)) of the source is also true, and holds for more networks.
     """
 
     title = "With a smooth activation, training at width m differs from its linearisation by 1/m"

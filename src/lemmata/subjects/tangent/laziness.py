@@ -120,8 +120,8 @@ class PairedInitialisation(Claim[ScaledNetwork]):
         1/alpha²
 
     for large alpha. To first order, the weights of partners move in opposite directions, and their readouts move in the
-    same direction. So these changes of the kernel cancel. If, instead, the output f_0 at the start is subtracted from a
-    network without partners, the change of the kernel is of the order 1/alpha.
+    same direction. So, to first order, the changes of the kernel from the two partners cancel. If, instead, the output
+    f_0 at the start is subtracted from a network without partners, the change of the kernel is of the order 1/alpha.
     """
 
     title = "If a model of paired units is multiplied by alpha, its tangent kernel moves by 1/alpha² in training"
@@ -205,16 +205,16 @@ class LazyFlows(Population[LazyFlow]):
 
 class LazyBootstrap(Claim[LazyFlow]):
     """Let J be the Jacobian of the outputs at the training points in the parameters w, and let J be L-Lipschitz. Let s
-    be the least singular value of J at the start w_0. Let r_t = f_t - y be the residuals. Suppose that rho = L |r_0|/s²
-    is at most 1/2. Under gradient flow on |r|²/2, for all times t,
+    be the smallest singular value of J at the start w_0. Let r_t = f_t - y be the residuals. Suppose that rho = L
+    |r_0|/s² is at most 1/2. Under gradient flow on |r|²/2, for all times t,
 
         |r_t| <= exp(-(1 - 2 rho) s² t) |r_0|,    |w_t - w_0| <= (1 - sqrt(1 - 2 rho)) s/L.
 
-    If rho <= 1/4, the second bound is at most 1.18 |r_0|/s. For the proof, let p be the length of the path. The least
-    singular value of J along the path is at least s - L p, so that |r_0| - |r_t| >= s p - L p²/2. This inequality keeps
-    p below the second bound, and the least singular value above s sqrt(1 - 2 rho). For m tanh units and a readout of
-    fixed signs divided by sqrt(m), L is at most 0.77 max |x_i| |X|_op / sqrt(m), where X is the matrix of the points
-    x_i. The trials test the second bound at the time 6/s².
+    If rho <= 1/4, the second bound is at most 1.18 |r_0|/s. For the proof, let p be the length of the path. The
+    smallest singular value of J along the path is at least s - L p, so that |r_0| - |r_t| >= s p - L p²/2. This
+    inequality keeps p below the second bound, and the smallest singular value above s sqrt(1 - 2 rho). For m tanh units
+    and a readout of fixed signs divided by sqrt(m), L is at most 0.77 max |x_i| |X|_op / sqrt(m), where X is the matrix
+    of the points x_i. The trials test the second bound at the time 6/s².
     """
 
     title = "A small residual keeps gradient flow close to its start and the kernel positive definite"

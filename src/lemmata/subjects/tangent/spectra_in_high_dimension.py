@@ -46,8 +46,8 @@ class RowsPerDimension(eqx.Module):
 class LeastEigenvalue(Claim[RowsPerDimension]):
     """Let n points be uniform on the sphere of radius R in d dimensions, with d < n << d². Consider the kernel of the
     readout of a wide ReLU network with one hidden layer, R² E max(z, 0) max(z', 0). Here z and z' are standard normal
-    numbers, and their correlation is the cosine of the angle between two points. The Gram matrix of this kernel has a
-    least eigenvalue close to
+    numbers, and their correlation is the cosine of the angle between two points. The smallest eigenvalue of the Gram
+    matrix of this kernel is close to
 
         R² (m_2 (1 - sqrt((n - d)/N))² + m),   m_2 = 1/(4 pi),   m = 1/4 - 3/(4 pi),
 
@@ -55,7 +55,7 @@ class LeastEigenvalue(Claim[RowsPerDimension]):
     these polynomials in the kernel is m_2, and the weight of all higher degrees is m. For d -> infinity, this
     eigenvalue tends slowly to R² (1/4 - 1/(2 pi)). At d = 200 and n = 800, the eigenvalue is a quarter below this
     limit. In the formula, n - d stands in place of n because the linear part takes d of the n dimensions. The claim
-    states the formula within 2 % at d = 160.
+    tests, at d = 160, that the formula errs by at most 2 %.
     """
 
     title = "In high dimension, a formula gives the least eigenvalue of a ReLU kernel on n points within 2 %"
@@ -102,9 +102,9 @@ class PolynomialStaircase(Claim[Cubic]):
     """Let n = d^(3/2) points x be uniform on the sphere of radius sqrt(d) in d dimensions, and let |b| = 1. Let z = <b,
     x>, h_1 = z and h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z on the sphere. The interpolant by the kernel
     exp(<x, x'>/d) learns only the linear part of the target h_1 + h_3/sqrt(12). The reason is that there are about d³/6
-    cubic polynomials, far more than rows. On new points, project this interpolant on h_1 and h_3/sqrt(12), which gives
-    two coefficients. The third number is the mean square error, on new points, of the interpolant of h_1 alone. The
-    three numbers are close to
+    cubic polynomials, far more than rows. Three numbers measure this on new points. The first two are the coefficients
+    of the interpolant's projections on h_1 and on h_3/sqrt(12). The third number is the mean square error of the
+    interpolant of h_1 alone. The three numbers are close to
 
         s,   0,   (1 - s)²,   where s = 1/(1 + (e - 2) d/n) tends to 1.
 
