@@ -61,9 +61,9 @@ class AbstractAttribution(Claim[SmoothOutput]):
 
 
 class Attribution(AbstractAttribution):
-    """Let y be a smooth output of features z, here v'tanh(W z / sqrt(d) + b). First-order attribution predicts that a
-    change dz of the features changes y by sum_j (dy/dz_j) dz_j. For small changes, the error of this prediction is of
-    the order
+    """Let y be a smooth output of features z. The test uses y = v'tanh(W z / sqrt(d) + b). First-order attribution
+    predicts that a change dz of the features changes y by sum_j (dy/dz_j) dz_j. For small changes, the error of this
+    prediction is of the order
 
         |dz|².
 
@@ -195,9 +195,9 @@ class AbstractSites(Claim[Circuit]):
 
 class Redundancy(AbstractSites):
     """Let a behaviour (1 in the clean run, 0 in the corrupted run) occur if all sites of at least one of several sets
-    are clean. If a single site of the clean run is corrupted, the effect is 1 if the site is in every set, and 0
-    otherwise. If a single site of the corrupted run is restored, the effect is 1 if this site alone is one of the sets,
-    and 0 otherwise. So the effects of r single sites sum to
+    are clean. Corrupting a single site of the clean run has the effect 1 if the site is in every set, and 0 otherwise.
+    Restoring a single site of the corrupted run has the effect 1 if this site alone is one of the sets, and 0
+    otherwise. So the effects of r single sites sum to
 
         0 by corrupting and r by restoring, if each single site is enough,
         r by corrupting and 0 by restoring, if all sites are needed,

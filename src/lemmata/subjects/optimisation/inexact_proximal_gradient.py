@@ -94,7 +94,8 @@ class BestStep(AbstractRunClaim):
         min_{1 <= k <= t} l(rho*_k) - l(rho*) <= (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k,
         E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
 
-    The source's bound contains |rho*|_1². This term comes after an equality sign that should be an inequality.
+    The source's bound contains |rho*|_1² in place of |rho*|_2². The source replaces |rho*|_2² after an equality sign
+    that should be an inequality sign.
     """
 
     title = "The best of t proximal gradient steps with errors nears the Lasso minimum like 1/t plus the largest error"
@@ -155,7 +156,7 @@ class RisesAddUp(AbstractRunClaim):
         l(rho_t) <= l(rho*_k) + B_k + ... + B_t, so l(rho_t) <= min_k l(rho*_k) + t max_k B_k,
         B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    The sum has t - k + 1 terms. The source counts t - k terms. It writes this count as t + 1 - k for rho_{t+1}.
+    The sum has t - k + 1 terms. The source counts only t - k terms, which it writes as t + 1 - k for rho_{t+1}.
     """
 
     title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
@@ -187,8 +188,8 @@ class InexactConvergence(AbstractRunClaim):
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    The source states this bound with the Barron parameter C_F in place of some of these quantities, because its proof
-    bounds them by C_F.
+    The source states this bound with the Barron parameter C_F in place of some of the quantities on the right side,
+    because its proof bounds these quantities by C_F.
     """
 
     title = "Proximal gradient with errors converges on the Lasso like 1/t, up to terms that the errors add"

@@ -75,10 +75,10 @@ class ResidualsFollowGram(Claim[LeastSquares]):
 class ConditionNumberGrowth(Claim[Regression]):
     """Let K be the Gram matrix, and let the target lie along the eigenvector of its smallest eigenvalue. Run gradient
     descent on least squares with the step 1 / lambda_max. The number of iterations grows in proportion to kappa, where
-    kappa = lambda_max / lambda_min is the condition number. So no bound on the iterations can have a weaker dependence
-    on kappa.
+    kappa = lambda_max / lambda_min is the condition number. So a bound on the iterations has to grow at least in
+    proportion to kappa.
 
-    The residual falls to eps times the first residual after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
+    The residual reaches eps times its initial size after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
     log(1/eps) iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition
     number.
     """
@@ -113,7 +113,7 @@ class ConditionNumberGrowth(Claim[Regression]):
 
 class ConditionNumberIterations(Claim[LeastSquares]):
     """Let Phi be the features of the training rows, and y their targets. Run gradient descent from 0 on 1/2 |Phi w -
-    y|² with the step 1 / lambda_max. The training residual falls below eps times the first residual within
+    y|² with the step 1 / lambda_max. The training residual falls below eps times its initial size within
 
         ceil( kappa log(1/eps) ),   kappa = lambda_max / lambda_min of K = Phi Phi',
 
