@@ -142,7 +142,7 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
     In every step, an attack by gradient ascent moves each row along dx/ds = w (w'x - y) up to s. As the training time
     grows, the weights tend to the weights of ridge regression,
 
-        w = (X'X + kappa)^-1 X'y,    kappa = |X w - y|² (exp(s |w|²) - 1)/|w|².
+        w = (X'X + kappa)^-1 X'y,    where kappa = |X w - y|² (exp(s |w|²) - 1)/|w|².
 
     The trials use s = 3 and test that the relative distance from these weights vanishes as the training time grows. If
     all residuals were 0, the ridge kappa would be 0, too.

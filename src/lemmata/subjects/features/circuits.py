@@ -230,7 +230,7 @@ class ShapleyValues(AbstractSites):
     site is its mean effect when the sites are restored one after the other, in a uniformly random order. With [i in
     S_I] = 1 if i is in S_I, and 0 otherwise, the value is
 
-        sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   S_I = the union of S_j over j in I.
+        sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   where S_I = the union of S_j over j in I.
 
     The values sum to the joint effect 1. If each single site is enough, or if all r sites are needed, each value is
     1/r.

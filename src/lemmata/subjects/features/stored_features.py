@@ -189,9 +189,9 @@ class LinearReadout(Claim[ActiveFeatures]):
     """Let u_1, ..., u_n be independent and uniform on the unit sphere of R^d, and let x be the sum of k of them. Read
     feature i as active if <u_i, x> > 1/2. The probability that at least one feature is misread is about
 
-        1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2,
+        1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   where T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2.
 
-    where I is the regularised incomplete beta function, and T(c) is the probability that a random unit vector has a
+    Here I is the regularised incomplete beta function, and T(c) is the probability that a random unit vector has a
     cosine above c with a given unit vector. So about k = d/(8 ln n) active features can be read. If n <= d and the
     directions are orthonormal, no feature is misread.
 

@@ -209,7 +209,7 @@ class FlowOfOutputs(Claim[SmallNetwork]):
     by gradient flow on the loss L = 1/2 sum_i (f(x_i) - y_i)², where x_i are the training inputs and y_i their targets.
     At every time, the outputs on the training inputs follow
 
-        df/dt = -K (f - y),   K_ij = <grad f(x_i), grad f(x_j)>,
+        df/dt = -K (f - y),   where K_ij = <grad f(x_i), grad f(x_j)>,
 
     whether or not the kernel K changes during training. For this network the kernel is
 

@@ -40,7 +40,7 @@ class ResidualsFollowGram(Claim[LeastSquares]):
     """Let Phi be the n x p feature matrix and y the targets. Run gradient descent with step eta from w = 0 on 1/2 |Phi
     w - y|². After t steps, the training residual is exactly
 
-        y - Phi w_t = (I - eta K)^t y,   K = Phi Phi'.
+        y - Phi w_t = (I - eta K)^t y,   where K = Phi Phi'.
 
     Let u_i be an eigenvector of K with eigenvalue lambda_i. Along u_i, the residual is (1 - eta lambda_i)^t <u_i, y>.
     """
@@ -112,10 +112,11 @@ class ConditionNumberGrowth(Claim[Regression]):
 
 
 class ConditionNumberIterations(Claim[LeastSquares]):
-    """Let Phi be the features of the training rows, and y their targets. Run gradient descent from 0 on 1/2 |Phi w -
-    y|² with the step 1 / lambda_max. The training residual falls below eps times its initial size within
+    """Let Phi be the features of the training rows, y their targets, and kappa = lambda_max / lambda_min the condition
+    number of K = Phi Phi'. Run gradient descent from 0 on 1/2 |Phi w - y|² with the step 1 / lambda_max. The training
+    residual falls below eps times its initial size within
 
-        ceil( kappa log(1/eps) ),   kappa = lambda_max / lambda_min of K = Phi Phi',
+        ceil( kappa log(1/eps) )
 
     iterations, because (1 - 1/kappa)^t <= exp(-t / kappa). The test uses eps = 1/1000.
     """

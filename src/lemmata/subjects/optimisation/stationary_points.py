@@ -104,7 +104,7 @@ class LeastGradient(Claim[TanhDescent]):
     the set where f is at most f_0.
     """
 
-    title = "The least gradient norm along gradient descent falls at least like t^(-1/2)"
+    title = "The smallest gradient norm along gradient descent falls at least like t^(-1/2)"
     source = Source("foundation2025", "Section 5.3, non-convex", note="sharper")
     population = TanhDescents()
     relation = AtMost()

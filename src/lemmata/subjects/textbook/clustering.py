@@ -56,7 +56,7 @@ class StartByDistances(Claim[PointsInGroups]):
     cost.
     """
 
-    title = "Seeding three centres by k-means++ costs on average at most 8 (log 3 + 2) times the least cost"
+    title = "k-means++ seeds three centres with an expected cost of at most 8 (log 3 + 2) times the smallest possible cost"
     source = Source(_KEY, "Abstract, clustering", note="in expectation, with a factor")
     population = GroupedPoints()
     relation = AtMost()
