@@ -117,7 +117,7 @@ class InformationRises(Claim[AspectRatio]):
     contrast, the first two terms of the expansion in powers of v r have their maximum at 4/((14 + 3 k) v).
     """
 
-    title = "Outputs share at least as much information at 1.1 to 4 times the estimated best aspect ratio as at this ratio"
+    title = "At 1.1 to 4 times the estimated best aspect ratio, outputs share no less information than at this ratio"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="for the whole information")
     population = _RATIOS
     relation = AtLeast()

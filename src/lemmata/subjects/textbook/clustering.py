@@ -56,7 +56,7 @@ class StartByDistances(Claim[PointsInGroups]):
     cost.
     """
 
-    title = "k-means++ seeds three centres with an expected cost of at most 8 (log 3 + 2) times the smallest possible cost"
+    title = "Seeding three centres by k-means++ has an expected cost of at most 8 (log 3 + 2) times the smallest cost"
     source = Source(_KEY, "Abstract, clustering", note="in expectation, with a factor")
     population = GroupedPoints()
     relation = AtMost()
