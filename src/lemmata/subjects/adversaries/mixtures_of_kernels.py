@@ -348,11 +348,11 @@ def _interpolant(problem: MixedRows) -> Array:
 
 class EnergyFallsWithRows(Claim[SphereRows]):
     """Let a half-space determine the labels. Let the gap between the two classes be so wide that the attack does not
-    cross it. Take an infinitely wide ReLU network of three hidden layers. With a share beta = 1/2 of attacked rows, it
-    has two mixed kernels: one for clean rows and one for attacked rows. The energy of the labels y of n rows with
-    kernel matrix K is sqrt(y' K^-1 y / n). On average over problems, the mean energy of the two mixed kernels falls as
-    n grows from 32 to 64 and to 128. At n = 128, this mean is larger than the mean energy of the two kernels without
-    mixing, on the same rows. The difference between the two means is the cost of learning with attacks.
+    cross it. Take an infinitely wide ReLU network of three hidden layers. With a share beta = 1/2 of attacked rows, the
+    network has two mixed kernels: one for clean rows and one for attacked rows. The energy of the labels y of n rows
+    with kernel matrix K is sqrt(y' K^-1 y / n). On average over problems, the mean energy of the two mixed kernels
+    falls as n grows from 32 to 64 and to 128. At n = 128, this mean is larger than the mean energy of the two kernels
+    without mixing, on the same rows. The difference between the two means is the cost of learning with attacks.
     """
 
     title = "The energy sqrt(y' K^-1 y / n) of n labels falls as rows are added, if K mixes clean and attacked rows"

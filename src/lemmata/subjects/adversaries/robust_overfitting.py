@@ -169,11 +169,11 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
     """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 60 other inputs of unit
     variance depend weakly on the label. Train a linear model on 100 rows. In every step, shift every input of the rows
-    by 0.3 in the worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. It is the accuracy
-    on held-out rows with the same kind of shift. These numbers of steps correspond to times of about 10/lambda and
-    100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, both robust accuracies
-    equal the robust accuracy of a rule that uses only the large input. Therefore long training does not lower the
-    robust accuracy.
+    by 0.3 in the worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. The robust accuracy
+    is the accuracy on held-out rows with the same kind of shift. These numbers of steps correspond to times of about
+    10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, both robust
+    accuracies equal the robust accuracy of a rule that uses only the large input. Therefore long training does not
+    lower the robust accuracy.
     """
 
     title = "Under signed attacks of a fixed radius, long training loses no robust accuracy"

@@ -53,11 +53,11 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
 
 class CleanAccuracyKept(Claim[PoisonedDigits]):
     """Distil a set of digits twice: first the clean digits, and then a poisoned version. In the poisoned version, a
-    share of the digits carries a white square over the whole image, at an opacity of 0.3. Fit regressions on the two
-    distilled sets. On average over splits, their accuracies on clean digits differ by at most 0.03. A split counts only
-    if two conditions hold. First, the trigger succeeds on more than half of the triggered test digits of other classes.
-    Second, the images distilled from clean digits give an accuracy more than 0.1 above the accuracy that the initial
-    images of distilling give.
+    share of the digits carries a white square over the whole image, at an opacity of 0.3. Fit a regression on each of
+    the two distilled sets, and average its accuracy on clean digits over splits. The two averages differ by at most
+    0.03. A split counts only if two conditions hold. First, the trigger succeeds on more than half of the triggered
+    test digits of other classes. Second, the images distilled from clean digits give an accuracy more than 0.1 above
+    the accuracy that the initial images of distilling give.
     """
 
     title = "Distilling poisoned instead of clean digits costs at most 0.03 of accuracy on clean digits"

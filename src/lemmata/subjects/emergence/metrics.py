@@ -213,8 +213,8 @@ class AveragesDoNotSharpen(Claim[Slices]):
     """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. The sharpness of a curve is
     its largest slope, divided by its total rise. Then the average accuracy, with any shares w_k of the slices, is at
     most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
-    weighted mean of the slopes of the slices, each divided by its total rise r_k. For equal slices, the average and
-    each slice are equally sharp. The accuracy on a slice may also fall for some log N, as long as its total rise r_k is
+    weighted mean over the slices of the slope divided by the total rise r_k. For equal slices, the average and each
+    slice are equally sharp. The accuracy on a slice may also fall for some log N, as long as its total rise r_k is
     positive.
     """
 

@@ -222,12 +222,10 @@ class CriticalWindow(eqx.Module):
 
 
 class CriticalComponent(Claim[CriticalWindow]):
-    """In a random graph of n vertices with mean degree 1 + x n^(-1/3), for a fixed x, the largest connected component
-    has a number of vertices of the order
+    """Let a random graph of n vertices have the mean degree 1 + x n^(-1/3), where x is fixed. The number of vertices in
+    the largest connected component is of the order
 
-        n^(2/3)
-
-    vertices.
+        n^(2/3).
     """
 
     title = "At mean degree 1, the largest component of a random graph has of the order n^(2/3) vertices"

@@ -125,7 +125,7 @@ class BestStep(AbstractRunClaim):
 class ErrorOfAStep(AbstractRunClaim):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. Here y are the targets, and the
     features, which are the columns of Phi, are bounded by 1. Add an error e_t to coefficients rho*_t, so that rho_t =
-    rho*_t + e_t. The objective rises by at most
+    rho*_t + e_t. Then the rise of the objective satisfies
 
         l(rho_t) - l(rho*_t) <= |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
@@ -186,7 +186,8 @@ class InexactConvergence(AbstractRunClaim):
     is rho_t. For every t and every vector rho*,
 
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
-        where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
+        where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),
+        and B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
     The source states this bound with the Barron parameter C_F in place of some of the quantities on the right side,
     because its proof bounds these quantities by C_F.
@@ -249,7 +250,8 @@ class LengthOfIterates(Claim[Penalised]):
     parameter of the class of f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, then for every t
 
         |rho_t|_1 <= 4 |rho*|_1 + C_F + (4/lambda) ((n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k),
-        where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
+        where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),
+        and B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
 
     title = "A bound on the l_1 norm of the iterates of proximal gradient with errors"

@@ -165,8 +165,8 @@ def _known(problem: Step) -> Array:
 
 class ExactConvergence(Claim[Prompt]):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. The n + 1 columns of Phi are the
-    features, and they are bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from 0 to rho_T. For every rho
-    (such as the coefficients that represent the function),
+    features, and they are bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from 0 to rho_T. For every vector
+    rho (such as coefficients that represent the target function),
 
         l(rho_T) <= l(rho) + (n+1) |rho|_2²/T.
 

@@ -141,7 +141,7 @@ class ReluPerturbation(Claim[RandomUnits]):
     """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have n >= 2
     inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0, <w_r, x_j>
     >= 0} / m, where # counts units. Let every unit move by at most R, and let W~ and W be the weights before and after
-    the move. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
+    the move. With probability at least 1 - n² exp(-m R / 10), the change of the tangent kernel satisfies
 
         |H(W) - H(W~)|_F <= 2 R n.
 
@@ -189,9 +189,9 @@ class ReluPerturbation(Claim[RandomUnits]):
 
 class ExponentialPerturbation(Claim[RandomUnits]):
     """Let a network of exponential units with one output have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let it have
-    n inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp
-    <w_r, x_i + x_j>. Let every unit move by at most R < 0.01, and let W~ and W be the weights before and after the
-    move. With high probability, the tangent kernel changes by at most
+    n inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp <w_r, x_i +
+    x_j>. Let every unit move by at most R < 0.01, and let W~ and W be the weights before and after the move. With high
+    probability, the change of the tangent kernel satisfies
 
         |H(W) - H(W~)|_F <= 3 R n^(1 + o(1)).
 

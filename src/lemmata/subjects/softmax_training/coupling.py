@@ -101,8 +101,8 @@ class PredictionPerturbation(Claim[Flow]):
     the gradient flow of half the squared loss on n points with targets Y, of shape (n, k), from F_nn(0) = 0. Let lambda
     be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel between output l at this point and the
     training points, and let K*_l,te be this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F and eps_l,test =
-    max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the two predictions differ in output l, at all times t >= 0, by
-    at most
+    max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the difference of the two predictions in output l satisfies, at
+    all times t >= 0,
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 

@@ -70,8 +70,8 @@ class StepBound(Claim[Training]):
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Descent follows the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the
     smallest eigenvalue of the network's tangent kernel H at initialisation. Suppose that every unit has moved by less
-    than 0.01 since initialisation. Then the step eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with
-    probability 1 - delta, by at most
+    than 0.01 since initialisation. With probability 1 - delta, the step eta = lambda / (10 m n² k² exp(16 B)) then
+    moves every unit by a distance with
 
         eta |Delta w_r| <= 0.01,        where B = max(10 sigma sqrt(log(n k / delta)), 1).
 

@@ -195,8 +195,8 @@ class LossInduction(AbstractLossInduction):
     opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
     lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
     sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
-    sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1 steps of size eta =
-    lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    sqrt(n k) |F(0) - Y| / (m lambda), and that D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 -
+    delta, the loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) satisfies
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
@@ -227,8 +227,8 @@ class LossInductionClosed(AbstractLossInduction):
     opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
     lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
     sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
-    sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1 steps of size eta =
-    lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    sqrt(n k) |F(0) - Y| / (m lambda), and that D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 -
+    delta, the loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) satisfies
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
@@ -259,7 +259,7 @@ class GradientStaysSmall(Claim[Training]):
     sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size eta = lambda / (10 m n² k² exp(16
     B)) along the gradients Delta w_r of |F - Y|²/2. Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is
     below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation.
-    Then with probability 1 - delta the step from tau + 1 moves every unit by at most
+    Then, with probability 1 - delta, the step from tau + 1 moves every unit by a distance with
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """

@@ -97,11 +97,11 @@ class EntryPerturbation(Claim[RandomUnits]):
 
 
 class KernelPerturbation(Claim[RandomUnits]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
-    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
-    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
-    the failure probability. With probability at least 1 - delta, the tangent kernel H, an (n k, n k) matrix, changes
-    by at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are a_lr =
+    ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and let W~ and
+    W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
+    probability. With probability at least 1 - delta, the change of the tangent kernel H, an (n k, n k) matrix,
+    satisfies
 
         |H(W) - H(W~)|_F <= R n k exp(10 B),   where B = max(10 sigma sqrt(log(n k / delta)), 1).
 

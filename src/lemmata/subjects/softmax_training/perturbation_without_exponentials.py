@@ -218,7 +218,7 @@ class ChangeOfKernel(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
     unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
     before the move. Let the network have k outputs and n inputs, and let W~ and W be the weights before and after the
-    move. The (nk, nk) tangent kernel H changes by at most
+    move. The change of the (nk, nk) tangent kernel H satisfies
 
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
 

@@ -224,8 +224,8 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
     tangent kernel H* at time 0. Network and regression both follow the gradient flow of half the squared loss on n
     points with targets Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For another point, let K_l,te
     be the kernel between output l at this point and the training points, and let K*_l,te be this kernel at
-    initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. The two
-    predictions at this point differ in output l, at all times t >= 0, by at most
+    initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. At this
+    point, the difference of the two predictions in output l satisfies, at all times t >= 0,
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + eps_H |K*_l,te H*^-1|_2).
 
