@@ -296,8 +296,8 @@ class WidthsAlike(Claim[Training]):
     """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
     initial weights. The training time of each network depends on its own lambda, the smallest eigenvalue of its tangent
     kernel at infinite width. For each network, find the smallest width that suffices to train the network. These widths
-    are almost the same. On geometric average over problems, the ReLU and the exponential network each need between half
-    and twice the width of the softmax network.
+    are almost the same. In the geometric mean over problems, the ReLU network and the exponential network each need
+    between half and twice the width of the softmax network.
 
     The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2
     is one step along the tested widths 2, 4, ..., 128. The ReLU network needs the largest width.

@@ -71,7 +71,7 @@ class StepBound(Claim[Training]):
     delta be the failure probability. Descent follows the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the
     smallest eigenvalue of the network's tangent kernel H at initialisation. Suppose that every unit has moved by less
     than 0.01 since initialisation. With probability 1 - delta, the step eta = lambda / (10 m n² k² exp(16 B)) then
-    moves every unit by a distance with
+    moves every unit by a distance that satisfies
 
         eta |Delta w_r| <= 0.01,        where B = max(10 sigma sqrt(log(n k / delta)), 1).
 

@@ -259,7 +259,7 @@ class GradientStaysSmall(Claim[Training]):
     sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size eta = lambda / (10 m n² k² exp(16
     B)) along the gradients Delta w_r of |F - Y|²/2. Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is
     below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation.
-    Then, with probability 1 - delta, the step from tau + 1 moves every unit by a distance with
+    Then, with probability 1 - delta, the step from tau + 1 moves every unit by a distance that satisfies
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """

@@ -105,8 +105,8 @@ class NormaliserRate(Claim[Training]):
     Delta W is the gradient. In training, F is of order 1. The factor <S_i, Delta W' x_i> is a mean over units: <S_i,
     Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>. In this mean, the signs a cancel
     within every pair of units, up to the difference of order 1/m that training has made between the two units. F / m is
-    also of order 1/m. The mean is therefore of order 1/m. The ratio divides C_0 by another factor m, so it is of order
-    m^-2. The claim is tested at the time at which the residual has fallen to about half.
+    also of order 1/m. The mean is therefore of order 1/m. The ratio divides C_0 by another factor m, so the ratio is of
+    order m^-2. The claim is tested at the time at which the residual has fallen to about half.
     """
 
     title = "The loss change of a descent step through the softmax's denominator falls with the square of the width"
