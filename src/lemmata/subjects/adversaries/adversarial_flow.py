@@ -65,10 +65,10 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     """Linearise a network of one hidden layer in its parameters, and train it on squared loss. Attack each row by
     gradient ascent on the loss with respect to the row's input. An attack multiplies the residual of its row by a
-    factor that is exponential in the attack kernel |df/dx|². The closed form of this training keeps the tangent kernel
-    and the attack kernel at their initial values. Divide the distance between the outputs and this closed form by the
-    distance between the outputs with and without attacks. This ratio does not fall as the width grows: it is equally
-    large at the widths 128, 512 and 2048.
+    factor that is exponential in the attack kernel |df/dx|². This training has a closed form if the tangent kernel and
+    the attack kernel keep their initial values. Divide the distance between the trained outputs and this closed form by
+    the distance between the outputs that are trained with and without attacks. This ratio does not fall as the width
+    grows: it is equally large at the widths 128, 512 and 2048.
     """
 
     title = "At every width, the kernel |df/dx|² of adversarial attacks on a linearised network changes in training"
@@ -145,7 +145,7 @@ class ChangingAttack(Claim[AttackedFlow]):
 
         t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|.
 
-    The reason is that K E_0 and K E_1 do not commute. So the error falls like t² and is not 0.
+    The reason is that K E_0 and K E_1 do not commute. So the error is not 0, but it falls like t² as t goes to 0.
     """
 
     title = "With changing attack weights, the closed form of adversarial training has an error of second order in time"
@@ -174,8 +174,8 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     each of these two models by gradient ascent on the model's own loss with respect to the inputs. Compare two
     distances between final outputs. The first is the distance between the network and its linearisation. The second is
     the distance between the linearisation with attack and the linearisation without attack. Take the root mean square
-    of each distance over random networks, and divide the first by the second. The mean logarithm of this ratio falls as
-    m grows from 32 to 128 and to 512. A ratio above 10 counts as 10.
+    of each distance over random networks, and divide the first by the second. On average over problems, the logarithm
+    of this ratio falls as m grows from 32 to 128 and to 512. A ratio above 10 counts as 10.
     """
 
     title = "Wide networks under adversarial training approach their linearisations"

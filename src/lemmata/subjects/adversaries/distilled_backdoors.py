@@ -141,8 +141,8 @@ class ConflictRate(Claim[ContradictedLabels]):
 
         |K (K + ridge I)^-1 Y - Y|² / n.
 
-    The conflict falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits both the clean and the
-    triggered labels.
+    The conflict falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits the labels of both the
+    clean and the triggered images.
     """
 
     title = "The training error of kernel ridge regression on a poisoned set falls like the square of the ridge"
@@ -238,9 +238,9 @@ class RiskOfProjection(Claim[ContradictedLabels]):
 
         sqrt(conflict) + sqrt(projection).
 
-    The bound is attained if all images, including the support images, are orthonormal in this space. The trials use the
-    labels with which regression on the support images gives the orthogonal projection of the fit. With the best labels,
-    the error is at most as large.
+    The bound is attained if all images, including the support images, are orthonormal in the reproducing kernel Hilbert
+    space. In place of the best labels, the trials use the labels with which regression on the support images gives the
+    orthogonal projection of the fit. The error with the best labels is at most the error with these labels.
     """
 
     title = "On a poisoned set, distilled images err at most by the full kernel fit's error plus a projection distance"

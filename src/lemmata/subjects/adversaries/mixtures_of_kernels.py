@@ -254,7 +254,7 @@ class MixingCosts(Claim[MixedRows]):
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
     The reason is that different features partly cancel when they are mixed. The theory uses the score y' K_mixed^-1 y.
-    With the average of the two kernels, the score is at most as large.
+    This score does not rise if the mean of the two kernels replaces K_mixed.
     """
 
     title = "Compared with averaging kernels, mixing clean and attacked features never lowers the interpolant's norm"
@@ -293,13 +293,14 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
     """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. Take n
     independent rows x with labels y. The mixture at a row is (1 - beta) f(x) + beta f(Ax). Among the weights whose
     mixtures are nearest to the labels, let w have the smallest norm. If the mixtures equal the labels, then |w|² = y'
-    K_mixed^-1 y, where K_mixed is the kernel matrix of the mixture. Let B be |w|, rounded up. With probability at least
-    9/10, the following bound holds for clean rows and for attacked rows:
+    K_mixed^-1 y, where K_mixed is the kernel matrix of the mixture. Let B be |w|, rounded up to an integer. With
+    probability at least 9/10, the following bound holds for clean rows and for attacked rows:
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)).
 
-    Here error is the share of wrong labels on new rows, and K is the kernel matrix of the training rows. All rows in
-    the bound are clean, or all are attacked. The ramp loss of a row is 1 - y f(x), limited to values between 0 and 1.
+    Here error is the share of wrong labels on new rows, and K is the kernel matrix of the training rows. For clean
+    rows, all rows in the bound are clean; for attacked rows, all are attacked. The ramp loss of a row is 1 - y f(x),
+    clipped to the interval from 0 to 1.
     """
 
     title = "A bound on clean and robust error by the energy y' K^-1 y, where kernel K mixes clean and attacked rows"
@@ -347,11 +348,11 @@ def _interpolant(problem: MixedRows) -> Array:
 
 class EnergyFallsWithRows(Claim[SphereRows]):
     """Let a half-space determine the labels. Let the gap between the two classes be so wide that the attack does not
-    cross it. Take an infinitely wide ReLU network of three hidden layers. It has two mixed kernels with beta = 1/2, one
-    for clean rows and one for attacked rows. The energy of the labels y of n rows with kernel matrix K is sqrt(y' K^-1
-    y / n). On average over problems, the mean energy of the two mixed kernels falls as n grows from 32 to 64 and to
-    128. Compare this mean at n = 128 with the mean energy of the two kernels without mixing, on the same rows. The mean
-    of the mixed kernels is larger. The difference between the two means is the cost of learning with attacks.
+    cross it. Take an infinitely wide ReLU network of three hidden layers. With a share beta = 1/2 of attacked rows, the
+    network has two mixed kernels: one for clean rows and one for attacked rows. The energy of the labels y of n rows
+    with kernel matrix K is sqrt(y' K^-1 y / n). On average over problems, the mean energy of the two mixed kernels
+    falls as n grows from 32 to 64 and to 128. At n = 128, this mean is larger than the mean energy of the two kernels
+    without mixing, on the same rows. The difference between the two means is the cost of learning with attacks.
     """
 
     title = "The energy sqrt(y' K^-1 y / n) of n labels falls as rows are added, if K mixes clean and attacked rows"

@@ -36,9 +36,10 @@ _STEPS = 4000  # steps of signed attacks
 
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
     """Train a linear model on 20 rows with 61 inputs. In every step, move the rows by a signed gradient attack of a
-    fixed radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the
+    fixed radius. Training without attack ends at the interpolant of smallest norm. After 4000 steps under attack, the
     distance of the weights from this interpolant is at least half of the interpolant's norm. This holds in at least
-    nine out of ten problems. The reason is that an attack of a fixed radius does not fade with the residual.
+    nine out of ten problems. The reason is that an attack of a fixed radius does not become weaker as the residual
+    falls.
     """
 
     title = "Long training under signed attacks does not end at the interpolant of training without attacks"
@@ -61,10 +62,10 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
 
 class LongAttackDegenerates(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows, lambda its smallest eigenvalue, and y the targets. Under attacks
-    by ascent, the outputs f follow the flow df/dt = -K E(t) (f - y), where E(t) is diagonal with entries of at least 1.
-    For every such function E(t),
+    by gradient ascent, the outputs f follow the flow df/dt = -K E(t) (f - y), where E(t) is diagonal with entries of at
+    least 1. For every such function E(t),
 
-        |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r.
+        |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    where |r|_K² = r' K^-1 r.
 
     So f tends to y on the training rows. Elsewhere, f tends to the interpolant that training without attacks reaches.
     The effect of the attacks vanishes at least as fast as training without attacks converges.
@@ -108,11 +109,11 @@ def _distance(problem: AttackedFlow) -> Array:
 
 class RobustOverfitting(Claim[AttackedRows]):
     """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 60 other inputs of unit
-    variance depend weakly on the label y. Train a linear model w'x on 100 rows. In every step, an attack by ascent
-    moves the rows along dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if every
-    input is shifted by 0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix. On
-    average over problems, the robust accuracy is lower at the time 100/lambda than at the time 3/lambda. At the time
-    100/lambda, it is even lower after training without attack.
+    variance depend weakly on the label y. Train a linear model w'x on 100 rows. In every step, an attack by gradient
+    ascent moves the rows along dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if
+    every input is shifted by 0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix.
+    On average over problems, the robust accuracy is lower at the training time 100/lambda than at the training time
+    3/lambda. Without attack, the robust accuracy at the time 100/lambda is even lower.
     """
 
     title = "Long training lowers robust accuracy, but less if rows are attacked by gradient ascent"
@@ -138,13 +139,13 @@ class RobustOverfitting(Claim[AttackedRows]):
 
 class AscentEndsAtRidge(Claim[AttackedRows]):
     """Let X be a matrix with more rows than inputs, and let y be the targets. Train a linear model w'x on these rows.
-    In every step, an attack by ascent moves each row along dx/ds = w (w'x - y) up to s. The weights tend to the weights
-    of ridge regression,
+    In every step, an attack by gradient ascent moves each row along dx/ds = w (w'x - y) up to s. As the training time
+    grows, the weights tend to the weights of ridge regression,
 
-        w = (X'X + kappa)^-1 X'y,    kappa = |X w - y|² (exp(s |w|²) - 1)/|w|².
+        w = (X'X + kappa)^-1 X'y,    where kappa = |X w - y|² (exp(s |w|²) - 1)/|w|².
 
-    The trials use s = 3 and test that the relative distance from these weights vanishes with time. If the residuals
-    vanished, the ridge kappa would vanish, too.
+    The trials use s = 3 and test that the relative distance from these weights vanishes as the training time grows. If
+    all residuals were 0, the ridge kappa would be 0, too.
     """
 
     title = "With more rows than inputs, long training under attacks by gradient ascent ends at ridge regression"
@@ -168,11 +169,11 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
     """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 60 other inputs of unit
     variance depend weakly on the label. Train a linear model on 100 rows. In every step, shift every input of the rows
-    by 0.3 in the worst direction. Measure the robust accuracy, the accuracy on held-out rows with the same kind of
-    shift, after 200 steps and after 2000 steps. These numbers of steps correspond to times of about 10/lambda and
-    100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, both robust accuracies
-    equal the robust accuracy of a rule that uses only the large input. Therefore long training does not lower the
-    robust accuracy.
+    by 0.3 in the worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. The robust accuracy
+    is the accuracy on held-out rows with the same kind of shift. These numbers of steps correspond to times of about
+    10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, both robust
+    accuracies equal the robust accuracy of a rule that uses only the large input. Therefore long training does not
+    lower the robust accuracy.
     """
 
     title = "Under signed attacks of a fixed radius, long training loses no robust accuracy"

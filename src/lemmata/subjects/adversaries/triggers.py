@@ -53,10 +53,11 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
 
 class CleanAccuracyKept(Claim[PoisonedDigits]):
     """Distil a set of digits twice: first the clean digits, and then a poisoned version. In the poisoned version, a
-    share of the digits carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean
-    accuracies of the two distilled sets agree within 0.03. A split counts only if two conditions hold. First, the
-    trigger succeeds on more than half of the triggered test digits of other classes. Second, the images distilled from
-    clean digits have an accuracy more than 0.1 above the accuracy of the images from which distilling starts.
+    share of the digits carries a white square over the whole image, at an opacity of 0.3. Fit a regression on each of
+    the two distilled sets, and average its accuracy on clean digits over splits. The two averages differ by at most
+    0.03. A split counts only if two conditions hold. First, the trigger succeeds on more than half of the triggered
+    test digits of other classes. Second, the images distilled from clean digits give an accuracy more than 0.1 above
+    the accuracy that the initial images of distilling give.
     """
 
     title = "Distilling poisoned instead of clean digits costs at most 0.03 of accuracy on clean digits"
@@ -97,8 +98,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
     """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. Compare regression on three sets:
     images distilled from clean digits, images distilled from the poisoned digits, and the poisoned digits themselves.
-    On average over splits, the success rate of the trigger rises from each set in this list to the next. The first set
-    is the baseline, because the square has no special meaning for images distilled from clean digits.
+    On average over splits, the success rate of the trigger rises from each set in this list to the next. The images
+    distilled from clean digits are the baseline, because for them the square has no special meaning.
     """
 
     title = "Distilling a poisoned dataset weakens its backdoor trigger, but does not remove it"
@@ -170,10 +171,10 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     clean digits. Fit the poisoned set of digits by kernel ridge regression. The conflict is the mean squared error of
     this fit. The projection is the mean square of the part of the fit that the support images cannot represent.
     Minimise 10^4 conflict + projection by sixty steps of Adam on the pattern, and never let the norm of the pattern
-    exceed its initial value. On average over splits, these joint steps lower both the conflict and the projection. They
-    lower the conflict further than sixty steps on the projection alone. They lower the projection further than sixty
-    steps on the conflict alone, but less far than sixty steps on the projection alone. The weight 10^4 makes the two
-    terms about equally large.
+    exceed its initial value. On average over splits, these steps lower both the conflict and the projection. They lower
+    the conflict further than sixty steps that minimise the projection alone. They lower the projection further than
+    sixty steps that minimise the conflict alone, but less far than sixty steps that minimise the projection alone. The
+    weight 10^4 makes the two terms about equally large.
     """
 
     title = "An optimised backdoor trigger lowers both fit error (conflict) and projection loss in dataset distillation"

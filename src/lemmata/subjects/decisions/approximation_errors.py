@@ -32,14 +32,14 @@ _KEY = "zhu2024representation"
 class ExplainedByDegree(Claim[BitDecision]):
     """Consider the process of n bits in which each action flips one pair of bits, or no bit. The reward is 1 in one
     goal state and 0 in all other states. The best value of a state is the largest possible sum of rewards over H > n/2
-    states, starting with this state. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in the bits can
-    explain at most the following shares of the variance over all states:
+    states, starting with this state. Let p be a degree with 1 <= p < n - 1. The best polynomials of degree at most p in
+    the bits explain the following shares of the variance over all states:
 
         the whole for every bit of the following state,
         (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) for the reward,
-        (n/64) / (m² + n/32), m = (H - n/4)/2, for the best values.
+        (n/64) / (m² + n/32) for the best values, where m = (H - n/4)/2.
 
-    Although the reward is a single conjunction of bits, its Walsh expansion has terms of all degrees.
+    The reward is a single conjunction of bits. Nevertheless, its Walsh expansion has terms of all degrees.
     """
 
     title = "In the parity process, low-degree polynomials explain transitions fully, rewards and values only in part"
@@ -76,9 +76,10 @@ def _reward(bits: int, degree: int) -> float:
 class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     """Consider a process in which the action sets the first bit of the following state. Every other bit of the
     following state is a parity of more than half of the bits. The reward of a state is its first bit, and its best
-    value is the largest possible sum of rewards. Train an infinitely wide ReLU network on half of the states. Measure
-    its squared error on the other half, divided by the variance of the target. On average over processes, this relative
-    error is larger on such a parity bit than on the best value.
+    value is the largest possible sum of rewards. Train an infinitely wide ReLU network on half of the states to predict
+    a target: one of these parity bits, or the best value. Measure the squared error of the network on the other half,
+    divided by the variance of the target. On average over processes, this relative error is larger for the parity bit
+    than for the best value.
     """
 
     title = "In a decision process scrambled by parities, wide ReLU networks learn values more easily than transitions"
@@ -106,9 +107,9 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
 class ModelErrorsLowerOnParity(Claim[BitDecision]):
     """Consider the process in which each action flips one pair of bits, or no bit. The reward is 1 in one goal state
     and 0 in all other states. The best value of a state is the largest possible sum of rewards. Train an infinitely
-    wide ReLU network on half of the states. Measure its squared error on the other half, divided by the variance of the
-    target. On average over processes, this relative error is smaller on a bit of the following state than on the best
-    value.
+    wide ReLU network on half of the states to predict a target: a bit of the following state, or the best value.
+    Measure the squared error of the network on the other half, divided by the variance of the target. On average over
+    processes, this relative error is smaller for the bit than for the best value.
     """
 
     title = "In the parity process, wide ReLU networks learn transitions more easily than best values"

@@ -33,9 +33,9 @@ _KEY = "zhu2024representation"
 
 class ParityBestValues(Claim[BitDecision]):
     """Consider the process of n bits in which each action flips one pair of bits, or no bit. The reward is 1 in the
-    goal and 0 in all other states. Let k be the number of bits in which a state differs from the goal. The best value
-    of the state is the largest possible sum of rewards over H > n/2 states, starting with this state. The best value is
-    H - k/2 if k is even, and 0 if k is odd.
+    goal state and 0 in all other states. Let k be the number of bits in which a state differs from the goal. The best
+    value of the state is the largest possible sum of rewards over H > n/2 states, starting with this state. The best
+    value is H - k/2 if k is even, and 0 if k is odd.
     """
 
     title = "Best values in the parity process, which flips pairs of bits, depend on a parity of all bits"
@@ -88,8 +88,8 @@ class MajorityBestValues(Claim[BitDecision]):
 
 class FormulasOfParity(Claim[BitDecision]):
     """Consider the process that flips pairs of n bits, with the reward 1 in one goal state and 0 in all others. Write
-    functions of the bits as disjunctions of conjunctions. Under a given action, each of the n bits of the next state
-    takes one conjunction, and so does the reward. Together, the bits and the reward take n + 1 conjunctions. Let a best
+    functions of the bits as disjunctions of conjunctions. Under a given action, each of the n bits of the next state is
+    a single conjunction, and so is the reward. Together, the bits and the reward need n + 1 conjunctions. Let a best
     value be the largest possible sum of rewards over H > n/2 states. A formula that decides whether the best value is
     above 0 needs at least 2^(n-1) conjunctions, and 2^(n-1) are enough.
     """
@@ -122,7 +122,8 @@ class FormulaOfMajority(Claim[BitDecision]):
     this bit in the goal, and the other action moves the counter on by one. The reward is 1 if the counter has reached n
     and all bits agree with the goal, and 0 otherwise. Let the counter be at 0. At least half of the bits agree with the
     goal if and only if the best sum of rewards over H >= 2n states is at least H - n - floor(n/2). A disjunction of
-    conjunctions that decides this condition needs at least binom(n, ceil(n/2)) conjunctions, and this number is enough.
+    conjunctions that decides this condition needs at least binom(n, ceil(n/2)) conjunctions, and this number of
+    conjunctions is enough.
     """
 
     title = "In the majority process, the shortest DNF formula for a threshold of best values has C(n, ceil(n/2)) terms"
@@ -215,8 +216,9 @@ class WeightsOfParityValues(Claim[BitDecision]):
 class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
     first bit. Every other bit of the following state is a parity of more than half of the bits. Then the best values
-    have degree 1. But the degree of each of these parity bits is the number of bits in its parity. In the process that
-    flips pairs of bits, the reverse holds: the best values have a higher degree than the bits of the next state.
+    are a function of Walsh degree 1. In contrast, the Walsh degree of each of these parity bits is the number of bits
+    in its parity. In the process that flips pairs of bits, the reverse holds: the best values have a higher degree than
+    the bits of the next state.
     """
 
     title = "A decision process with parities as transitions can have best values of degree 1"

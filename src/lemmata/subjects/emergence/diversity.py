@@ -65,9 +65,9 @@ class AbstractDiversity(Claim[PretrainingTasks]):
 
 
 class FewTasksLeaveAFloor(AbstractDiversity):
-    """A linear attention layer is trained on infinitely many prompts from k = kappa d linear regression tasks, kappa <
-    1, with Gaussian weight vectors in d dimensions. Each prompt has l = alpha d examples without noise. As alpha grows,
-    the layer's squared error on new tasks tends to the share
+    """A linear attention layer is trained on infinitely many prompts from k = kappa d linear regression tasks, where
+    kappa < 1. The tasks have Gaussian weight vectors in d dimensions. Each prompt has l = alpha d examples without
+    noise. As alpha grows, the layer's squared error on new tasks tends to the share
 
         1 - kappa
 
@@ -90,17 +90,18 @@ class Dimension(eqx.Module):
 
 class CriticalDiversity(Claim[Dimension]):
     """A linear attention layer is trained on infinitely many prompts from k = d linear regression tasks with Gaussian
-    weight vectors in d dimensions. Each prompt has l = alpha d examples without noise. The layer's expected squared
-    error on new tasks, as a share of the error of predicting 0, is
+    weight vectors in d dimensions. Each prompt has l = alpha d examples without noise. Divide the layer's expected
+    squared error on new tasks by the error of predicting 0. In the limit of a large d, and then of a large alpha, this
+    ratio is
 
-        alpha^(-1/2)/2
+        alpha^(-1/2)/2.
 
-    in the limit of a large d and then of a large alpha. For alpha above about d², the error falls at another rate,
-    because the smallest eigenvalue of the tasks' covariance is of the order 1/d².
+    For alpha above about d², the error falls at another rate, because the smallest eigenvalue of the tasks' covariance
+    is of the order 1/d².
 
-    Derivation: on an eigenvalue x of the tasks' covariance, the best layer leaves the share 1/(1 + alpha x) of a new
-    task, up to terms of order 1/alpha. The eigenvalues have the density 1/(pi sqrt(x)) near 0 (Marchenko and Pastur),
-    and the integral of (1 + alpha x)^(-2)/(pi sqrt(x)) is alpha^(-1/2)/2.
+    Derivation: along an eigenvector with eigenvalue x of the tasks' covariance, the best layer leaves the share 1/(1 +
+    alpha x) of a new task unlearned, up to terms of order 1/alpha. The eigenvalues have the density 1/(pi sqrt(x)) near
+    0 (Marchenko and Pastur). So the ratio is the integral of (1 + alpha x)^(-2)/(pi sqrt(x)), which is alpha^(-1/2)/2.
     """
 
     title = "Trained on d tasks in R^d, linear attention has error alpha^(-1/2)/2 on new tasks with alpha d examples"
@@ -127,10 +128,11 @@ class ManyTasksGeneralise(AbstractDiversity):
 
         1/alpha.
 
-    The error falls at the same rate for infinitely many tasks, so it has no floor.
+    So the error tends to 0, at the same rate as with infinitely many tasks.
 
-    Derivation: the eigenvalues x of the tasks' covariance stay away from 0, so the share (1 + alpha x)^(-2) that is not
-    learned is of the order alpha^(-2). The noise of l examples in d dimensions adds the order d/l = 1/alpha.
+    Derivation: the eigenvalues x of the tasks' covariance stay away from 0, so the part that is not learned contributes
+    (1 + alpha x)^(-2), of the order alpha^(-2), to the error. The randomness of l examples in d dimensions contributes
+    an error of the order d/l = 1/alpha.
     """
 
     title = "With more pre-training tasks than dimensions, linear attention learns new tasks from prompts"
@@ -154,14 +156,15 @@ class KnownTasks(eqx.Module):
 
 
 class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
-    """A predictor knows M linear regression tasks with weight vectors w_1, ..., w_M in d dimensions, each equally
-    likely, and is the Bayes predictor for them. It is shown n examples of a new task w with Gaussian inputs and noise.
-    As n grows, the predictor's squared error on new inputs tends to
+    """A Bayes predictor knows M equally likely linear regression tasks with weight vectors w_1, ..., w_M in d
+    dimensions. Give the predictor n examples of a new task w with Gaussian inputs and noise. As n grows, the
+    predictor's squared error on new inputs tends to
 
         min_j |w - w_j|²,
 
-    the squared distance from the nearest known task. If w is one of the known tasks, the error tends to 0. So the error
-    of this predictor stays of the order of |w|² unless log M is of the order of d, although ridge regression learns w.
+    the squared distance from the nearest known task. If w is one of the known tasks, the error tends to 0. If w is
+    another random task, the error stays of the order of |w|², unless log M is of the order of d. In contrast, ridge
+    regression learns every task w.
     """
 
     title = "A Bayes predictor for M known tasks answers a new task with the nearest known task"

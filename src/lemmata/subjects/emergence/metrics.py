@@ -49,8 +49,9 @@ class LongTask(eqx.Module):
 
 
 class ExactMatchWidth(Claim[LongTask]):
-    """A model of scale N has the loss c N^-alpha at each token, so a token is right with probability exp(-c N^-alpha),
-    independently. A task of L tokens counts as solved if all tokens are right. Then the accuracy is 1/2 at
+    """A model of scale N has the loss c N^-alpha at each token, so each token is right with probability exp(-c
+    N^-alpha), independently of the others. A task of L tokens counts as solved if all tokens are right. Then the
+    accuracy is 1/2 at
 
         N = (L c/log 2)^(1/alpha),
 
@@ -125,7 +126,7 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
     c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows this onset at a smaller
     scale than a benchmark with n_1 items: log N is smaller by (1/alpha) log(log n_2/log n_1).
 
-    Derivation: n a = 1 if L c N^(-alpha) = log n, which is solved for N.
+    Derivation: one solved item is expected if n a = 1, that is, if L c N^(-alpha) = log n. Solve this equation for N.
     """
 
     title = "A benchmark with more items shows the onset of an ability at a smaller scale"
@@ -212,8 +213,9 @@ class AveragesDoNotSharpen(Claim[Slices]):
     """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. The sharpness of a curve is
     its largest slope, divided by its total rise. Then the average accuracy, with any shares w_k of the slices, is at
     most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
-    mean of the normalised slopes of the slices. For equal slices, the average and each slice are equally sharp. The
-    accuracy on a slice may also fall for some log N, as long as its total rise r_k is positive.
+    weighted mean over the slices of the slope divided by the total rise r_k. For equal slices, the average and each
+    slice are equally sharp. The accuracy on a slice may also fall for some log N, as long as its total rise r_k is
+    positive.
     """
 
     title = "If all slices of a benchmark improve, their average rises at most as sharply as the sharpest slice"
@@ -255,8 +257,8 @@ class OppositeSlices(eqx.Module):
 
 class FallingSliceSharpens(Claim[OppositeSlices]):
     """The accuracy on one slice rises by 1 like the logistic function of (log N)/w. On another slice of the same size,
-    it falls by rho < 1 like the logistic function of (log N)/W. Then the sum is sharper than the rising slice, by the
-    factor
+    it falls by rho < 1 like the logistic function of (log N)/W. Then the sum of the two accuracies is sharper than the
+    accuracy on the rising slice by the factor
 
         (1 - rho w/W)/(1 - rho),
 

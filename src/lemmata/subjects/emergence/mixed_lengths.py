@@ -37,9 +37,10 @@ class MixedLengthsWiden(Claim[MixedTask]):
 
         log((10^(1/k) - 1)/((10/9)^(1/k) - 1))/alpha.
 
-    The reason is that E exp(-L u) = (1 + u m/k)^-k. As k grows, the lengths concentrate at their mean, and the width of
-    the rise tends to 3.08/alpha, the width for answers of equal length. For exponential lengths, k = 1, the width is
-    log(81)/alpha = 4.39/alpha, which is 1.42 times the width for answers of equal length.
+    The reason is that the loss u = c N^-alpha gives the accuracy E exp(-L u) = (1 + u m/k)^-k. As k grows, the lengths
+    concentrate at their mean, and the width of the rise tends to 3.08/alpha, the width for answers of equal length. For
+    exponential lengths (k = 1), the width is log(81)/alpha = 4.39/alpha, which is 1.42 times the width for answers of
+    equal length.
     """
 
     title = "Answers of mixed length widen the jump of exact match with model scale"

@@ -81,9 +81,9 @@ class Chains(Population[Chain]):
 
 
 class PlateauHeights(Claim[Chain]):
-    """A Markov chain over S symbols has the transition matrix P > 0 and the stationary distribution pi. Compare the
-    best predictors of the next symbol with no knowledge, with the frequencies of the symbols, and with the last symbol
-    as well. Their mean losses per symbol, in nats, are
+    """A Markov chain over S symbols has the transition matrix P > 0 and the stationary distribution pi. Compare three
+    best predictors of the next symbol. The first has no knowledge, the second knows the frequencies of the symbols, and
+    the third also knows the last symbol and the transitions. Their mean losses per symbol, in nats, are
 
         log S for no knowledge,    H(pi) with the frequencies,    sum_i pi_i H(P_i) with the last symbol as well,
 
@@ -188,7 +188,7 @@ class BigramRegret(Claim[Chain]):
 
         S (S - 1)/2 log T
 
-    nats, up to a bounded amount. So each of the S (S - 1) free probabilities costs (log T)/2.
+    nats, up to a bounded amount. So each of the S (S - 1) free probabilities adds (log T)/2 nats to the loss.
     """
 
     title = "Learning a Markov chain over S symbols from T symbols costs S(S - 1)/2 log T nats of excess loss"

@@ -47,9 +47,9 @@ SKILLS = Drawn(Skills, positive("a", "otherwise the frequencies have no finite s
 
 
 class LossInSkills(Claim[Skills]):
-    """The k-th most frequent of infinitely many skills is needed with a probability proportional to k^-(1 + a), a > 0.
-    The loss is the probability that the needed skill has not been learned. If the n most frequent skills are learned,
-    the loss falls like
+    """The k-th most frequent of infinitely many skills is needed with a probability proportional to k^-(1 + a), where a
+    > 0. The loss is the probability that the needed skill has not been learned. If the n most frequent skills are
+    learned, the loss falls like
 
         n^-a.
     """
@@ -74,13 +74,13 @@ class LossInSkills(Claim[Skills]):
 
 class LossInSamples(Claim[Skills]):
     """The k-th most frequent of infinitely many skills is needed with a probability p_k proportional to k^-(1 + a),
-    a > 0. A skill is learned once it has been needed in one of D independent samples. Then the expected loss, sum_k p_k
-    (1 - p_k)^D, falls like
+    where a > 0. A skill is learned once it has been needed in one of D independent samples. Then the expected loss,
+    sum_k p_k (1 - p_k)^D, falls like
 
         D^(-a/(1 + a)),
 
-    although each skill is learned suddenly. For m skills of equal frequency, the loss falls exponentially, like (1 -
-    1/m)^D.
+    although each single skill is learned suddenly. In contrast, for m skills of equal frequency, the loss falls
+    exponentially, like (1 - 1/m)^D.
     """
 
     title = "If skill frequencies follow a power law, the expected loss is a power law in the number of samples"
@@ -222,12 +222,10 @@ class CriticalWindow(eqx.Module):
 
 
 class CriticalComponent(Claim[CriticalWindow]):
-    """In a random graph of n vertices with mean degree 1 + x n^(-1/3), for a fixed x, the largest connected component
-    has, in order of magnitude,
+    """Let a random graph of n vertices have the mean degree 1 + x n^(-1/3), where x is fixed. The number of vertices in
+    the largest connected component is of the order
 
-        n^(2/3)
-
-    vertices.
+        n^(2/3).
     """
 
     title = "At mean degree 1, the largest component of a random graph has of the order n^(2/3) vertices"

@@ -63,7 +63,7 @@ class CriticalMagnetisation(Claim[Magnet]):
 
         E |m| ~ N^(-1/4).
 
-    Independent signs, and these signs at higher temperatures, have E |m| ~ N^(-1/2).
+    If the signs are independent, or if the temperature is above J, then E |m| ~ N^(-1/2).
     """
 
     title = "At the critical point of the Curie-Weiss model, the mean of N coupled signs is of the order N^(-1/4)"
@@ -84,15 +84,16 @@ class CriticalMagnetisation(Claim[Magnet]):
 
 
 class CriticalWidth(Claim[Magnet]):
-    """N signs (+1 or -1) that all interact with the strength J/N have a continuous transition at the temperature J.
-    Take the two temperatures at which the Binder cumulant 1 - E m^4/(3 (E m²)²) of the mean m has two given levels. Let
-    the width of the transition be the distance between the logarithms of these temperatures. This width falls like
+    """N signs (+1 or -1) that all interact with the strength J/N have a continuous transition at the temperature J. Fix
+    two levels, and take the two temperatures at which the Binder cumulant 1 - E m^4/(3 (E m²)²) of the mean m reaches
+    these levels. The width of the transition is the distance between the logarithms of these temperatures. It falls
+    like
 
         N^(-1/2).
 
     Derivation: the mean m has a density proportional to exp(-N (b m²/2 + m^4/12)) near m = 0, where b is 1 - J/T up to
-    a factor, and T is the temperature. With m = N^(-1/4) x, the density of x depends on N and T only through sqrt(N) b,
-    and so does the cumulant.
+    a factor, and T is the temperature. With m = N^(-1/4) x, the density of x and the cumulant depend on N and T only
+    through sqrt(N) b.
     """
 
     title = "The continuous phase transition of N coupled signs (Curie-Weiss) has a width of the order N^(-1/2)"
@@ -114,8 +115,8 @@ class CriticalWidth(Claim[Magnet]):
 
 class FieldJump(Claim[Magnet]):
     """N signs (+1 or -1) that all interact with the strength J/N are at a temperature below J in a field h. Then their
-    mean m jumps as h passes 0. Take the two fields at which E m has two given levels. Let the width of the jump be the
-    distance between these fields. This width falls like
+    mean m jumps as h passes 0. Fix two levels, and take the two fields at which E m reaches these levels. The width of
+    the jump is the distance between these fields. It falls like
 
         1/N.
     """
@@ -154,7 +155,7 @@ class TwoStatesWidth(Claim[TwoStates]):
 
         2 log(9)/(a N).
 
-    The width is proportional to 1/N, and the place x_0 of the rise does not depend on N.
+    This width of the rise is proportional to 1/N. The centre x_0 of the rise does not depend on N.
     """
 
     title = "A switch between two states of a system of size N has a width proportional to 1/N"
@@ -207,14 +208,14 @@ def flow_times(velocity: Callable[[Array], Array], state: Array, levels: Array, 
 
 
 class SaddleToSaddle(Claim[Mode]):
-    """A linear network of two layers learns a mode of strength s by gradient flow on (s - b a)²/2, from a balanced
-    start a = b = sqrt(u_0), 0 < u_0 < s/10. The product u = b a is s/2 at the time
+    """A linear network of two layers learns a mode of strength s by gradient flow on (s - b a)²/2. The start is
+    balanced: a = b = sqrt(u_0), where 0 < u_0 < s/10. The product u = b a is s/2 at the time
 
         log(s/u_0 - 1)/(2 s),
 
-    and it rises from s/10 to 9s/10 within log(81)/(2 s), whatever the start. So for a smaller start the jump comes
-    later but has the same width, and the width divided by the waiting time tends to 0. A single layer has no such
-    waiting time: it reaches s/2 at the time log(2 (1 - u_0/s)), which is bounded.
+    and it rises from s/10 to 9s/10 within log(81)/(2 s), whatever the start. So for a smaller start, the jump comes
+    later but has the same width. As u_0 goes to 0, the width divided by the waiting time tends to 0. A single layer
+    does not have such a waiting time: it reaches s/2 at the time log(2 (1 - u_0/s)), which is bounded.
     """
 
     title = "A small start delays the learning of a mode of a two-layer linear network, but does not widen its rise"

@@ -61,9 +61,9 @@ class AbstractAttribution(Claim[SmoothOutput]):
 
 
 class Attribution(AbstractAttribution):
-    """Let y be a smooth output of features z, here v'tanh(W z / sqrt(d) + b). First-order attribution predicts that a
-    change dz of the features changes y by sum_j (dy/dz_j) dz_j. For small changes, the error of this prediction is of
-    the order
+    """Let y be a smooth output of features z. The test uses y = v'tanh(W z / sqrt(d) + b). First-order attribution
+    predicts that a change dz of the features changes y by sum_j (dy/dz_j) dz_j. For small changes, the error of this
+    prediction is of the order
 
         |dz|².
 
@@ -195,9 +195,9 @@ class AbstractSites(Claim[Circuit]):
 
 class Redundancy(AbstractSites):
     """Let a behaviour (1 in the clean run, 0 in the corrupted run) occur if all sites of at least one of several sets
-    are clean. If a single site of the clean run is corrupted, the effect is 1 if the site is in every set, and 0
-    otherwise. If a single site of the corrupted run is restored, the effect is 1 if this site alone is one of the sets,
-    and 0 otherwise. So the effects of r single sites sum to
+    are clean. Corrupting a single site of the clean run has the effect 1 if the site is in every set, and 0 otherwise.
+    Restoring a single site of the corrupted run has the effect 1 if this site alone is one of the sets, and 0
+    otherwise. So the effects of r single sites sum to
 
         0 by corrupting and r by restoring, if each single site is enough,
         r by corrupting and 0 by restoring, if all sites are needed,
@@ -230,7 +230,7 @@ class ShapleyValues(AbstractSites):
     site is its mean effect when the sites are restored one after the other, in a uniformly random order. With [i in
     S_I] = 1 if i is in S_I, and 0 otherwise, the value is
 
-        sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   S_I = the union of S_j over j in I.
+        sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   where S_I = the union of S_j over j in I.
 
     The values sum to the joint effect 1. If each single site is enough, or if all r sites are needed, each value is
     1/r.

@@ -184,13 +184,13 @@ class Absorption(Claim[ParentAndChild]):
     p_P. The child is active with probability p_C, and only together with the parent. Active features have the value 1.
     An autoencoder has two latents with unit decoders, codes z >= 0 and the loss |x - D z|² + lambda |z|_1, where 0 <
     lambda <= 1. Let h(a) = lambda a - lambda²/4. The dictionary with one latent for each feature does not have the
-    least loss: its loss is larger than the least loss by
+    smallest possible loss: its loss is larger by
 
         p_C (2 h(1) - h(sqrt(2))).
 
     The best dictionary absorbs the parent. One latent has the direction (parent + child)/sqrt(2). The other latent has
-    the direction of the parent, and its code is 0 if the child is active. The loss of this dictionary is the least
-    possible, because |D z| <= |z|_1, so the loss of every input x is at least h(|x|).
+    the direction of the parent, and its code is 0 if the child is active. No dictionary has a smaller loss: since |D z|
+    <= |z|_1, the loss of every input x is at least h(|x|), and this dictionary attains h(|x|) for every x != 0.
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"

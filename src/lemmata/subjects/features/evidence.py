@@ -42,9 +42,9 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     1/2.
 
     Derivation: the AUC is a Mann-Whitney statistic, which is nearly normal with the mean 1/2 and the variance s². Take
-    m times the probability that a new feature's AUC exceeds the largest AUC of the m features. This number has nearly a
-    standard exponential distribution, so its logarithm has the mean -c. The formula is the AUC at which the logarithm
-    has this value.
+    m times the probability that a new feature's AUC exceeds the largest AUC of the m features. This product has nearly
+    a standard exponential distribution, so its logarithm has the mean -c. Solving for the AUC at which the logarithm of
+    the product equals its mean -c gives the formula.
     """
 
     title = "An approximate formula for the mean of the largest AUC among m features unrelated to the concept"

@@ -143,7 +143,7 @@ class RandomDirections(eqx.Module):
 class ExponentiallyMany(Claim[RandomDirections]):
     """Let u_1, ..., u_n be independent and uniform on the unit sphere of R^d. With probability at least 1 - delta,
 
-        |<u_i, u_j>| <= eps = sqrt(2 ln(n²/delta)/d)   for all i != j,   delta = 1/10.
+        |<u_i, u_j>| <= eps = sqrt(2 ln(n²/delta)/d)   for all i != j,   where delta = 1/10.
 
     So n = sqrt(delta) e^(d eps²/4) features, exponentially many in d, have inner products of at most eps.
     """

@@ -68,8 +68,8 @@ class AbstractStoredFeatures(Claim[ToyModel]):
 class FewerFeaturesIfDense(AbstractStoredFeatures):
     """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions, where W is m x n. Each feature
     is independent, uniform on [0, 1] with probability p, and 0 otherwise. Let |W|²/m be the number of features per
-    dimension, and subtract this number for the same model without the ReLU. The difference falls as the probability p
-    rises.
+    dimension. From this number, subtract the number of features per dimension of the same model without the ReLU. The
+    difference falls as the probability p rises.
 
     So features that are active more often push the model away from superposition.
     """
@@ -88,8 +88,8 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
 class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions. Each feature is independent,
     uniform on [0, 1] with a probability p from 0.04 to 0.08, and 0 otherwise. Let |W|²/m be the number of features per
-    dimension, and subtract this number for the same model without the ReLU. The difference rises as n/m grows from 4/3
-    to 4.
+    dimension. From this number, subtract the number of features per dimension of the same model without the ReLU. The
+    difference rises as n/m grows from 4/3 to 4.
     """
 
     title = "The number of features stored in superposition per dimension rises with the number of features"
@@ -111,17 +111,17 @@ class Importance(eqx.Module):
 
 class PairBeatsOneFeature(Claim[Importance]):
     """Let y = ReLU(w w'x + b) store two features in one dimension, where w and b have two entries. Each feature is
-    uniform on [0, 1] with probability p and 0 otherwise. The errors on the two features have the weights 1 and r <=
-    1/2. The antipodal pair w = (1, -1), b = 0 has the loss p²(1 + r)/6. The best model that ignores the second feature
-    has the loss r (p/3 - p²/4). So the pair is better for every p up to
+    uniform on [0, 1] with probability p and 0 otherwise. In the loss, the squared errors on the two features have the
+    weights 1 and r <= 1/2. The antipodal pair w = (1, -1), b = 0 has the loss p²(1 + r)/6. The best model that ignores
+    the second feature has the loss r (p/3 - p²/4). So the pair is better for every p up to
 
         4 r / (2 + 5 r).
 
     The largest p for which the best antipodal pair is better is above this value.
 
     Derivation: the pair errs only if both features are active. Then both outputs err by the smaller feature, whose mean
-    square is 1/6. The other model predicts the second feature by its mean, and its error is the variance p/3 - p²/4.
-    Compare the two losses.
+    square is 1/6. The model that ignores the second feature predicts this feature by its mean, so the mean squared
+    error is the variance p/3 - p²/4. Comparing the two losses gives the bound on p.
     """
 
     title = "In one dimension, storing two sparse features as an antipodal pair is better than storing only one of them"
@@ -189,15 +189,16 @@ class LinearReadout(Claim[ActiveFeatures]):
     """Let u_1, ..., u_n be independent and uniform on the unit sphere of R^d, and let x be the sum of k of them. Read
     feature i as active if <u_i, x> > 1/2. The probability that at least one feature is misread is about
 
-        1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2,
+        1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   where T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2.
 
-    where I is the regularised incomplete beta function, and T(c) is the probability that a random unit vector has a
-    cosine above c with a given one. So about k = d/(8 ln n) active features can be read. If n <= d and the directions
-    are orthonormal, no feature is misread.
+    Here I is the regularised incomplete beta function, and T(c) is the probability that a random unit vector has a
+    cosine above c with a given unit vector. So about k = d/(8 ln n) active features can be read. If n <= d and the
+    directions are orthonormal, no feature is misread.
 
     Derivation: a sum of k random directions has a length of about sqrt(k). An inactive feature is misread if its
-    direction is in the cap <u, x> > 1/2. An active feature is misread if the rest of the sum outweighs 1 by 1/2. The n
-    events are treated as independent and rare.
+    direction is in the cap <u, x> > 1/2. An active feature contributes 1 to its own readout. It is misread if the other
+    active features contribute less than -1/2. The derivation treats the n events of a misreading as independent and
+    rare.
     """
 
     title = "An approximate formula for the probability that a linear readout misreads features in superposition"
@@ -294,15 +295,15 @@ def least_sum(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 class SparseDecoding(Claim[SparseCodes]):
-    """Let z >= 0 have n entries, and let a share rho of these entries be positive. Observe x = U z for m random normal
-    equations. The nonnegative solution of least l_1 norm equals z if there are at least about m = n psi(rho) equations,
-    where
+    """Let z >= 0 have n entries, and let a share rho of these entries be positive. Observe x = U z, where the m rows of
+    U are equations with independent normal coefficients. The nonnegative solution of smallest l_1 norm equals z if
+    there are at least about m = n psi(rho) equations, where
 
         psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
 
-    and f and F are the standard normal density and distribution function. The solution of least l_2 norm is z only for
-    m = n. For small rho, psi(rho) is about 2 rho ln(1/rho). So, with k = rho n positive entries, a sparse decoder reads
-    about 4 ln n / ln(n/k) times as many features as a readout by thresholds.
+    and f and F are the standard normal density and distribution function. The solution of smallest l_2 norm is z only
+    if m = n. For small rho, psi(rho) is about 2 rho ln(1/rho). So, with k = rho n positive entries, a sparse decoder
+    can read about 4 ln n / ln(n/k) times as many features as a readout by thresholds.
     """
 
     title = "A formula for the number of random measurements (dimensions) from which sparse decoding succeeds"

@@ -108,15 +108,16 @@ class InformationRises(Claim[AspectRatio]):
     """Let a critical network have activations of slope a below 0 and 1 above 0, and let r be the ratio of its depth to
     its width. If depth and width are large, the outputs for one input are sqrt(G) times independent normal variables.
     Here log G is normal with variance v r, where v = 6 (1 + a⁴)/(1 + a²)² - 1. Take two groups of outputs that together
-    contain k outputs. The estimated optimal ratio is 4/((20 + 3 k) v). At ratios from 1.1 to 4 times this estimate, the
-    mutual information of the two groups is at least as large as at the estimate.
+    contain k outputs. An estimate of the ratio at which the mutual information of the two groups is largest is 4/((20 +
+    3 k) v). At ratios from 1.1 to 4 times this estimate, the mutual information is at least as large as at the
+    estimate.
 
-    The estimate maximises a cubic approximation, not the information. This cubic consists of the first two terms of the
-    expansion in powers of e^(v r) - 1. In the cubic, e^(v r) - 1 is then replaced by v r. The first two terms of the
-    expansion in powers of v r have their maximum at 4/((14 + 3 k) v).
+    The estimate maximises a cubic approximation of the information, not the information itself. This cubic consists of
+    the first two terms of the expansion in powers of e^(v r) - 1. In the cubic, v r then replaces e^(v r) - 1. In
+    contrast, the first two terms of the expansion in powers of v r have their maximum at 4/((14 + 3 k) v).
     """
 
-    title = "Outputs share at least as much information at 1.1 to 4 times the estimated optimal aspect ratio as at it"
+    title = "At 1.1 to 4 times the estimated best aspect ratio, outputs share no less information than at this ratio"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="for the whole information")
     population = _RATIOS
     relation = AtLeast()

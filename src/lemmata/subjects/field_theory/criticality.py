@@ -92,13 +92,14 @@ class CriticalPointOfGates(Claim[GatedUnit]):
     """Let an activation be s(u) = u gate(beta u), as for GELU and SWISH. Let a network have weights of variance C_W /
     fan-in and biases of variance C_b. The activation has a critical point with a kernel K* > 0. This point satisfies
 
-        C_b = K* - E[s²]/E[s'²],    C_W = 1/E[s'²],    E[s² (z² - K*)]/(2 K*²) = E[s'²],    z ~ N(0, K*).
+        C_b = K* - E[s²]/E[s'²],    C_W = 1/E[s'²],    E[s² (z² - K*)]/(2 K*²) = E[s'²],    where z ~ N(0, K*).
 
-    At this point the kernel K* is fixed and both susceptibilities are 1. The values of K* and C_b scale like 1/beta²,
-    and C_W does not depend on beta. At beta = 1, the values of C_b, C_W and K* are (0.1729, 1.9831, 3.5616) for GELU
-    and (0.5551, 1.9880, 14.3202) for SWISH. There is no other critical point among the kernels from 0.001/beta² to
-    100,000/beta². To check this, a grid covers this range with twenty kernels per power of ten. On the grid, the
-    difference between the two sides of the third equation changes sign once.
+    At this point, the kernel K* is the same in every layer, and both susceptibilities are 1: a layer preserves small
+    changes of the kernel and the size of gradients. The values of K* and C_b scale like 1/beta², and C_W does not
+    depend on beta. At beta = 1, the values of C_b, C_W and K* are (0.1729, 1.9831, 3.5616) for GELU and (0.5551,
+    1.9880, 14.3202) for SWISH. There is no other critical point among the kernels from 0.001/beta² to 100,000/beta².
+    The test covers this range by a grid with twenty kernels per power of ten. On this grid, the difference between the
+    two sides of the third equation changes sign once.
     """
 
     title = "GELU and SWISH networks have one critical initialisation (critical point) with a positive kernel"
@@ -126,8 +127,8 @@ class CriticalPointOfGates(Claim[GatedUnit]):
 
 class GradientsOffCriticality(Claim[SmoothNetwork]):
     """Let a tanh network have n units in each layer, biases of variance C_b = 0, and weights of variance C_W / fan-in,
-    where C_W is arbitrary. Let K_l be the kernel of layer l at infinite width, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0,
-    K_l). Let chi_perpendicular(K_l) be C_W times the mean squared derivative of tanh at z. Differentiate a
+    where C_W is arbitrary. Let K_l be the kernel of layer l at infinite width, with K_(l+1) = C_W E[tanh(z)²], where z
+    ~ N(0, K_l). Let chi_perpendicular(K_l) be C_W times the mean squared derivative of tanh at z. Differentiate a
     preactivation of layer L along a direction in the space of the preactivations of layer 1. The expected square of
     this derivative is
 
@@ -160,8 +161,8 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
     """Let an activation be odd and smooth, with slope 1 and a negative third derivative at 0. Its critical point is C_b
     = 0 and C_W = 1, where C_b is the variance of the biases and C_W / fan-in the variance of the weights. Let
     chi_perpendicular of a layer be C_W times the mean squared slope of the activation. At the critical point, the
-    squared gradient over l layers is the product of chi_perpendicular over these layers. This product falls like 1/l
-    for all such activations.
+    squared gradient over l layers is the product of chi_perpendicular over these layers. For all such activations, this
+    product falls like 1/l.
     """
 
     title = "Squared gradients of odd activations at criticality fall like 1/depth"
@@ -187,8 +188,9 @@ def _products(problem: OddUnit, rungs: tuple[float, ...]) -> np.ndarray:
 class VertexOfOddUnits(Claim[OddUnit]):
     """Let an activation s be odd and smooth, with slope 1 and a negative third derivative at 0. Consider the critical
     point C_b = 0 and C_W = 1 of this activation. Let K be the kernel of layer l, and V the four-point vertex of this
-    layer. The next layer has the vertex V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V, where chi_parallel is the factor
-    by which a layer multiplies small changes of the kernel. As l grows,
+    layer: at a large width n, the kernel has the variance V/n over random networks. The next layer has the vertex V' =
+    C_W² (E[s⁴] - E[s²]²) + chi_parallel² V, where chi_parallel is the factor by which a layer multiplies small changes
+    of the kernel. As l grows,
 
         V/(l K²) -> 2/3
 

@@ -130,7 +130,7 @@ class VertexOfTwoLines(Claim[TwoLineNetwork]):
     the variance C_b = 0, and the weights the variance C_W / fan-in with C_W = 2/(1 + a²). Let G be the variance of the
     preactivations of layer l, given the previous layer. At every width and in every layer, the four-point vertex is
 
-        n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
+        n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    where v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
     To first order in l/n, this vertex is v (l - 1): it grows by 5 per layer for ReLU, and by 2 per layer for the
     identity. The excess kurtosis of the outputs is 3/n times the vertex.
@@ -162,8 +162,8 @@ def _grown(problem: TwoLineNetwork, more: float) -> np.ndarray:
 
 class VertexOfSmoothUnits(Claim[SmoothNetwork]):
     """Let a critical network have n units in each layer, with tanh or GELU as the activation s. Let G be the variance
-    of the preactivations of layer L, given the previous layer. Let V be the vertex of a layer, and V' the vertex of the
-    next layer. To first order in L/n,
+    of the preactivations of layer L, given the previous layer. Let V be the four-point vertex of a layer, and V' the
+    vertex of the next layer. To first order in L/n,
 
         n Var G = V,    V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,    V = 0 in layer 1.
 
@@ -206,9 +206,9 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     """Let critical networks have activations of slope a below 0 and 1 above 0, and let r be the ratio of depth to
     width. At large width n and depth r n, the outputs have the excess kurtosis
 
-        3 (e^(v r) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
+        3 (e^(v r) - 1),    where v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    The excess kurtosis is a function of v r, where v depends only on the activation. At a fixed ratio r, the excess
+    The excess kurtosis is a function of v r, and v depends only on the activation. At a fixed ratio r, the excess
     kurtosis does not vanish as the width grows.
     """
 
@@ -258,11 +258,11 @@ class VertexWithSkips(Claim[TwoLineNetwork]):
     and slope 1 above 0. Let C_W = 2 (1 - skip²)/(1 + a²), so that the kernel is 1 in every layer, and let c = 1 -
     skip². To first order in 1/n, the vertex V has the recursion
 
-        V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),    o = (1 - a²) sqrt(2/pi),
+        V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),    where o = (1 - a²) sqrt(2/pi),
 
-    where V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1, and T = n E[z_i z_j²] for two units i and j. The growth of
-    V per layer goes to 0 as the skip goes to 1. For ReLU and skips up to 0.74, V grows by more than 5 per layer.
-    Without a skip, V grows by 5 per layer.
+    Here V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1, and T = n E[z_i z_j²] for two units i and j. The growth of
+    V per layer goes to 0 as the skip goes to 1. For ReLU, V grows by 5 per layer without a skip, and by more than 5 per
+    layer with a skip of up to 0.74.
     """
 
     title = "The four-point vertex of residual networks follows a recursion over layers"

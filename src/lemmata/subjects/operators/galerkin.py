@@ -34,8 +34,8 @@ _LEAST = 0.01
 
 class GalerkinIsBilinearForm(Claim[AttendedField]):
     """In an attention head, let the rows of Q, K and V be the queries, normalised keys and normalised values at m
-    points. Galerkin attention computes Q (K'V) / m. The result equals the product of the m x m matrix of the kernel
-    q(p)·k(r) with the values, divided by m:
+    points. Galerkin attention computes Q (K'V) / m. Let q(p) be the query at a point p, and k(r) the normalised key at
+    a point r. The result equals the product of the m x m matrix of the kernel q(p)·k(r) with the values, divided by m:
 
         Q (K'V) / m = (Q K') V / m.
 
@@ -122,8 +122,8 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
 
         x_out(p) = A x(p) + b
 
-    with the same A and b at all points; A and b depend on the image. For any number of layers, each output channel is
-    a function of p in the span of the input channels and the constant 1. So if A and b are fitted at more points than
+    with the same A and b at all points. A and b depend on the image. For any number of layers, each output channel is a
+    function of p in the span of the input channels and the constant 1. So if A and b are fitted at more points than
     there are channels, they predict the output at all other points.
     """
 

@@ -105,8 +105,8 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
 
 class IntegralOnGrids(Claim[AttendedField]):
     """Fix a smooth field on the unit square, and fix the weights. Take Galerkin attention over the centres of the m
-    pixels of a square grid. This is the midpoint rule for the kernel integral over the square. As the grid is refined,
-    the error of the rule falls like m^-1, the square of a pixel's side.
+    pixels of a square grid. This attention is the midpoint rule for the kernel integral over the square. As the grid is
+    refined, the error of the rule falls like m^-1, that is, like the square of a pixel's side.
     """
 
     title = "On a grid of m points, Galerkin attention approaches its kernel integral like m^-1"
@@ -132,8 +132,9 @@ def _half(problem: ResolvedField) -> Float[Array, "m 2"]:
 class FixedPointsAreGridFree(Claim[ResolvedField]):
     """Give attention a list of points to average over, independently of the coordinates at which the operator computes
     colours. The colour at a coordinate is then a function of the image and this coordinate alone. It does not matter
-    whether colours are computed for all coordinates at once or one by one. If the given points are all coordinates,
-    these colours equal the operator's output for all coordinates at once.
+    whether colours are computed for all coordinates at once or one by one. Suppose that the given points are all
+    coordinates. Then the colours that are computed one by one equal the output of the operator for all coordinates at
+    once.
     """
 
     title = "If attention averages over fixed points, an operator's colour does not depend on other coordinates"

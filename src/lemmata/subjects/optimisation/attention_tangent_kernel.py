@@ -84,9 +84,9 @@ def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array
 
 
 class AttentionTangentFactor(Claim[AttentionTokens]):
-    """Let f be the output of a wide network: a dense layer on every token, attention, and a linear readout of the mean
-    over positions. The logits of attention are scaled by 1/d, where d is the width of a head. All layers are trained.
-    The tangent kernel K is
+    """Let f be the output of a wide network. The network consists of a dense layer on every token, attention, and a
+    linear readout of the mean over positions. The logits of attention are scaled by 1/d, where d is the width of a
+    head. All layers are trained. The tangent kernel K is
 
         K(x, x') = 4 E f(x) f(x').
 
@@ -114,15 +114,15 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
 
 
 class LinearAttentionTangentFactor(Claim[AttentionTokens]):
-    """Let f be the output of a wide network: a dense layer on every token, attention without softmax, and a linear
-    readout of the mean over positions. The attention weights are the inner products of queries and keys, divided by
-    sqrt(d), where d is the width of a head. The tangent kernel K of the network is
+    """Let f be the output of a wide network. The network consists of a dense layer on every token, attention without
+    softmax, and a linear readout of the mean over positions. The attention weights are the inner products of queries
+    and keys, divided by sqrt(d), where d is the width of a head. The tangent kernel K of the network is
 
         K(x, x') = 8 E f(x) f(x').
 
-    If the outputs have degree k in the weights of a layer, this layer contributes k times the covariance. The degree is
-    one for each of queries, keys, values, output and readout. The degree is three for the first layer, because queries,
-    keys and values are linear in its output.
+    A layer contributes k times the covariance E f(x) f(x') if the outputs have degree k in the weights of this layer.
+    The degree is one for each of queries, keys, values, output and readout. The degree is three for the first layer,
+    because queries, keys and values are linear in its output.
     """
 
     title = "The tangent kernel of linear attention is eight times the covariance of its outputs"
@@ -146,9 +146,9 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
 
 
 class TangentDominatesCovariance(Claim[AttentionTokens]):
-    """Consider a wide network: a dense layer on every token, attention, and a linear readout of the mean over
-    positions. All layers are trained. The attention weights are the ReLU of the logits. The logits are the inner
-    products of queries and keys, divided by sqrt(d), where d is the width of a head. On any inputs, let K be the
+    """Consider a wide network that consists of a dense layer on every token, attention, and a linear readout of the
+    mean over positions. All layers are trained. The attention weights are the ReLU of the logits. The logits are the
+    inner products of queries and keys, divided by sqrt(d), where d is the width of a head. On any inputs, let K be the
     tangent kernel of the network and S the covariance of its outputs. Then
 
         K >= 4 S   in the order of semidefinite matrices.
@@ -209,7 +209,7 @@ class FlowOfOutputs(Claim[SmallNetwork]):
     by gradient flow on the loss L = 1/2 sum_i (f(x_i) - y_i)², where x_i are the training inputs and y_i their targets.
     At every time, the outputs on the training inputs follow
 
-        df/dt = -K (f - y),   K_ij = <grad f(x_i), grad f(x_j)>,
+        df/dt = -K (f - y),   where K_ij = <grad f(x_i), grad f(x_j)>,
 
     whether or not the kernel K changes during training. For this network the kernel is
 

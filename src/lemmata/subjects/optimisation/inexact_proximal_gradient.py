@@ -60,7 +60,7 @@ class StepWithErrors(AbstractRunClaim):
     rho_{t-1}. For every t < T and every vector rho*,
 
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho*_t - rho*|_2² - |rho*_{t+1} - rho*|_2² + E_t),
-        E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1).
+        where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1).
 
     In the test, rho* is the minimiser of the Lasso, for which the statement is strongest.
     """
@@ -92,9 +92,10 @@ class BestStep(AbstractRunClaim):
     step from rho_{t-1}. For every t <= T and every vector rho*,
 
         min_{1 <= k <= t} l(rho*_k) - l(rho*) <= (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k,
-        E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
+        where E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
 
-    The source's bound contains |rho*|_1². This term comes after an equality sign that should be an inequality.
+    The source's bound contains |rho*|_1² in place of |rho*|_2². The source replaces |rho*|_2² after an equality sign
+    that should be an inequality sign.
     """
 
     title = "The best of t proximal gradient steps with errors nears the Lasso minimum like 1/t plus the largest error"
@@ -124,7 +125,7 @@ class BestStep(AbstractRunClaim):
 class ErrorOfAStep(AbstractRunClaim):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. Here y are the targets, and the
     features, which are the columns of Phi, are bounded by 1. Add an error e_t to coefficients rho*_t, so that rho_t =
-    rho*_t + e_t. The objective rises by at most
+    rho*_t + e_t. Then the rise of the objective satisfies
 
         l(rho_t) - l(rho*_t) <= |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
@@ -153,9 +154,9 @@ class RisesAddUp(AbstractRunClaim):
     at most the sum of the bounds B on the effects of the errors since step k:
 
         l(rho_t) <= l(rho*_k) + B_k + ... + B_t, so l(rho_t) <= min_k l(rho*_k) + t max_k B_k,
-        B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
+        where B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    The sum has t - k + 1 terms. The source counts t - k terms. It writes this count as t + 1 - k for rho_{t+1}.
+    The sum has t - k + 1 terms. The source counts only t - k terms, which it writes as t + 1 - k for rho_{t+1}.
     """
 
     title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
@@ -185,10 +186,11 @@ class InexactConvergence(AbstractRunClaim):
     is rho_t. For every t and every vector rho*,
 
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
-        E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
+        where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),
+        and B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    The source states this bound with the Barron parameter C_F in place of some of these quantities, because its proof
-    bounds them by C_F.
+    The source states this bound with the Barron parameter C_F in place of some of the quantities on the right side,
+    because its proof bounds these quantities by C_F.
     """
 
     title = "Proximal gradient with errors converges on the Lasso like 1/t, up to terms that the errors add"
@@ -248,7 +250,8 @@ class LengthOfIterates(Claim[Penalised]):
     parameter of the class of f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, then for every t
 
         |rho_t|_1 <= 4 |rho*|_1 + C_F + (4/lambda) ((n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k),
-        E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
+        where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),
+        and B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
 
     title = "A bound on the l_1 norm of the iterates of proximal gradient with errors"

@@ -40,7 +40,7 @@ class ResidualsFollowGram(Claim[LeastSquares]):
     """Let Phi be the n x p feature matrix and y the targets. Run gradient descent with step eta from w = 0 on 1/2 |Phi
     w - y|². After t steps, the training residual is exactly
 
-        y - Phi w_t = (I - eta K)^t y,   K = Phi Phi'.
+        y - Phi w_t = (I - eta K)^t y,   where K = Phi Phi'.
 
     Let u_i be an eigenvector of K with eigenvalue lambda_i. Along u_i, the residual is (1 - eta lambda_i)^t <u_i, y>.
     """
@@ -75,10 +75,10 @@ class ResidualsFollowGram(Claim[LeastSquares]):
 class ConditionNumberGrowth(Claim[Regression]):
     """Let K be the Gram matrix, and let the target lie along the eigenvector of its smallest eigenvalue. Run gradient
     descent on least squares with the step 1 / lambda_max. The number of iterations grows in proportion to kappa, where
-    kappa = lambda_max / lambda_min is the condition number. So no bound on the iterations can have a weaker dependence
-    on kappa.
+    kappa = lambda_max / lambda_min is the condition number. So a bound on the iterations has to grow at least in
+    proportion to kappa.
 
-    The residual falls to eps times the first residual after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
+    The residual reaches eps times its initial size after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
     log(1/eps) iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition
     number.
     """
@@ -112,10 +112,11 @@ class ConditionNumberGrowth(Claim[Regression]):
 
 
 class ConditionNumberIterations(Claim[LeastSquares]):
-    """Let Phi be the features of the training rows, and y their targets. Run gradient descent from 0 on 1/2 |Phi w -
-    y|² with the step 1 / lambda_max. The training residual falls below eps times the first residual within
+    """Let Phi be the features of the training rows, y their targets, and kappa = lambda_max / lambda_min the condition
+    number of K = Phi Phi'. Run gradient descent from 0 on 1/2 |Phi w - y|² with the step 1 / lambda_max. The training
+    residual falls below eps times its initial size within
 
-        ceil( kappa log(1/eps) ),   kappa = lambda_max / lambda_min of K = Phi Phi',
+        ceil( kappa log(1/eps) )
 
     iterations, because (1 - 1/kappa)^t <= exp(-t / kappa). The test uses eps = 1/1000.
     """

@@ -82,7 +82,7 @@ class Descent(AbstractStepClaim):
 
         l(rho_t) - l(rho*_{t+1}) >= (n - 1) |rho*_{t+1} - rho_t|².
 
-    The source's proof has n in place of n - 1. That version requires lambda_max(Phi^T Phi / N) <= n, where N is the
+    The source's proof has n in place of n - 1. The bound with n requires lambda_max(Phi^T Phi / N) <= n, where N is the
     number of examples.
     """
 
@@ -110,10 +110,10 @@ class Contraction(AbstractStepClaim):
 
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho_t - rho*|² - |rho*_{t+1} - rho*|²).
 
-    Suppose that the objective is lower at rho* than at the end rho*_{t+1} of the step. Then the end is nearer to rho*
-    than the start rho_t is. If all features are 1 and rho* is near rho_t, the two sides are nearly equal. The source
-    has n in place of n + 1. That version requires lambda_max(Phi^T Phi / N) <= n, where N is the number of examples.
-    The condition lambda_max(Phi^T Phi / N) <= n holds for nearly all draws of 16 features or more.
+    Suppose that the objective is lower at rho* than at the end rho*_{t+1} of the step. Then the end of the step is
+    nearer to rho* than its start rho_t is. If all features are 1 and rho* is near rho_t, the two sides are nearly
+    equal. The source has n in place of n + 1. The bound with n requires lambda_max(Phi^T Phi / N) <= n, where N is the
+    number of examples. This condition holds for nearly all draws of 16 features or more.
     """
 
     title = "A proximal step of 1/(2(n+1)) moves nearer to each vector with a lower Lasso objective than the step's end"
@@ -165,8 +165,8 @@ def _known(problem: Step) -> Array:
 
 class ExactConvergence(Claim[Prompt]):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. The n + 1 columns of Phi are the
-    features, and they are bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from 0 to rho_T. For every rho
-    (such as the coefficients that represent the function),
+    features, and they are bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from 0 to rho_T. For every vector
+    rho (such as coefficients that represent the target function),
 
         l(rho_T) <= l(rho) + (n+1) |rho|_2²/T.
 

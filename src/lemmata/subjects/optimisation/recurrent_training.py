@@ -31,7 +31,7 @@ def _descend(loss, start: Float[Array, " p"], step: Array, steps: int) -> Float[
 class SaddleOfRecurrence(Claim[ImpulseFit]):
     """Let the loss 1/2 sum_(k<n) (c a^k b - beta alpha^k)² compare a linear recurrence with the impulse response beta
     alpha^k over n lags. Here a is the pole, and b and c are the weights of input and output. At every a, the parameters
-    (a, 0, 0) are stationary, with a positive loss. At these points, the least eigenvalue of the second derivative is
+    (a, 0, 0) are stationary, with a positive loss. At these points, the smallest eigenvalue of the Hessian is
 
         -|beta (1 - (a alpha)^n) / (1 - a alpha)|.
 
@@ -65,8 +65,8 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
 
 
 class ConcaveAtZero(Claim[ImpulseFit]):
-    """Fix the input and output weights of a linear recurrence at b = c = 1. For the target pole alpha, the loss L(a) =
-    sum_(k<n) (a^k - alpha^k)² of the pole a is still not convex. For n >= 3 lags,
+    """Fix the input and output weights of a linear recurrence at b = c = 1. Let alpha be the target pole. Even then,
+    the loss L(a) = sum_(k<n) (a^k - alpha^k)² is not convex in the pole a. For n >= 3 lags,
 
         L''(0) = 2 - 4 alpha²,
 
@@ -139,8 +139,8 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
 
 class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
-    """Let w be the frequency of a mode, w* the target frequency, and r = rho² < 1, where rho is the decay. Weight lag k
-    = 0, 1, ... by r^k. The squared error
+    """Let w be the frequency of a mode, w* the target frequency, and r = rho² < 1, where rho is the decay. Give lag k =
+    0, 1, ... the weight r^k. The squared error
 
         sum_k r^k |e^(i k w) - e^(i k w*)|²/2 = 1/(1 - r) - (1 - r cos(w - w*))/(1 - 2 r cos(w - w*) + r²),
 

@@ -97,13 +97,14 @@ class LeastGradient(Claim[TanhDescent]):
 
         |grad f|² <= 2 L (f_0 - f*)/(t + 1).
 
-    So the least gradient norm falls at least like t^(-1/2). The source prints the rate t^(-1/3) for functions without
-    convexity, and this rate is loose. To prove the bound, add up the decreases of f, which bound the squared gradients.
-    A ramp attains the fraction (t + 1)/(2t + 1) of the bound. For networks, the test takes f* = 0. As L, it takes a
-    bound on the curvature on the sublevel set of the start.
+    So the smallest gradient norm falls at least like t^(-1/2). The source prints the rate t^(-1/3) for functions
+    without convexity, and this rate is loose. For the proof, sum the decreases of f over the steps. Each step lowers f
+    by at least |grad f|²/(2 L), with the gradient at the start of the step. A ramp attains the fraction (t + 1)/(2t +
+    1) of the bound. For networks, the test uses f* = 0. In place of L, the test uses a bound on the curvature of f on
+    the set where f is at most f_0.
     """
 
-    title = "The least gradient norm along gradient descent falls at least like t^(-1/2)"
+    title = "The smallest gradient norm along gradient descent falls at least like t^(-1/2)"
     source = Source("foundation2025", "Section 5.3, non-convex", note="sharper")
     population = TanhDescents()
     relation = AtMost()

@@ -234,10 +234,11 @@ class SoftmaxWidth(AbstractTableWidth):
     <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A softmax network of
     width n² log²(n) / lambda² can be trained to an error of 0.05.
 
-    The theorem's factor exp(18 B) is left out here: it is of the order n^o(1). The error is the squared Frobenius norm
-    of outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128 for the flow time 2 log(n / 0.05) /
-    lambda. A width suffices if training at this width and at all larger tested widths reaches an error of 0.05. lemmata
-    measures the smallest width that suffices.
+    The width of the source's theorem has another factor exp(18 B), where B is a bound on the logits. The factor is left
+    out here, because it is of the order n^o(1). The error is the squared Frobenius norm of outputs minus targets.
+    lemmata trains networks of the widths 2, 4, ..., 128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if
+    training at this width and at all larger tested widths reaches an error of 0.05. lemmata measures the smallest width
+    that suffices.
     """
 
     title = "Width n² log²(n)/lambda² is enough for a softmax network to fit n targets (lambda: least eigenvalue)"
@@ -249,8 +250,9 @@ class SoftmaxWidth(AbstractTableWidth):
 class ReluSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a ReLU network, counted over all rows and outputs. Inputs and targets lie
     in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent kernel at
-    infinite width. The required error is 0.05, as the squared Frobenius norm of outputs minus targets. Gradient descent
-    reaches this error in n² log(n / error) / lambda² steps of size lambda / n². The width in this test is 128.
+    infinite width. The error is the squared Frobenius norm of outputs minus targets, and the required error is 0.05.
+    Gradient descent reaches this error in n² log(n / error) / lambda² steps of size lambda / n². The width in this test
+    is 128.
     """
 
     title = "Descent fits ReLU networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
@@ -262,9 +264,9 @@ class ReluSteps(AbstractTableSteps):
 class ExponentialSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
     targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent
-    kernel at infinite width. The required error is 0.05, as the squared Frobenius norm of outputs minus targets.
-    Gradient descent reaches this error in n² log(n / error) / lambda² steps of size lambda / n², up to a factor n^o(1).
-    The width in this test is 128.
+    kernel at infinite width. The error is the squared Frobenius norm of outputs minus targets, and the required error
+    is 0.05. Gradient descent reaches this error in n² log(n / error) / lambda² steps of size lambda / n², up to a
+    factor n^o(1). The width in this test is 128.
     """
 
     title = "Descent fits exponential networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
@@ -276,12 +278,12 @@ class ExponentialSteps(AbstractTableSteps):
 class SoftmaxSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a softmax network of width m, counted over rows and outputs. Inputs and
     targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent
-    kernel at infinite width. The required error is 0.05, as the squared Frobenius norm of outputs minus targets.
-    Gradient descent reaches this error in n² log(n / error) / lambda² steps of size lambda / (m n²). The width in this
-    test is 128.
+    kernel at infinite width. The error is the squared Frobenius norm of outputs minus targets, and the required error
+    is 0.05. Gradient descent reaches this error in n² log(n / error) / lambda² steps of size lambda / (m n²). The width
+    in this test is 128.
 
-    The theorem has a factor exp(16 B) in the step size and in the number of steps. This factor is left out here: it is
-    of the order n^o(1).
+    In the source's theorem, a factor exp(16 B) divides the step size and multiplies the number of steps, where B is a
+    bound on the logits. The factor is left out here, because it is of the order n^o(1).
     """
 
     title = "Descent fits softmax networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
@@ -294,8 +296,8 @@ class WidthsAlike(Claim[Training]):
     """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
     initial weights. The training time of each network depends on its own lambda, the smallest eigenvalue of its tangent
     kernel at infinite width. For each network, find the smallest width that suffices to train the network. These widths
-    are almost the same. In geometric mean over problems, the widths of the ReLU and the exponential network are between
-    half and twice the width of the softmax network.
+    are almost the same. In the geometric mean over problems, the ReLU network and the exponential network each need
+    between half and twice the width of the softmax network.
 
     The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2
     is one step along the tested widths 2, 4, ..., 128. The ReLU network needs the largest width.

@@ -141,12 +141,12 @@ class ReluPerturbation(Claim[RandomUnits]):
     """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have n >= 2
     inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0, <w_r, x_j>
     >= 0} / m, where # counts units. Let every unit move by at most R, and let W~ and W be the weights before and after
-    the move. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
+    the move. With probability at least 1 - n² exp(-m R / 10), the change of the tangent kernel satisfies
 
         |H(W) - H(W~)|_F <= 2 R n.
 
-    A unit can switch on or off at an input only if its logit at this input is within R of 0. The probability of such a
-    logit is below 0.8 R, and a Chernoff bound then gives the result.
+    A unit can switch on or off at an input only if its logit at this input is within R of 0. A logit is within R of 0
+    with probability below 0.8 R, so a Chernoff bound on the number of such units gives the result.
     """
 
     title = "If each weight vector moves by R, a ReLU network's tangent kernel on n rows changes by at most 2 R n"
@@ -189,16 +189,16 @@ class ReluPerturbation(Claim[RandomUnits]):
 
 class ExponentialPerturbation(Claim[RandomUnits]):
     """Let a network of exponential units with one output have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let it have
-    n inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp
-    <w_r, x_i + x_j>. Let every unit move by at most R < 0.01, and let W~ and W be the weights before and after the
-    move. With high probability, the tangent kernel changes by at most
+    n inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp <w_r, x_i +
+    x_j>. Let every unit move by at most R < 0.01, and let W~ and W be the weights before and after the move. With high
+    probability, the change of the tangent kernel satisfies
 
         |H(W) - H(W~)|_F <= 3 R n^(1 + o(1)).
 
-    If the factor n^o(1) is taken as 1, the bound holds for sigma up to 0.44. An entry of H changes by at most
-    (exp(2R) - 1) times the size of the entry. Equality holds if the two inputs are equal, and the change is then near
-    2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B bounds the logits as in
-    Theorem 4.2.
+    If the factor n^o(1) is taken as 1, the bound holds for sigma up to 0.44. An entry of H changes by at most (exp(2R)
+    - 1) times the size of the entry. If the two inputs are equal and of length 1, moves along this input attain this
+    bound, and the change is near 2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B
+    bounds the logits as in Theorem 4.2.
     """
 
     title = "If each weight vector moves by R, an exponential network's kernel on n rows changes by at most 3 R n"
@@ -289,10 +289,10 @@ class SimplifiedWidth(Claim[WidthSizes]):
     The source writes nd for n k. The width that Theorem 4.2 asks for, with failure probability delta and weights of
     standard deviation sigma, is
 
-        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     For fixed sigma and delta this width is (n k)^(2 + o(1)) / lambda²: the exponent d log m / d log(n k) tends to 2.
-    The convergence is slow. The exponent is 2 + 90 sigma / sqrt(L) + 2/L with L = log(n k / delta). For sigma = 1 and
+    The exponent tends to 2 slowly: it is 2 + 90 sigma / sqrt(L) + 2/L with L = log(n k / delta). For sigma = 1 and
     delta = 0.1 the exponent is still 32 at n k = 1000 and 25 at n k = 10^6. The exponent is below 2.5 only if n k is at
     least 10^14071.
     """
@@ -324,12 +324,12 @@ class WidthExponent(Claim[WidthSizes]):
     delta the failure probability. Let lambda be the smallest eigenvalue of the tangent kernel. Theorem 4.2 asks for the
     width
 
-        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = 10 sigma sqrt(log(n k / delta)) >= 1.
+        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   where B = 10 sigma sqrt(log(n k / delta)) >= 1.
 
     Compare this width at n k and at 2 n k. The exponent of growth is log_2 of the ratio of the two widths. This
     exponent is equal to
 
-        2 + (180 sigma (sqrt(L + log 2) - sqrt(L)) + 2 log(1 + log 2 / L)) / log 2,     L = log(n k / delta).
+        2 + (180 sigma (sqrt(L + log 2) - sqrt(L)) + 2 log(1 + log 2 / L)) / log 2,     where L = log(n k / delta).
 
     The exponent is near 2 + 90 sigma / sqrt(L) + 2/L. For sigma = 0.1 and n k from 10 to 10^4, the exponent is between
     5 and 7.

@@ -148,8 +148,9 @@ class TrainingReachesError(AbstractLoss):
 
     The bound holds for every error in (0, 0.1); the test uses 0.05. The source asks for a width m = Omega(lambda^-2 n²
     k² exp(18 B) log²(n k / delta)). The test uses the width 128, at which the statement also holds. T is 10^10 or more,
-    which is too many steps to run. lemmata therefore takes steps of size 1 / (2 m lambda_max(H*)) in place of eta. It
-    measures the loss after the same flow time T m eta = 2 log(n k / error) / lambda. The verdict is about these steps.
+    which is too many steps to run. lemmata therefore takes longer steps, of size 1 / (2 m lambda_max(H*)) in place of
+    eta. It measures the loss after the same flow time T m eta = 2 log(n k / error) / lambda. The verdict is about these
+    longer steps.
     """
 
     title = "Gradient descent trains a softmax network to any error"
@@ -188,9 +189,9 @@ class StepsThatSuffice(AbstractSteps):
 
     is enough to train to the loss |F - Y|² <= error. The test has the error 0.05 and the width 128.
 
-    lemmata trains with longer steps. To compare the two numbers of steps, it multiplies each by its own step size. Both
-    products are times of the same gradient flow. Along the eigenvector of the smallest eigenvalue, the loss contracts
-    to first order by 1 - 2 m eta lambda per step, so a quarter of T is enough.
+    lemmata trains with steps longer than eta. To compare its number of steps with T, it multiplies each number by its
+    own step size. Both products are times of the same gradient flow. Along the eigenvector of the smallest eigenvalue,
+    each step multiplies the loss by about 1 - 2 m eta lambda (to first order in eta), so about T/4 steps are enough.
     """
 
     title = "The number of steps in the convergence theorem (Theorem 4.2) is enough to train a softmax network"
@@ -207,8 +208,8 @@ class OneOutputReachesError(AbstractLoss):
 
         |F(T) - Y|² <= error.
 
-    The test has the error 0.05 and the width 128. lemmata takes steps of size 1 / (2 m lambda_max(H*)) in place of eta,
-    and measures the loss after the same flow time T m eta.
+    The test has the error 0.05 and the width 128. lemmata takes longer steps, of size 1 / (2 m lambda_max(H*)) in place
+    of eta, and measures the loss after the same flow time T m eta.
     """
 
     title = "Gradient descent trains a softmax network with one output to any error"
@@ -260,8 +261,8 @@ class LongStepContracts(Claim[Training]):
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
     Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, where B = max(10 sigma sqrt(log(n k / delta)), 1).
-    The width in this test is 128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the
-    smallest eigenvector, and by smaller factors along the other eigenvectors of H*.
+    The width in this test is 128. For a linear model, the step multiplies the part of the loss along the eigenvector of
+    the smallest eigenvalue by (1 - m eta lambda)², and the parts along the other eigenvectors of H* by smaller factors.
     """
 
     title = "At width m, a first step of 1 / (m lambda_max of the kernel) contracts a softmax network's loss"
@@ -294,10 +295,9 @@ class StepThatWorks(Claim[Training]):
 
         eta = lambda / (10 m n² k² exp(16 B)).
 
-    A step size eta works if 30 steps of this size multiply the loss by at most (1 - m eta lambda / 2)^30. lemmata tries
-    the step sizes c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8. It measures the largest of these step sizes for which
-    this step size and all smaller ones work. The width is 128. The slack is the measured step size divided by the step
-    size of the theory.
+    lemmata tries the step sizes c / (m lambda_max(H*)) with c = 1/8, 1/4, ..., 8. It measures the largest of these step
+    sizes for which this step size and all smaller tried ones work. The width is 128. The slack is the measured step
+    size divided by the step size of the theory.
     """
 
     title = "The step size of the convergence theorem (Theorem 4.2) is short enough to train a softmax network"

@@ -66,8 +66,9 @@ class TrainingPerturbation(Claim[Flow]):
 
         |F_nn(t) - F_ntk(t)|_F <= eps_H |Y|_F / (2 lambda).
 
-    The difference e = F_nn - F_ntk obeys e' = -m H* e + m (H* - H)(F_nn - Y) with |F_nn - Y| <= exp(-m lambda t / 2)
-    |Y|. So |e| is at most (2 eps_H |Y| / lambda)(q - q²) with q = exp(-m lambda t / 2), and q - q² <= 1/4.
+    For the proof, let e = F_nn - F_ntk. Its time derivative is e' = -m H* e + m (H* - H)(F_nn - Y), where |F_nn - Y| <=
+    exp(-m lambda t / 2) |Y|. So |e| is at most (2 eps_H |Y| / lambda)(q - q²), where q = exp(-m lambda t / 2). The
+    bound follows from q - q² <= 1/4.
     """
 
     title = "A softmax network fits training points like its kernel regression if the kernel moves little"
@@ -100,19 +101,19 @@ class PredictionPerturbation(Claim[Flow]):
     the gradient flow of half the squared loss on n points with targets Y, of shape (n, k), from F_nn(0) = 0. Let lambda
     be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel between output l at this point and the
     training points, and let K*_l,te be this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F and eps_l,test =
-    max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the two predictions differ in output l, at all times t >= 0, by
-    at most
+    max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the difference of the two predictions in output l satisfies, at
+    all times t >= 0,
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
     The right side is at most 2 |Y|_F / lambda times the factor (eps_l,test + |K*_l,te|_F eps_H / lambda). The source
-    multiplies the second term of this factor by log²(n k/(eps_H m lambda)). The claim has 1 in place of this logarithm,
-    so the logarithm is not needed. In contrast, |K*_l,te|_F, the size of the cross kernel, is needed. The source hides
-    this size in O(.).
+    multiplies the second term of this factor by log²(n k/(eps_H m lambda)). The claim has 1 in place of this squared
+    logarithm, so the logarithm is not needed. In contrast, |K*_l,te|_F, the size of the cross kernel, is needed. The
+    source hides this size in O(.).
 
-    The difference of the two predictions is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk).
-    The integral of |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H /
-    lambda times the bound on the integral of |F_nn - Y|.
+    For the proof, write the difference of the two predictions as m times the integral over time of (K*_te - K_te)(F_nn
+    - Y) - K*_te (F_nn - F_ntk). The integral of |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn
+    - F_ntk| is at most eps_H / lambda times the bound on the integral of |F_nn - Y|.
     """
 
     title = "A softmax network predicts new points like its kernel regression if the kernel moves little"
@@ -147,11 +148,11 @@ class TrainingCouplingRate(Claim[Initialised]):
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
-    In training the weights move by O(1/m). The two units of a pair have opposite signs, and to first order they move in
-    opposite directions. Let H be the kernel during training. Each term of H* contains a product of two signs. To first
-    order, each term of H - H* contains one sign more. So the terms of the two units of a pair cancel exactly, and
-    H - H* = O(m^-2). By Theorem F.2, the difference of the outputs is also O(m^-2). With independent signs, the
-    difference of the outputs would be of order m^(-3/2).
+    For the proof, note that the weights move by O(1/m) in training. The two units of a pair have opposite signs, and to
+    first order they move in opposite directions. Let H be the kernel during training. Each term of H* contains a
+    product of two signs. To first order, each term of H - H* contains one sign more. So the terms of the two units of a
+    pair cancel exactly, and H - H* = O(m^-2). By Theorem F.2, the difference of the outputs is also O(m^-2). With
+    independent signs, the difference of the outputs would be of order m^(-3/2).
     """
 
     title = "A softmax network of width m approaches the regression with its own tangent kernel as 1/m²"

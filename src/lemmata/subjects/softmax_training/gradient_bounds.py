@@ -31,10 +31,11 @@ class GradientBound(Claim[Training]):
     delta be the failure probability. Suppose that every unit is within 0.01 of its initialisation. With probability 1 -
     delta, the gradient Delta w_r of |F - Y|²/2 with respect to every unit then satisfies
 
-        |Delta w_r| <= exp(3 B) sqrt(n k) |F - Y|_F,        B = max(10 sigma sqrt(log(n k / delta)), 1).
+        |Delta w_r| <= exp(3 B) sqrt(n k) |F - Y|_F,        where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     For comparison, the shares S_ir = softmax(W' x_i)_r are at most 1, which gives the trivial factor 2 m in place of
-    exp(3 B). For close inputs and equal targets, a factor near m max S_ir is needed and is enough.
+    exp(3 B). If the inputs are close and the targets equal, a factor near m max S_ir in place of exp(3 B) is necessary
+    and sufficient.
     """
 
     title = "With logits up to B, a softmax unit's gradient is at most exp(3B) sqrt(n k) times the network's residual"
@@ -69,10 +70,10 @@ class StepBound(Claim[Training]):
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Descent follows the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the
     smallest eigenvalue of the network's tangent kernel H at initialisation. Suppose that every unit has moved by less
-    than 0.01 since initialisation. Then the step eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with
-    probability 1 - delta, by at most
+    than 0.01 since initialisation. With probability 1 - delta, the step eta = lambda / (10 m n² k² exp(16 B)) then
+    moves every unit by a distance that satisfies
 
-        eta |Delta w_r| <= 0.01,        B = max(10 sigma sqrt(log(n k / delta)), 1).
+        eta |Delta w_r| <= 0.01,        where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     Lemma D.1 gives an even smaller bound: eta |Delta w_r| is at most lambda |F - Y| / (10 m (n k)^(3/2) exp(13 B)).
     """

@@ -73,13 +73,13 @@ class OneStepContracts(Claim[Training]):
     lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
     sqrt(log(n k / delta)), 1). Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n
     k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation. Then one step of size
-    eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability 1 - delta, by
+    eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability 1 - delta, so that
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2) |F(tau) - Y|².
 
     The source also asks for m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The claim is tested for the
-    relative decrease of the loss. To first order, this decrease is 2 m eta lambda if the residual F - Y is along the
-    eigenvector of the smallest eigenvalue.
+    relative decrease of the loss. To first order in eta, this decrease is 2 m eta lambda if the residual F - Y is along
+    the eigenvector of the smallest eigenvalue.
     """
 
     title = "Every step of descent contracts a softmax network's loss"
@@ -195,15 +195,15 @@ class LossInduction(AbstractLossInduction):
     opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
     lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
     sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
-    sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1 steps of size eta =
-    lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    sqrt(n k) |F(0) - Y| / (m lambda), and that D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 -
+    delta, the loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) satisfies
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
-    The lemma assumes the factor 1 - m eta lambda / 2 up to time tau, but it concludes only the weaker factor
-    1 - m eta lambda / 4. So the conclusion as printed is weaker than the assumption that the next step needs. Claim
-    `loss_induction_closed` has the factor that lets the induction continue. The test measures the logarithm of the loss
-    after 8 steps, relative to the first loss.
+    The lemma assumes that each step up to time tau multiplies the loss by at most 1 - m eta lambda / 2. But it
+    concludes only the weaker factor 1 - m eta lambda / 4. So the conclusion as printed is weaker than the assumption
+    that the next step needs. Claim `loss_induction_closed` has the factor that lets the induction continue. The test
+    measures the logarithm of the loss after 8 steps, relative to the initial loss.
     """
 
     title = "As printed, the loss of a softmax network falls geometrically in the steps of gradient descent"
@@ -227,13 +227,13 @@ class LossInductionClosed(AbstractLossInduction):
     opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
     lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
     sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
-    sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1 steps of size eta =
-    lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    sqrt(n k) |F(0) - Y| / (m lambda), and that D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 -
+    delta, the loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) satisfies
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
     This bound follows from claim `one_step_contracts`. It is also the assumption that the next step needs, so the
-    induction can continue. The test measures the logarithm of the loss after 8 steps, relative to the first loss.
+    induction can continue. The test measures the logarithm of the loss after 8 steps, relative to the initial loss.
     """
 
     title = "The loss of a softmax network of width m falls by a factor 1 - m eta lambda / 2 per step of size eta"
@@ -259,7 +259,7 @@ class GradientStaysSmall(Claim[Training]):
     sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size eta = lambda / (10 m n² k² exp(16
     B)) along the gradients Delta w_r of |F - Y|²/2. Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is
     below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation.
-    Then with probability 1 - delta the step from tau + 1 moves every unit by at most
+    Then, with probability 1 - delta, the step from tau + 1 moves every unit by a distance that satisfies
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """

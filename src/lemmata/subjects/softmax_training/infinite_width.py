@@ -64,7 +64,8 @@ class TangentWidth(Claim[KernelPoints]):
     """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m. At
     initialisation, its units come in pairs with equal weights and opposite signs a_lr = ±1. Let sigma be the standard
     deviation of its hidden weights W. For large m, H tends to <x, y> exp(sigma² <x, y>) within an output, and to 0
-    between two outputs. The difference of H and its limit, as a root mean square over pairs of points with |x| <= 1, is
+    between two outputs. Let all points have |x| <= 1. The root mean square, over pairs of points, of the difference
+    between H and its limit is
 
         C m^(-1/2).
 
@@ -102,7 +103,7 @@ class WidthCorrection(Claim[KernelPoints]):
     an output l and points x and y, the mean of its tangent kernel H over initialisations is
 
         E H_ll(x, y) = <x, y> exp(sigma² <x, y>) (1 + c / m) + O(1/m²),
-        c = 2 (e(x, x) + e(y, y) + e(x, y) - e(x, x + y) - e(y, x + y) - 1),   e(x, y) = exp(sigma² <x, y>).
+        c = 2 (e(x, x) + e(y, y) + e(x, y) - e(x, x + y) - e(y, x + y) - 1),   where e(x, y) = exp(sigma² <x, y>).
 
     The claim is tested at m = 32 on the pairs of three points.
     """

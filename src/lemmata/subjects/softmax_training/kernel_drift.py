@@ -92,7 +92,7 @@ class KernelDriftWidth(Claim[SoftmaxData]):
     """Train a softmax network m <a_l, softmax(W' x)> with m hidden units on n inputs and targets of norm at most 1. At
     initialisation, the units come in pairs with equal weights and opposite signs a_lr = ±1. The training takes 100
     steps of size 1/(2 m tr K), so that the training time does not depend on m. Here K is the limit of the tangent
-    kernel H for infinite m. At the end t of training, the tangent kernel has moved by
+    kernel H for infinite m. At the end t of training, the relative change of the tangent kernel is
 
         |H(t) - H(0)|_F / |H(0)|_F = C m^(-2).
 

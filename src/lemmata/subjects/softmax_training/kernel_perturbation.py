@@ -64,12 +64,12 @@ class EntryPerturbation(Claim[RandomUnits]):
     the failure probability. With probability at least 1 - delta, every entry of the tangent kernel H, an (n k, n k)
     matrix, changes by at most
 
-        R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        R exp(10 B),   where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     The bound is true for every B, as `SharperEntryPerturbation` shows. The source proves it by adding five bounds, but
-    their sum is below R exp(10 B) only if B is at least 2.7745 (`SumOfTerms`). For R near 0.01 and every B >= 1, the
-    bound is not below the trivial bound, which is 8 m or 8 exp(2B + 2R), the smaller of the two. The default R is
-    therefore 0.0001.
+    their sum is below R exp(10 B) only if B is at least 2.7745 (`SumOfTerms`). The trivial bound is the smaller of 8 m
+    and 8 exp(2B + 2R). For R near 0.01 and every B >= 1, the bound R exp(10 B) is not below the trivial bound. The
+    default R is therefore 0.0001.
     """
 
     title = "If each weight vector moves by at most R, a softmax tangent kernel entry changes by at most R exp(10B)"
@@ -97,13 +97,13 @@ class EntryPerturbation(Claim[RandomUnits]):
 
 
 class KernelPerturbation(Claim[RandomUnits]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
-    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
-    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
-    the failure probability. With probability at least 1 - delta, the tangent kernel H, an (n k, n k) matrix, changes
-    by at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are a_lr =
+    ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and let W~ and
+    W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
+    probability. With probability at least 1 - delta, the change of the tangent kernel H, an (n k, n k) matrix,
+    satisfies
 
-        |H(W) - H(W~)|_F <= R n k exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        |H(W) - H(W~)|_F <= R n k exp(10 B),   where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     The source writes nd for n k.
     """
@@ -226,9 +226,9 @@ def _mean_changes(x: Array, sigma: Array, rho: Array, key: Key[Array, ""]) -> Ar
 
 
 class MeanPerturbationNotZero(Claim[NoisyUnits]):
-    """Let the weights W of a softmax network of width m have standard deviation sigma, and add independent noise
-    N(0, rho² I), with rho > 0, to every unit. Let H be its tangent kernel. Within one output and at inputs x and y,
-    the mean change E[H(W + noise) - H(W)] tends, as m grows, to
+    """Let the weights W of a softmax network of width m have standard deviation sigma, and add independent noise N(0,
+    rho² I), with rho > 0, to every unit. Let H be the network's tangent kernel. Within one output and at inputs x and
+    y, the mean change E[H(W + noise) - H(W)] tends, as m grows, to
 
         <x, y> ( exp((sigma² + rho²) <x, y>) - exp(sigma² <x, y>) ).
 

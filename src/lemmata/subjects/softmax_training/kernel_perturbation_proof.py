@@ -199,7 +199,7 @@ class SecondAverageTerm(AbstractTermBound):
 
         |B_2| <= 8 R exp(9B) / m².
 
-    The 4 in the source's proof could be 2, because the entries of v_lr are at most 2 in size: |v_lr| <= 2.
+    In the source's proof, the factor 4 could be 2, because the entries of v_lr are at most 2 in size.
     """
 
     term = 2
@@ -271,9 +271,9 @@ class SumOfTerms(Claim[LogitScale]):
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B).
 
-    The quotient of the two sides is largest at B = 1, where it is 0.86. If B is at least 2.7745, the source's exp(10 B)
-    is enough. The source has sigma = 1, for which B is at least 15. Lemma 5.1, which has R exp(10 B), nevertheless
-    holds for every B >= 1, by another proof (`SharperEntryPerturbation`).
+    The left side divided by the right side is largest at B = 1, where the quotient is 0.86. If B is at least 2.7745,
+    the source's exp(10 B) is enough. The source has sigma = 1, for which B is at least 15. Lemma 5.1, which has R
+    exp(10 B), nevertheless holds for every B >= 1, by another proof (`SharperEntryPerturbation`).
     """
 
     title = "The five bounds on the change of a softmax network's kernel add up to at most R exp(12B)"

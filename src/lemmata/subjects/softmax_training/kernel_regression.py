@@ -272,7 +272,7 @@ class FeatureMap(AbstractKernelRegression):
     of the inputs. The network's tangent kernel, between output l at test points and output l' at training points, is an
     inner product K*_te = phi(x_te) phi(X)' of the d m features
 
-        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l.
+        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   where v_lr = a_lr 1 - a_l.
 
     Here 1 is the vector of ones. The features are the gradients of F_l(x) with respect to the columns of W, divided by
     sqrt(m).

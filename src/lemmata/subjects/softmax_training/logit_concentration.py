@@ -33,7 +33,7 @@ class LogitBound(AbstractPart):
     unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
     1 - delta, every input and every unit satisfy
 
-        |<w_r, x_i>| <= B,   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        |<w_r, x_i>| <= B,   where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     The source does not bound the width m here. Such a bound is needed, and it is a hypothesis of this claim. With the
     constant C = 10 in B, a union bound proves the statement if 2 n m <= (n k / delta)^49.
@@ -95,7 +95,7 @@ class MovedLogitBound(AbstractPart):
     Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
     With probability at least 1 - delta, every input and every unit satisfy
 
-        |<v_r, x_i>| <= B + R,   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        |<v_r, x_i>| <= B + R,   where B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "If each unit's weights move by at most R, logits of at most B become at most B + R"
@@ -146,7 +146,7 @@ class ExponentialBounds(AbstractPart):
     unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
     1 - delta, every input and every unit satisfy
 
-        exp(-B) <= exp(<w_r, x_i>) <= exp(B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        exp(-B) <= exp(<w_r, x_i>) <= exp(B),   where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     lemmata measures the largest exponential and the inverse of the smallest. Both are at most exp(B).
     """
@@ -224,7 +224,7 @@ class ExponentialChange(AbstractPart):
     Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
     With probability at least 1 - delta, every input and every unit satisfy
 
-        |exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R),   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        |exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R),   where B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "If each unit's weights move by at most R, exponentials of logits change by at most R exp(B+R)"

@@ -68,7 +68,7 @@ class ProgressSplit(AbstractProgressIdentity):
     through the numerators of the softmax by v_1 = m sum_r a_lr S_ir u_ir. Split the sign of every unit as a_lr = <a_lr
     1 - a_l, S_i> + <a_l, S_i>, where 1 is the vector of ones. Then v_1 = m² (Q_1 + Q_2), where
 
-        <F - Y, Q_1> = -(eta / m) v' H v,   v = vec(F - Y).
+        <F - Y, Q_1> = -(eta / m) v' H v,   where v = vec(F - Y).
 
     So C_1 = 2 <F - Y, v_1> = -2 m eta v' H v + 2 m² <F - Y, Q_2>, with m² Q_2 = -eta F_l(x_i) <S_i, Delta W' x_i>. To
     first order, the second part is -C_0 (claim `first_order_terms`). The claim is tested for C_1 / eta.
@@ -106,7 +106,7 @@ class ProgressEquality(AbstractProgressIdentity):
     towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
     be the first-order change of |F - Y|² through the numerators of the softmax. This change is
 
-        C_1 = -2 m eta v' H v,   v = vec(F - Y).
+        C_1 = -2 m eta v' H v,   where v = vec(F - Y).
 
     This equality is exact at every width. Claim E.5 uses the name C_1 for half of this term. The conclusion of Claim
     E.5 holds for the half and for the whole term.
@@ -137,7 +137,7 @@ class FirstOrderTerms(Claim[Descent]):
     terms, C_0 (through the denominator of the softmax) and C_1 (through its numerators) are of first order in eta. At
     every width and all weights, their slopes at eta = 0 add up to
 
-        d/d eta (C_0 + C_1) = -2 m v' H v,   v = vec(F - Y).
+        d/d eta (C_0 + C_1) = -2 m v' H v,   where v = vec(F - Y).
 
     C_1 consists of -2 m eta v' H v and a second part. To first order, this second part is therefore -C_0. A lower bound
     on the progress needs neither concentration nor the widths that Lemmas E.3 and E.4 ask for. These lemmas bound, with
@@ -182,7 +182,7 @@ class Progress(Claim[Training]):
     exp(16 B)) from W(tau). Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that is of first
     order in the numerators of the softmax. With probability 1 - delta, C_1 satisfies
 
-        C_1 <= -1.6 m eta v' H(tau) v,   v = vec(F(tau) - Y),
+        C_1 <= -1.6 m eta v' H(tau) v,   where v = vec(F(tau) - Y),
 
     if m = Omega(lambda^-2 n² k exp(12 B) log²(n k / delta)). The test uses smaller widths, since networks of this width
     are too large to build.
@@ -267,7 +267,7 @@ class SmallestEigenvalueKept(Claim[Training]):
     failure probability. Suppose that, at time tau, no hidden unit is farther than R = lambda / (2 n k exp(10 B)) from
     its initialisation. Then with probability 1 - delta
 
-        lambda_min(H(tau)) >= lambda / 2,   lambda = lambda_min(H(0)) > 0.
+        lambda_min(H(tau)) >= lambda / 2,   where lambda = lambda_min(H(0)) > 0.
 
     The test moves every unit by R in the direction in which the smallest eigenvalue falls fastest.
     """

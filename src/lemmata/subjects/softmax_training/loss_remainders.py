@@ -102,11 +102,11 @@ class NormaliserRate(Claim[Training]):
     This is far faster than the m^(-1/2) that concentration over random signs gives.
 
     To first order in eta, C_0 = 2 eta sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>, where S_i are the shares at x_i and
-    Delta W is the gradient. In training, F is of order 1. The last factor is a mean over units,
-    <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>. In this mean, the signs a
-    cancel within every pair of units, up to the difference of order 1/m that training has made between the two units.
-    F / m is also of order 1/m. The mean is therefore of order 1/m, and the ratio divides C_0 by another factor m. The
-    claim is tested at the time at which the residual has fallen to about half.
+    Delta W is the gradient. In training, F is of order 1. The factor <S_i, Delta W' x_i> is a mean over units: <S_i,
+    Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>. In this mean, the signs a cancel
+    within every pair of units, up to the difference of order 1/m that training has made between the two units. F / m is
+    also of order 1/m. The mean is therefore of order 1/m. The ratio divides C_0 by another factor m, so the ratio is of
+    order m^-2. The claim is tested at the time at which the residual has fallen to about half.
     """
 
     title = "The loss change of a descent step through the softmax's denominator falls with the square of the width"
@@ -141,11 +141,11 @@ class CurvatureTerm(Claim[Training]):
     be the part of the change of |F - Y|² that comes from the curvature of the exponential. With probability 1 - delta,
     C_2 satisfies
 
-        C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        B = max(10 sigma sqrt(log(n k / delta)), 1),
+        C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        where B = max(10 sigma sqrt(log(n k / delta)), 1),
 
     as long as |F(tau) - Y| <= sqrt(n k). The proof uses this condition, because C_2 grows as the cube of the residual.
-    An intermediate line of the proof squares eta², although eta² occurs only once in u² = eta² <Delta w_r, x_i>². The
-    bound itself has the right power of eta.
+    An intermediate line of the proof has the square of eta², although eta² occurs only once in u² = eta² <Delta w_r,
+    x_i>². The bound itself has the right power of eta.
 
     The test uses networks for which C_2 is large. Their weights are moved away from the initialisation by 0.0099 along
     one input, so that some outputs lie beyond their targets. The claim is tested after division by eta².
@@ -194,7 +194,8 @@ class ChangeTerm(Claim[Training]):
     by more than 0.01. The squared change of the outputs is C_3 of Lemma E.1. With probability 1 - delta, this squared
     change satisfies
 
-        |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,    B = max(10 sigma sqrt(log(n k / delta)), 1).
+        |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,
+        where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     To first order F(tau + 1) - F(tau) = -m eta H (F - Y), where H is the tangent kernel. For equal inputs and one
     output, the largest eigenvalue lambda_max of H is near n. In this case the factor n² is needed, but the factor

@@ -218,7 +218,7 @@ class ChangeOfKernel(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
     unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
     before the move. Let the network have k outputs and n inputs, and let W~ and W be the weights before and after the
-    move. The (nk, nk) tangent kernel H changes by at most
+    move. The change of the (nk, nk) tangent kernel H satisfies
 
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
 
@@ -247,8 +247,8 @@ class ChangeOfKernel(Claim[PairedUnits]):
 
 class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     """Let a softmax network of k outputs have m hidden units with weights N(0, sigma² I) in pairs. Let every unit move
-    by at most R < 0.01, in any way that may depend on the weights. Let W~ and W be the weights before and after the
-    move. Let the n inputs lie in the unit ball, let delta be the failure probability, and let the width be
+    by at most R < 0.01. The moves may depend on the weights. Let W~ and W be the weights before and after the move. Let
+    the n inputs lie in the unit ball, let delta be the failure probability, and let the width be
 
         m >= max(4 n exp(4 sigma²)/delta, 47 exp(sigma²) log(2n/delta)).
 
@@ -318,9 +318,9 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
 
         sup |change of H| / R -> 2 |x|³ exp(sigma² |x|²)     as R -> 0, then m -> infinity.
 
-    This is the first-order bound of `WorstChangeOfEntry`, with its numbers p_r and s_r: sum_r p_r s_r -> 0 and
-    m sum_r p_r -> exp(sigma² |x|²). So the factor exp(sigma²) in `KernelPerturbationWithoutExponentials` is needed. A
-    factor exp(B), with a bound B on logits, is not needed.
+    This limit follows from the first-order bound of `WorstChangeOfEntry`: its numbers p_r and s_r satisfy sum_r p_r s_r
+    -> 0 and m sum_r p_r -> exp(sigma² |x|²). So the factor exp(sigma²) in `KernelPerturbationWithoutExponentials` is
+    needed. A factor exp(B), with a bound B on logits, is not needed.
     """
 
     title = "The worst change of the softmax tangent kernel between outputs tends to 2 R |x|³ exp(sigma² |x|²)"

@@ -193,8 +193,8 @@ class SquareRootBelowTangent(Claim[Argument]):
 
 
 class ExponentialNearOne(Claim[Argument]):
-    """Let |x| <= 0.1. Then |exp(x) - 1| <= 2 |x|. The least possible constant in place of 2 is
-    (exp(0.1) - 1) / 0.1 = 1.052.
+    """Let |x| <= 0.1. Then |exp(x) - 1| <= 2 |x|. The smallest possible constant in place of 2 is (exp(0.1) - 1) / 0.1
+    = 1.052.
     """
 
     title = "The exponential exp(x) differs from 1 by at most 2 |x| for small x"

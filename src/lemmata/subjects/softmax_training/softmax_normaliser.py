@@ -91,7 +91,7 @@ class ShareBound(AbstractPart):
     unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
     1 - delta, for every input and every unit the share S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) satisfies
 
-        S_ir <= exp(2B)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        S_ir <= exp(2B)/m,   where B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "The softmax shares of m random units with logits up to B are at most exp(2B)/m"
@@ -119,7 +119,7 @@ class MovedShareBound(AbstractPart):
     With probability at least 1 - delta, for every input and every unit the share after the move,
     S~_ir = exp(<v_r, x_i>) / sum_s exp(<v_s, x_i>), satisfies
 
-        S~_ir <= exp(2B + 2R)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
+        S~_ir <= exp(2B + 2R)/m,   where B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "If each unit's weights move by at most R, the softmax shares of m units are at most exp(2B+2R)/m"

@@ -132,7 +132,7 @@ class PolygonEigenvalue(Claim[KernelPoints]):
     <x_i, x_j> exp(sigma² <x_i, x_j>). With s = sigma² and the modified Bessel function I, the smallest eigenvalue of
     this matrix is
 
-        n min_(0 <= j < n) sum over integers l of kappa_|j + l n|,     kappa_q = I_(q+1)(s) + (q/s) I_q(s).
+        n min_(0 <= j < n) sum over integers l of kappa_|j + l n|,     where kappa_q = I_(q+1)(s) + (q/s) I_q(s).
 
     The matrix is circulant, and kappa_q is the Fourier coefficient of exp(i q theta), where theta is the angle between
     two points. On n equispaced points, frequencies q that are equal modulo n give the same function.
@@ -179,9 +179,10 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
         min over p with D_p < n of n tau_p / (n - D_p).
 
     For the proof, evaluate the D_p harmonics of degree at most p at the points, and take the vectors in R^n that are
-    orthogonal to them. On these vectors the quadratic form of the matrix is that of K_(>p), its part of degrees above
-    p. The least value of this form on unit vectors is at most its mean value, which is at most tr K_(>p) / (n - D_p).
-    Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced points on a circle nearly attain it.
+    orthogonal to them. On these vectors, the quadratic form of the matrix equals the quadratic form of K_(>p), its part
+    of degrees above p. The smallest value of this form on unit vectors is at most its mean value, which is at most tr
+    K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced points on a circle
+    nearly attain it.
     """
 
     title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"
@@ -221,12 +222,12 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
     polynomials P_q, scaled to P_q(1) = 1, where N_q is the number of independent spherical harmonics of degree q. For
     every degree p, the mean of the smallest eigenvalue of K is at least
 
-        tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     f = sum_(q > p) kappa_q N_q P_q,
+        tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     where f = sum_(q > p) kappa_q N_q P_q,
         tau_p = f(1),   s_2 = sum_(q > p) kappa_q² N_q,   s_4 = sum_(q > p) kappa_q^4 N_q.
 
-    For the proof, let M be the matrix with the entries f(<x_i, x_j>) off the diagonal and 0 on it. Then K is at least
-    tau_p I + M in the order of symmetric matrices, and |M|^4 <= tr M^4 for the spectral norm. Closed walks of four
-    steps give the mean of tr M^4. The test takes the largest bound over p <= 2 and the mean over 16 draws.
+    For the proof, let M be the matrix with the entries f(<x_i, x_j>) off the diagonal and 0 on the diagonal. Then K is
+    at least tau_p I + M in the order of symmetric matrices, and |M|^4 <= tr M^4 for the spectral norm. Closed walks of
+    four steps give the mean of tr M^4. The test takes the largest bound over p <= 2 and the mean over 16 draws.
     """
 
     title = "A lower bound on the softmax kernel's mean smallest eigenvalue on the sphere"
@@ -289,7 +290,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
     weights of standard deviation sigma. Let kappa_q be the eigenvalues, of multiplicity N_q, of the kernel on the
     sphere. The mean of the smallest eigenvalue of the matrix is within 7 % of
 
-        max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l).
+        max over h > 0 of (N(1/h) - n) / h,     where N(l) = sum_q N_q kappa_q / (kappa_q + l).
 
     N(l) is the effective dimension of the kernel at the ridge l. If the kernel's features were rotation invariant, with
     the variances kappa_q, the formula would give the left edge of the spectrum. The claim is tested at d = 64, n = 128.

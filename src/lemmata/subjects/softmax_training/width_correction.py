@@ -104,10 +104,10 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
         E H_ll(x, y) = <x, y> e(x, y) (1 - (2 e(x, y) - 1) (e(x, x) + e(y, y) - 1) / m) + O(1/m²).
 
-    For the proof, let S_x = softmax(W' x) be the shares at x. The mean of H_ll / <x, y> over the signs is
-    m <S_x, S_y> - m sum_r S_xr S_yr (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means over units. The
-    bias of this ratio is half of the bias of H_ll with m/2 pairs. To order 1/m, the other terms follow from moments of
-    lognormal variables. The claim is tested at m = 64.
+    For the proof, let S_x = softmax(W' x) be the shares at x. The mean of H_ll / <x, y> over the signs is m <S_x, S_y>
+    - m sum_r S_xr S_yr (S_xr + S_yr) + m <S_x, S_y>². The first term m <S_x, S_y> is a ratio of means over units. The
+    bias of this ratio is half of the bias of H_ll / <x, y> in a network of m/2 pairs. To order 1/m, the other terms
+    follow from moments of lognormal variables. The claim is tested at m = 64.
     """
 
     title = "Without pairs of units at the start, the mean softmax tangent kernel has another term in 1/width"
@@ -147,7 +147,7 @@ class FluctuationConstant(Claim[KernelPoints]):
     its tangent kernel at n points x_i. Let e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j). As m grows,
 
         m E |H - lim H|_F² -> 2 sum_ij K_ij² (k C_ij + k (k-1) e(x_i + x_j, x_i + x_j)),
-        C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
+        where C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
                + 2 e(x_i, x_j) - 1.
 
     For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of

@@ -46,15 +46,17 @@ def expected_error_by_distances(points: Float[np.ndarray, " n"]) -> float:
 
 class StartByDistances(Claim[PointsInGroups]):
     """Choose three centres at random from given points. Draw the first centre uniformly from the points. Draw each
-    further centre with a probability proportional to the point's squared distance from the nearest centre so far. The
-    expected sum of squared distances of the points to their nearest centre is at most
+    further centre from the points, with a probability proportional to the squared distance of a point from the nearest
+    centre so far. The cost is the sum of the squared distances of all points from their nearest centres. Its expected
+    value is at most
 
         8 (log 3 + 2)
 
-    times its least possible value (Arthur and Vassilvitskii). Lloyd's iteration from this start only lowers the sum.
+    times the smallest possible cost (Arthur and Vassilvitskii). Lloyd's iteration from this start never raises the
+    cost.
     """
 
-    title = "Seeding three centres by k-means++ costs on average at most 8 (log 3 + 2) times the least cost"
+    title = "Seeding three centres by k-means++ has an expected cost of at most 8 (log 3 + 2) times the smallest cost"
     source = Source(_KEY, "Abstract, clustering", note="in expectation, with a factor")
     population = GroupedPoints()
     relation = AtMost()

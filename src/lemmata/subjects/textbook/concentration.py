@@ -157,7 +157,7 @@ class BoundedDifferences(Claim[CoinFunction]):
 
 class VarianceBySingleParts(Claim[CoinFunction]):
     """Let f be a function of independent fair coins. For each coin, take the variance of f given all other coins, and
-    average it. The variance of f is at most the sum of these averages over the coins:
+    average this variance over the other coins. The variance of f is at most the sum of these averages over all coins:
 
         sum over i of E (f - f_i)²/4   (Efron and Stein), where f_i is the value of f with coin i turned.
     """

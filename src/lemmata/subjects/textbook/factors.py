@@ -47,10 +47,10 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
     + s I has the eigenvectors of S and its k largest eigenvalues l_1, ..., l_k. The remaining eigenvalues of W W' + s I
     all equal the mean of the remaining eigenvalues of S. The largest value is
 
-        -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),   s = sum over j > k of l_j / (d - k)
+        -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),    where s = sum over j > k of l_j / (d - k)
 
-    (Tipping and Bishop). Sixty steps of expectation maximisation (EM) do not exceed this value. The test subtracts the
-    mean log likelihood of N(0, t I) from both values, where t = tr S/d.
+    (Tipping and Bishop). The mean log likelihood after sixty steps of expectation maximisation (EM) does not exceed
+    this value. From both values, the test subtracts the mean log likelihood of N(0, t I), where t = tr S/d.
     """
 
     title = "Principal components maximise the likelihood of a latent factor model"

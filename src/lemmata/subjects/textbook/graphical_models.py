@@ -77,12 +77,13 @@ def bethe_log_mean_weight(model: IsingModel) -> float:
 
 
 class BeliefsOnTrees(Claim[IsingModel]):
-    """Let spins s_i = -1, 1 on a tree have couplings J_ij and fields h_i. Let the messages u_ij of belief propagation
-    be at a fixed point, so that
+    """Let spins s_i = -1, 1 on a tree have couplings J_ij and fields h_i. Let u_ij be the message of belief propagation
+    from spin i to its neighbour j. Let the messages be at a fixed point, so that
 
         tanh u_ij = tanh J_ij tanh(h_i + sum over k other than j of u_ki).
 
-    Then the beliefs 1/(1 + exp(-2 (h_i + sum of u_ki))) are the probabilities of s_i = 1.
+    Here the sum is over the other neighbours k of i. Then the beliefs 1/(1 + exp(-2 (h_i + sum of u_ki))), with the sum
+    over all neighbours k, are the probabilities of s_i = 1.
     """
 
     title = "Belief propagation computes exact marginals on trees"

@@ -71,7 +71,7 @@ class DiscriminantIsLeastSquares(Claim[LabelledTable]):
 class PartialLeastSquaresIsConjugateGradients(Claim[LabelledTable]):
     """Let X be a matrix of centred rows and y a vector of centred targets. The coefficients of partial least squares
     with two components equal the result of two conjugate gradient steps, from 0, for X'X b = X'y. These coefficients
-    have the least squared error of all coefficients in the span of X'y and X'X X'y.
+    have the smallest squared error of all coefficients in the span of X'y and X'X X'y.
     """
 
     title = "Partial least squares with two components is two conjugate gradient steps"

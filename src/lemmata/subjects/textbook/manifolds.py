@@ -49,7 +49,7 @@ class ScalingRecoversDistances(Claim[PointCloud]):
     """Let D be the matrix of the distances between n points in R^d. The coordinates of classical scaling are the d
     leading eigenvectors of
 
-        -1/2 (I - 11'/n) D² (I - 11'/n),   D² the squared distances,
+        -1/2 (I - 11'/n) D² (I - 11'/n),   where D² contains the squared distances,
 
     times the square roots of their eigenvalues. The points with these coordinates have the distances D.
     """
@@ -81,9 +81,10 @@ class ScalingRecoversDistances(Claim[PointCloud]):
 
 class CutByEigenvector(Claim[SmallGraph]):
     """Let W be the weights of a graph with n vertices, and D the diagonal matrix of the degrees. Let l be the second
-    eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of the graph. The conductance of a cut is the weight of the edges
-    that it cuts, divided by the sum of degrees on the smaller side. Divide the second eigenvector by D^1/2 and sort the
-    vertices by the result. Among the n - 1 cuts along this order, at least one has conductance at most
+    smallest eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of the graph. The conductance of a cut is the weight of the
+    edges that it cuts, divided by the sum of degrees on the smaller side. Divide the entries of the eigenvector of l by
+    the square roots of the degrees, and sort the vertices by the results. Among the n - 1 cuts of this order into a
+    first and a last part, at least one has conductance at most
 
         sqrt(2 l)   (Cheeger).
     """
@@ -111,9 +112,9 @@ class CutByEigenvector(Claim[SmallGraph]):
 
 
 class GraphIsNotCutBelow(Claim[SmallGraph]):
-    """Let W be the weights of a graph, D the diagonal matrix of its degrees, and l the second eigenvalue of its
-    Laplacian I - D^-1/2 W D^-1/2. The conductance of a cut is the weight of the edges that it cuts, divided by the sum
-    of degrees on the smaller side. No cut of the graph has conductance below
+    """Let W be the weights of a graph, D the diagonal matrix of its degrees, and l the second smallest eigenvalue of
+    its Laplacian I - D^-1/2 W D^-1/2. The conductance of a cut is the weight of the edges that it cuts, divided by the
+    sum of degrees on the smaller side. No cut of the graph has conductance below
 
         l/2.
     """

@@ -220,8 +220,9 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
 
 class MultipliersComeNearer(Claim[SplitLasso]):
     """Apply the alternating direction method of multipliers (ADMM) to the minimisation of |Ax - b|²/2 + penalty |z|_1
-    subject to x = z. Let rho > 0 be the weight of ADMM, and u its scaled multiplier. Let z* and u* be a solution. Let
-    x', z' and u' be the result of a step from z and u. For every step except the first,
+    subject to x = z. Let rho > 0 be the penalty weight of ADMM, and u the scaled multiplier. Let z* and u* be the
+    values of z and u at a solution. Let x', z' and u' be the result of a step from z and u. For every step except the
+    first,
 
         |x' - z'|² + |z' - z|² <= (|z - z*|² + |u - u*|²) - (|z' - z*|² + |u' - u*|²).
     """

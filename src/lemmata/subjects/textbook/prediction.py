@@ -117,8 +117,8 @@ _TESTED = 20_000
 
 
 class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
-    """Let R be the least error rate of any classification rule. In the limit of many rows, the class of the nearest
-    neighbour is wrong with probability at most
+    """Let R be the smallest error rate that a classification rule can have. In the limit of many rows, the class of the
+    nearest neighbour is wrong with probability at most
 
         2 R (1 - R),
 
@@ -163,11 +163,12 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
 class RowsRepresentTheMinimiser(Claim[SectionFit]):
     """Let x_i be rows with targets y_i, and let K be the matrix of a kernel k at the rows. Let |f| be the norm of f in
     the reproducing kernel Hilbert space of k. Consider all functions f that are linear combinations of sections k(.,
-    z), where z is a row or any further point. The least value over these functions f of
+    z), where z is a row or any further point. Among these functions, a linear combination of sections at the rows alone
+    minimises the objective
 
-        sum over i of (f(x_i) - y_i)² + ridge |f|²
+        sum over i of (f(x_i) - y_i)² + ridge |f|².
 
-    is attained by a linear combination of sections at the rows alone. The least value is ridge y'(K + ridge I)^-1 y.
+    The smallest value of this objective is ridge y'(K + ridge I)^-1 y.
     """
 
     title = "The representer theorem: kernel sections at the rows suffice for ridge regression"

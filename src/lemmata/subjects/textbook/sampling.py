@@ -98,7 +98,7 @@ class ImportanceVariance(Claim[TwoLaws]):
     """Let p be a target distribution and q the distribution of n independent draws. The mean of the importance weights
     p/q over the draws estimates 1 with variance
 
-        chi²(p, q) / n,   chi² = sum of (p - q)²/q.
+        chi²(p, q) / n,   where chi² = sum of (p - q)²/q.
 
     So the effective sample size of n draws is n / (1 + chi²).
     """

@@ -42,13 +42,14 @@ def _squared_norm(machine: SVC) -> float:
 
 class NoDualityGap(Claim[LabelledTable]):
     """Consider the support vector machine with cost C and kernel k on n rows x_i with classes y_i, -1 or 1. Let |f| be
-    the norm of a function f in the reproducing kernel Hilbert space of k, and b a number. The least value over f and b
-    of
+    the norm of a function f in the reproducing kernel Hilbert space of k, and b a number. The primal problem is to
+    choose f and b that minimise
 
-        |f|²/2 + C sum over i of max(0, 1 - y_i (f(x_i) + b))
+        |f|²/2 + C sum over i of max(0, 1 - y_i (f(x_i) + b)).
 
-    equals the largest value of sum a_i - 1/2 sum a_i a_j y_i y_j k(x_i, x_j) over 0 <= a_i <= C with sum a_i y_i = 0.
-    If sequential minimal optimisation stops at the tolerance e, the two values differ by at most n C e.
+    The dual problem is to maximise sum a_i - 1/2 sum a_i a_j y_i y_j k(x_i, x_j), subject to 0 <= a_i <= C and sum a_i
+    y_i = 0. The smallest primal value equals the largest dual value. If sequential minimal optimisation stops at the
+    tolerance e, the primal and the dual value at its solution differ by at most n C e.
     """
 
     title = "The support vector machine has no duality gap"

@@ -24,10 +24,10 @@ def best_advantage(problem: LabelledTable) -> float:
 
 
 class SplitGainsByAdvantage(Claim[LabelledTable]):
-    """Let q be the fraction of rows of class 1, and let G = 4 q (1 - q) be the impurity of the rows. Weight the rows so
-    that both classes have the same total weight. Suppose that some split, used as a classification rule, has the
-    weighted error rate 1/2 - g. Take the split of largest gain. After this split, the mean impurity 4 q (1 - q) of its
-    two sides is at most
+    """Let the impurity of a set of rows be 4 q (1 - q), where q is the fraction of rows of class 1. Let G be the
+    impurity of all rows. Weight the rows so that both classes have the same total weight. Suppose that some split, used
+    as a classification rule, has the weighted error rate 1/2 - g. Take the split that lowers the mean impurity of the
+    two sides most, where each row counts equally. After this split, the mean impurity is at most
 
         G (1 - 4 g² G)
 

@@ -37,7 +37,8 @@ def mean_field_value(model: IsingModel, means: Float[np.ndarray, " n"]) -> float
 
 class MeanFieldFromBelow(Claim[IsingModel]):
     """Let n spins have couplings J_ij, fields h_i and the partition function Z. Consider independent spins with means
-    m_i = tanh(h_i + sum of J_ij m_j). Together with the entropies of these spins, the means give the lower bound
+    m_i = tanh(h_i + sum of J_ij m_j), where the sum is over j. The means and the entropies of these spins give the
+    lower bound
 
         m'Jm/2 + h'm + sum of their entropies <= log Z.
 
@@ -68,8 +69,9 @@ class MeanFieldFromBelow(Claim[IsingModel]):
 
 class EmStepGains(Claim[MixtureFit]):
     """Fit the means and weights of a mixture of normal distributions of variance 1 by expectation maximisation (EM).
-    Let r_i and r_i' be the responsibilities, that is, the probabilities of the components given point i, before and
-    after a step. The step raises the log likelihood by at least
+    The responsibilities of a point i are the probabilities of the components, given this point. Let r_i be the
+    responsibilities before a step and r_i' the responsibilities after it. The step raises the log likelihood by at
+    least
 
         sum over points of KL(r_i, r_i').
     """
