@@ -17,7 +17,7 @@ def beyond_the_ridge(
     ridge: float | None,
     jitter: float,
 ) -> Float[np.ndarray, "n *k"] | None:
-    """Return the residuals that the ridge does not explain; None if the ridge keeps the fit away from the rows.
+    """Return the part of the residuals that is not due to the ridge; None if the fit does not interpolate the rows.
 
     With exact arithmetic, (K + ridge) alpha = y, so the ridge explains the residual -ridge alpha. The exact fit counts
     as interpolation if the ridge is below the jitter, or if all these residuals are at most `MISSED`, in units of the

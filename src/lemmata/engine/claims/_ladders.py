@@ -273,8 +273,8 @@ class Limit(AbstractLadder):
             f"fraction {left:.2g} of its value there"
         )
         if low > 0:
-            return dataclasses.replace(last, reason=f"{last.reason}; {since}, but it has not")
-        text = f"{last.reason}; {since}, and may have done so: add larger sizes to decide this"
+            return dataclasses.replace(last, reason=f"{last.reason}; {since}, but it has not fallen so far")
+        text = f"{last.reason}; {since}. The trials do not show whether it has: add larger sizes"
         return dataclasses.replace(last, holds=None, apart=False, reason=text)
 
     def gaps(self, sample: Sample) -> np.ndarray:

@@ -215,7 +215,7 @@ class LinearLimit(Claim[Slope]):
         return jnp.stack([distance, problem.small * size * (order @ series)])
 
     def trivial(self, problem: Slope) -> Array:
-        """Return the largest |<a, x>|, the linear function's distance from 0; the moment has no trivial bound."""
+        """Return the largest |<a, x>|, the error of the approximation 0; the moment has no trivial bound."""
         return jnp.stack([jnp.linalg.norm(problem.a), jnp.asarray(jnp.inf)])
 
     def condition(self, problem: Slope) -> Array:

@@ -117,7 +117,11 @@ class TemperedInterpolation(Claim[PowerDecay]):
     population = Drawn(
         PowerDecay,
         lambda own: Hypothesis(
-            "the decay exponent a", own.decay, ">=", 2.0, "otherwise the cut at 50 n columns changes the price"
+            "the decay exponent a",
+            own.decay,
+            ">=",
+            2.0,
+            "otherwise cutting the power law at 50 n columns changes the price",
         ),
         decay=uniform(2.0, 3.0),
         n=rows(60, 40, 150, corners=(40, 90)),
@@ -245,7 +249,7 @@ class BrokenPowerLaw(Claim[BrokenPower]):
     population = Drawn(
         BrokenPower,
         lambda own: Hypothesis(
-            "the second exponent", own.second, ">=", 2.0, "otherwise the cut of the columns changes the price"
+            "the second exponent", own.second, ">=", 2.0, "otherwise cutting the power law changes the price"
         ),
         positive("first", "both exponents of the harmonic mean must be positive"),
         first=uniform(0.5, 1.2),

@@ -238,7 +238,7 @@ class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
     source = Source("loshchilov2019", note="for coupled decay")
     population = DecayedQuadratics(reach=0.7)
     relation = Limit("steps", _STEPS, margin=0.003, resolution=0.005, relative=False)
-    control = Control("a fiftieth of the way back to the minimiser of f remains", lambda value, problem: value + 0.02)
+    control = Control("2 % of the distance to the minimiser of f remains", lambda value, problem: value + 0.02)
     controls = "the end of full-batch training with an L2 penalty"
     unexplained = "whether coupled or decoupled decay generalises better"
     trials = 64

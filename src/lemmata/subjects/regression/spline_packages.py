@@ -7,7 +7,7 @@ points share M and K. On the centre and the vertices of a hyperoctahedron, k tak
 closed form.
 
 This theory controls values, derivatives and operations. It does not say what a package should be used for. For high
-dimensions p, it only counts how many curvatures N points of R^p can determine.
+dimensions p, it only gives the number of curvatures that can be determined from N points of R^p.
 """
 
 import functools
