@@ -191,8 +191,8 @@ class GaussianParameter(Claim[Bump]):
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
-    The middle expression is scale times the mean length of a standard normal vector. The test integrates over random
-    frequencies of another distribution.
+    The middle expression is scale times the mean length of a standard normal vector. The test estimates the integral by
+    a mean over random frequencies whose lengths are log-uniform.
     """
 
     title = "The Barron parameter of sums of Gaussian bumps of d variables grows like their scale times sqrt(d)"

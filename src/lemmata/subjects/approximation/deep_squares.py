@@ -93,7 +93,7 @@ class DeepProduct(Claim[SquareToFit]):
         P(x, y) = 2M² (f_m(|x + y|/(2M)) - f_m(|x|/(2M)) - f_m(|y|/(2M)))
 
     satisfies xy - M² 4^-m <= P(x, y) <= xy. Both bounds are attained, and the lower bound is attained at x = y = M
-    2^-m. Adding the largest errors of the three squares would give 1.5 times M² 4^-m.
+    2^-m. The sum of the largest errors of the three squares would only give the weaker bound 1.5 M² 4^-m on the error.
     """
 
     # Let h = 2^-m and phi(u) = u(1 - u) for u mod 1. Then f_m(t) = t² + h² phi(t/h). The function phi is even, concave

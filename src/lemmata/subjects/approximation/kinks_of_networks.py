@@ -71,7 +71,8 @@ class ArrangementRegions(Claim[Arrangement]):
 
         sum_{i=0}^d C(m, i),
 
-    where C(m, i) are the binomial coefficients. For d = 1, the units have m kinks, which make m + 1 pieces.
+    where C(m, i) are the binomial coefficients. For d = 1, the units have m kinks, which divide the line into m + 1
+    pieces.
     """
 
     title = "One layer of m ReLU units on R^d has C(m, 0) + ... + C(m, d) linear regions"

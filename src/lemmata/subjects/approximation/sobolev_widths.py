@@ -21,11 +21,11 @@ _RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
 class SobolevWidthRate(Claim[SobolevBall]):
     """Approximate the functions of the unit ball of H^s on the torus of d dimensions in the best linear space of n
     dimensions. The largest squared L2 error over this ball is the (n+1)-th largest of the numbers (1 + |k|²)^(-s),
-    where k is an integer vector. The error falls like
+    where k is an integer vector. The largest squared error falls like
 
         n^(-2s/d),
 
-    without a logarithm. The span of the n lowest frequencies attains this least error.
+    without a logarithm. The span of the n lowest frequencies is such a best space.
     """
 
     title = "The Kolmogorov widths of Sobolev balls fall like n^(-2s/d)"

@@ -133,7 +133,7 @@ class RowSumsAtStart(Claim[StartedHead]):
 
         n/2  with no bias,      n E sigmoid(s z - log n),  z ~ N(0, 1),  with the bias -log n.
 
-    As n grows, the second value tends to exp(s²/2).
+    As n grows, the mean sum with the bias -log n tends to exp(s²/2).
     """
 
     title = "Mean row sums of sigmoid attention at the start of training are n/2, but bounded with the bias -log n"
@@ -225,9 +225,9 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 
 
 class TilesAreExact(Claim[CutHead]):
-    """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
-    for the derivative. The outputs, and the derivatives with respect to queries, keys and values, are equal to the
-    outputs and derivatives from the whole matrix of weights. This holds for any block size, for lengths that are not a
+    """Compute sigmoid attention to n tokens, with the bias -log n, for one block of queries at a time, and compute the
+    weights again for the derivative. The outputs, and their derivatives with respect to queries, keys and values, are
+    equal to those that the whole matrix of weights gives. This holds for any block size, for lengths that are not a
     multiple of the block size, and for causal and non-causal heads.
     """
 

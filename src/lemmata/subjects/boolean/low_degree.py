@@ -102,8 +102,8 @@ class LowDegreeError(Claim[LowDegreeTask]):
 
         E |g - f|^2 = sum_{|S| >= a} f^(S)^2 + (1/m) sum_{|S| < a} (1 - f^(S)^2),
 
-    where E is the mean over samples and uniform inputs. The first sum falls with a and the second sum grows with a, so
-    this formula also says which degree is best for m examples.
+    where E is the mean over samples and uniform inputs. As a grows, the first sum falls and the second sum grows, so
+    this formula also says which a is best for m examples.
     """
 
     title = "A formula for the exact mean squared error of low-degree learning of a Boolean function from m examples"

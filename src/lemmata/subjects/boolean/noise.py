@@ -100,7 +100,7 @@ class StableMeansLow(Claim[NoisyFunction]):
 
         sum_{|S| >= 1/eta} f^(S)^2 <= 2/(1 - e^-2) NS.
 
-    The constant is 2.313. Parities of size 1/eta attain this constant in the limit of a small eta.
+    The constant 2/(1 - e^-2) is 2.313. Parities of 1/eta coordinates attain this constant in the limit of a small eta.
     """
 
     title = "A Boolean function that is stable under noise has little Fourier weight at high degrees"
@@ -130,7 +130,7 @@ class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
 
         eta I.
 
-    At a fixed d, the two sides agree in the limit of a small eta. So if eta is far below 1/d, the noise sensitivity of
+    At a fixed d, the probability is eta I to first order in eta. So if eta is far below 1/d, the noise sensitivity of
     every function, including the majority, is linear in eta. The order sqrt(eta) holds only for eta far above 1/d.
     """
 
@@ -208,7 +208,7 @@ class UnionOfNoise(Claim[ComposedFunction]):
 
         NS(h) <= sum_i NS(f_i).
 
-    If g is a parity, and if seldom more than one of the f_i changes, then the bound is nearly attained.
+    The bound is nearly attained if g is a parity and two of the f_i seldom change together.
     """
 
     title = "The noise sensitivity of a composed function is at most the sum of the noise sensitivities of its parts"
@@ -248,8 +248,8 @@ def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array
 class IntersectionsAreStable(Claim[NoiseRate]):
     """Let x and y be standard Gaussian vectors of correlation 1 - 2 eta. Take the intersection of k halfspaces <x, u_j>
     <= t, where the u_j are orthonormal and t is such that the intersection has probability 1/2. Take the probability
-    that x and y have different labels. Divide this probability by the corresponding probability for one halfspace of
-    probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
+    that exactly one of x and y lies in the intersection. Divide this probability by the corresponding probability for a
+    single halfspace of probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
 
         (log k)^(1/2).
 

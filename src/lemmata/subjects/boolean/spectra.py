@@ -286,7 +286,7 @@ class Hypercontractive(Claim[TwoNorms]):
 
         sqrt((p - 1)/(q - 1)).
 
-    The functions 1 + e x_1 attain this in the limit of a small e.
+    The functions 1 + e x_1 attain this value in the limit of a small e.
     """
 
     title = "Bonami's inequality on the Boolean cube: the noise operator is hypercontractive"
