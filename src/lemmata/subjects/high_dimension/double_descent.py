@@ -66,7 +66,7 @@ class MoreDataHurt(Claim[Regression]):
 
         sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1),
 
-    and this error rises as rows are added, although the fit then uses more data.
+    This error rises as rows are added, although each added row gives the fit more data.
     """
 
     title = "Double descent: if noise outweighs signal, more rows hurt as long as there are fewer rows than features"
@@ -102,7 +102,7 @@ class DescentBeyondThreshold(Claim[Regression]):
 
         sigma² + sigma² d/(n - d - 1),
 
-    and this error falls from its peak near n = d as rows are added.
+    This error falls from its peak near n = d as rows are added.
     """
 
     title = "Double descent: with more rows than features, further rows lower the test error"

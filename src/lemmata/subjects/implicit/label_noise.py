@@ -39,8 +39,8 @@ class LabelNoiseFlattens(Claim[Product]):
 
         R / R_0 -> 1/e   and   R_0 -> 1.
 
-    Every step multiplies D by 1 - s² r², where r is the residual, and r² has mean sigma² up to O(s) once u v is near 1.
-    Gradient flow conserves D. So label noise flattens the minimum, and discrete steps alone do not.
+    Every step multiplies D by 1 - s² r², where r is the residual. Once u v is near 1, the mean of r² is sigma² up to
+    O(s). Gradient flow conserves D. So label noise flattens the minimum, and discrete steps alone do not.
     """
 
     title = "Label noise drives gradient descent to the flattest minimum"

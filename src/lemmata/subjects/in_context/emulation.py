@@ -49,9 +49,9 @@ class WeightsExecuteTheSteps(AbstractTokens):
 
         H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
 
-    for t = 1, ..., T, in every column, and all other rows are unchanged. Here rho_t are the results of T steps of
-    proximal gradient on the Lasso of penalty lambda, where logistic functions at temperature tau replace products. The
-    test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
+    for t = 1, ..., T. Every column holds these values, and all other rows are unchanged. Here rho_t are the results of
+    T steps of proximal gradient on the Lasso of penalty lambda, where logistic functions at temperature tau replace
+    products. The test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
     """
 
     title = "The matrices of the transformer built for the Lasso execute proximal gradient steps"
@@ -165,9 +165,9 @@ class GradientStepOfFourHeads(AbstractTokens):
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
     where sigma is the logistic function at temperature tau. The function g(x) = 4 tau (sigma(x/tau) - sigma(0))
-    approximates x, and each x in this step is a product. The statement is tested for tokens that hold rho_1 and its
-    prediction. Without the fourth head, one term sigma(0) of each token does not cancel. These terms add 4 tau sum_i
-    phi_i / N.
+    approximates x, and each x to which this step applies g is a product. The statement is tested for tokens that hold
+    rho_1, the coefficients after the first step, and the prediction with rho_1. Without the fourth head, one term
+    sigma(0) of each token does not cancel, and these terms change the step by 4 tau sum_i phi_i / N.
     """
 
     title = "With a fourth head, attention computes a gradient step of the Lasso"
@@ -228,7 +228,7 @@ class PredictionAsPrinted(AbstractPrediction):
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 
-    but this statement is false: attention divides by N, and so the prediction is N times too small.
+    This statement is false. Attention divides by N, so the prediction is N times too small.
     """
 
     title = "As printed, the second attention layer of a transformer built for the Lasso writes the query's prediction"

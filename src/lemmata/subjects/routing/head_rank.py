@@ -98,7 +98,7 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
 class WidthIsTheCentredRank(Claim[StochasticTable]):
     """Take the logarithm of a table of positive probabilities, and subtract the mean of each row. The table is the
     attention matrix softmax(Q K') of queries and keys of width w if and only if w is at least the rank of this centred
-    logarithm. The same holds for the table of next-token probabilities that a language model of width w has over all
+    logarithm. The same holds for a language model of width w and the table of its next-token probabilities in all
     contexts. From random starts, the trials fit Q and K of every width by descent on the Kullback-Leibler divergence of
     the table from softmax(Q K'). They report the least width that reaches a divergence of 0.
 
