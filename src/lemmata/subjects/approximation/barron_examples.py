@@ -144,8 +144,9 @@ class LinearFloor(Claim[Slope]):
 
     The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x> has the mean C_a/d. For each feature, the mean
     over x of phi(tau (<u, x> - t)) <v, x> is <u, v> times a number between 0 and E/2. The reason is that phi rises from
-    0 to 1, and that |<v, x>| has the mean E. The test replaces the ramps by step functions 1(<u, x> > t). It draws 400
-    steps from each of four distributions, fits their weights by least squares, and uses the best of the four fits.
+    0 to 1, and that |<v, x>| has the mean E. The test replaces the ramps by step functions 1(<u, x> > t). The test
+    draws 400 such functions from each of four distributions, fits their weights by least squares, and uses the best of
+    the four fits.
     """
 
     title = "Random ramp features with weights of at most |a| do not approximate every linear function <a, x>"

@@ -40,11 +40,13 @@ def deep_square(t: Float[Array, "..."], tents: int) -> Float[Array, "..."]:
 
 class DeepSquare(Claim[SquareToFit]):
     """Let g_s be the tent function min(2x, 2 - 2x) on [0, 1] applied s times, and let f_m(x) = x - sum_{s=1}^m
-    g_s(x)/4^s. On [0, M], the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². Its largest error is
+    g_s(x)/4^s. On [0, M], the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². The largest error of
+    this network is
 
         M² 4^-(m+1).
 
-    For the best function of one layer with 3m units, the largest error is M²/(8 (3m + 1)²), which falls only like m^-2.
+    By contrast, the largest error of the best network of one layer with 3m units is M²/(8 (3m + 1)²), which falls only
+    like m^-2.
     """
 
     # The network is Yarotsky's (yarotsky2017). f_m interpolates x² between the multiples of 2^-m. One layer of N - 1

@@ -110,8 +110,8 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds.
 
-    So along the line through a_j, unit j contributes the factors before exp(i s <a_j/|a_j|, x>) to the spectrum. Off
-    these lines, the spectrum is 0.
+    So on the line through a_j, unit j contributes r_j (a_j/|a_j|) (s/|a_j|) / (2 sinh(pi s/|a_j|)) to the spectrum, at
+    the frequency s a_j/|a_j|. Off these lines, the spectrum is 0.
     """
 
     title = "The Fourier spectrum of a logistic network's gradient lies on the lines through the hidden weight vectors"

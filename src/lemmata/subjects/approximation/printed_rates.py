@@ -110,9 +110,9 @@ _SURVEY = "000_643c1008a95be5dc.txt"
 
 
 class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
-    """The source compares two rates with n parameters, on functions of smoothness s in d dimensions. It says, as
-    printed, that the rate n^(-s/d) of recurrences is better than the rate ((log n)/n)^(2s/d) of attention, since the
-    rate of recurrences has no logarithm. Up to constants, this means that the quotient
+    """The source compares two error rates with n parameters, on functions of smoothness s in d dimensions. As printed,
+    the source says that the rate n^(-s/d) of recurrences is better than the rate ((log n)/n)^(2s/d) of attention, since
+    the rate of recurrences has no logarithm. Up to constants, this means that the quotient
 
         n^(-s/d) / ((log n)/n)^(2s/d)
 

@@ -86,17 +86,17 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
 class UniformRepresentation(Claim[Covered]):
     """Cover a class with the Barron parameter C_F to the precision C_F epsilon in the supremum norm, and cover the unit
     ball to the precision epsilon. Let |N| be the product of the sizes of these two covers. Draw n random ramps phi_i of
-    slope tau from the distribution of the class. With probability at least 1 - delta, for every f of the class the
-    cover of the class contains an f-hat such that, for all x of the ball,
+    slope tau from the distribution of the class. With probability at least 1 - delta, the following holds. For every f
+    of the class, the cover of the class contains an f-hat such that, for all x of the ball,
 
         |f(x) - f(0) - sum_i c_i phi_i(x)|
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).
 
-    Here c_1, ..., c_n are the coefficients that Lemma 1 of li2025incontext gives for f-hat: with them, the sum of ramps
-    approximates f-hat(x) - f-hat(0). The function f-hat is within C_F epsilon of f for all x at once. Between x and the
-    nearest point of the ball's cover, f-hat changes by at most C_F epsilon, and the sum of ramps by at most 3 C_F tau
-    epsilon. At the points of the ball's cover, Hoeffding's inequality bounds the error for all |N| pairs of a function
-    and a point.
+    Here c_1, ..., c_n are the coefficients that Lemma 1 of li2025incontext gives for f-hat: with these coefficients,
+    the sum of ramps approximates f-hat(x) - f-hat(0). The function f-hat is within C_F epsilon of f for all x at once.
+    Between x and the nearest point of the ball's cover, f-hat changes by at most C_F epsilon, and the sum of ramps by
+    at most 3 C_F tau epsilon. At the points of the ball's cover, Hoeffding's inequality bounds the error for all |N|
+    pairs of a function and a point.
     """
 
     title = "With a cover in the supremum norm, random ramps represent a whole class uniformly"

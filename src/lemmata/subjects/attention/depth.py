@@ -145,11 +145,11 @@ class DepthLowersDimension(Claim[AttentionStack]):
 class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     """Consider layers of attention with skip connections, X <- X + attention, with normal weights and normal tokens.
     Let C be the second moment matrix of the tokens, scaled to trace 1. The effective dimension of the tokens is
-    d_eff(r) = tr C (C + r)^-1 at r = 1/100. Over the first three layers this dimension falls more slowly than for the
-    same layers in which every token attends only to itself. That is, divide the effective dimension with attention by
-    the effective dimension of the layers without attention to other tokens. The logarithm of this ratio, averaged over
-    random weights and tokens, rises with each layer. The reason is that attention adds nearly the same small vector to
-    every token.
+    d_eff(r) = tr C (C + r)^-1 at r = 1/100. For comparison, take the same layers, but let every token attend only to
+    itself. Over the first three layers, the effective dimension falls more slowly with attention to other tokens than
+    in this comparison. That is, divide the effective dimension with attention by the effective dimension in the
+    comparison. The logarithm of this ratio, averaged over random weights and tokens, rises with each layer. The reason
+    is that attention adds nearly the same small vector to every token.
     """
 
     title = "With skip connections, attention to other tokens slows the loss of effective dimension over layers"

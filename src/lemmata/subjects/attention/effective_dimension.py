@@ -119,16 +119,16 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
-    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). Let K be their Gram matrix.
-    At the ridge 1/n, the effective dimension of the tokens is tr K (K + I)^-1, and the effective dimension of the
-    population is
+    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). Let K be the Gram matrix of
+    the tokens. At the ridge 1/n, the effective dimension of the tokens is tr K (K + I)^-1, and the effective dimension
+    of the population is
 
         sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
         N_k = C(k+p-1, p-1) - C(k+p-3, p-1).
 
     Here lambda_k are the eigenvalues of the kernel, N_k their multiplicities, I_(k+p/2-1) is a modified Bessel function
     and C a binomial coefficient. If the effective dimension of the population is below n/12, the mean effective
-    dimension of the tokens equals it to within 3 %.
+    dimension of the tokens equals the effective dimension of the population to within 3 %.
     """
 
     title = "The effective dimension of the exponential kernel on a sphere follows from its Funk-Hecke eigenvalues"
@@ -171,7 +171,7 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
         (log n)^(p-1).
 
     Let lambda_k be the eigenvalue of the kernel for spherical harmonics of degree k. If lambda_k > 1/n, each harmonic
-    of degree k raises the effective dimension by about 1. There are about log n / log log n such degrees, and the
+    of degree k raises the effective dimension by about 1. This holds for about log n / log log n degrees k, and the
     number of harmonics of degree k is of the order of k^(p-2). The test goes up to log n = 10^5, where the factor log
     log n is too small to hide the exponent. At usual n, the effective dimension grows more slowly than (log n)^(p-1)
     and faster than log n.

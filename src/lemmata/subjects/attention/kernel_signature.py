@@ -55,13 +55,13 @@ _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 class PrintedAttentionKernel(Claim[AttentionKernel]):
     """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention of width d on tokens of R^p.
-    The source says, as printed, that attention is a linear combination of functions kappa(., y), and it uses the norm
-    of the kernel's reproducing kernel Hilbert space. Such a space exists only if the kernel is positive semidefinite.
+    As printed, the source says that attention is a linear combination of functions kappa(., y), and uses the norm of a
+    reproducing kernel Hilbert space with the kernel kappa. Such a space exists only if kappa is positive semidefinite.
 
-    The test takes a weak form of this statement: it draws random weights and makes kappa symmetric. Let M_s = (M + M')
-    / 2 with M = W_q' W_k / sqrt(d) be the matrix of the symmetric kernel exp(x' M_s y). This symmetric kernel is
-    positive semidefinite on all of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that M_s
-    has no negative eigenvalue in at least half of the heads.
+    The claim is a weak form of the statement that kappa is positive semidefinite, for random weights and for a kernel
+    that is made symmetric. Let M_s = (M + M') / 2 with M = W_q' W_k / sqrt(d) be the matrix of the symmetric kernel
+    exp(x' M_s y). This symmetric kernel is positive semidefinite on all of R^p exactly if none of the p eigenvalues of
+    M_s is negative. The weak form is that M_s has no negative eigenvalue in at least half of the heads.
     """
 
     title = "As printed, the kernel of an attention head is positive semidefinite"
@@ -125,9 +125,9 @@ class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
     """Let W_q and W_k have shape (d, p) with d < p < 2d and be in general position. Let M = W_q' W_k / sqrt(d). The
     quadratic form M_s = (M + M') / 2 of the head has at least p - d negative eigenvalues.
 
-    The map x -> (W_q x, W_k x) embeds R^p in R^(2d). There, M_s is the form <u, v> / sqrt(d) of pairs (u, v), which has
-    d positive directions. So at most d of the eigenvalues of M_s are positive. General position excludes the eigenvalue
-    0.
+    The map x -> (W_q x, W_k x) embeds R^p in R^(2d). On R^(2d), the quadratic form is <u, v> / sqrt(d) for pairs (u,
+    v), which has d positive directions. So at most d of the eigenvalues of M_s are positive. General position excludes
+    the eigenvalue 0.
     """
 
     title = "The quadratic form of an attention head of width d < p < 2d on R^p has at least p - d negative directions"

@@ -128,7 +128,7 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
         mean over pairs of ((f(x) - f(x')) / 2)²,
 
     which is E Var(f | W_k x) under the distribution of these tokens. The test fits f by least squares with 4, 12 and 36
-    sections. It divides the errors and the bound by the variance of f.
+    sections. The test divides the errors and the bound by the variance of f.
     """
 
     title = "Narrow attention heads miss a function's variation along directions that the key matrix maps to zero"

@@ -140,11 +140,11 @@ _CONTROLS = "the derivative of a head with respect to its tokens"
 
 
 class WeightsMoveLess(Claim[SigmoidHead]):
-    """Consider the map from a row of logits to a row of attention weights. For the sigmoid, the spectral norm of its
-    derivative is at most 1/4, which is attained at a weight of 1/2. For the softmax, it is at most 1/2, which is
-    attained if two keys share all of the weight. At given logits, the norm for the sigmoid may be smaller or larger
-    than the norm for the softmax. If all n logits are 0, the norm is 1/4 for the sigmoid without a bias, and 1/n for
-    the softmax.
+    """Consider the map from a row of logits to a row of attention weights. For the sigmoid, the spectral norm of the
+    derivative of this map is at most 1/4, which is attained at a weight of 1/2. For the softmax, this norm is at most
+    1/2, which is attained if two keys have the weight 1/2 each. At given logits, the norm for the sigmoid may be
+    smaller or larger than the norm for the softmax. If all n logits are 0, the norm is 1/4 for the sigmoid without a
+    bias, and 1/n for the softmax.
     """
 
     title = "In the worst case, sigmoid attention weights change half as much with the logits as softmax weights"
@@ -172,9 +172,9 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
 
         |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2),
 
-    which is a polynomial in R for any bias b. The term |P| bounds the effect of the tokens as values, the term with the
-    row sums of D bounds their effect as queries, and the term with |D| bounds their effect as keys. The bound is
-    attained if all tokens are one vector u and A is a nonnegative multiple of u u'.
+    which is a polynomial in R for any bias b. The term |P| bounds the effect of the tokens as values. The term with the
+    row sums of D bounds the effect of the tokens as queries, and the term with |D| bounds the effect of the tokens as
+    keys. The bound is attained if all tokens are one vector u and A is a nonnegative multiple of u u'.
     """
 
     title = "The derivative of sigmoid attention is at most quadratic in the Euclidean norm of the tokens"

@@ -152,7 +152,7 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
 class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     """Let W_q and W_k be independent normal d x p matrices with 3 <= d < p. On four or more normal tokens, the
     attention matrix has an eigenvalue that is not real or that is negative, beyond rounding. With probability at least
-    0.9, the smallest real part and the largest imaginary part of its eigenvalues satisfy
+    0.9, the smallest real part and the largest imaginary part of the eigenvalues of this matrix satisfy
 
         1 - min Re + max |Im| >= 1 + 10^-6.
 

@@ -204,7 +204,7 @@ class NormalsFromCovariance(Claim[HalfspacePair]):
         n^(-1/2).
     """
 
-    title = "The k least principal components of positive examples span the normals of k intersected halfspaces"
+    title = "The k smallest principal components of positive examples span the normals of k intersected halfspaces"
     source = Source("vempala2010", "Main result", note="for halfspaces with orthogonal normals, with the rate in n")
     stated = Kind.OWN
     population = HalfspacePairs()

@@ -253,8 +253,8 @@ class IntersectionsAreStable(Claim[NoiseRate]):
 
         (log k)^(1/2).
 
-    The union bound with Peres' bound for each halfspace gives a growth like k instead, because Peres' bound is the same
-    for every threshold.
+    The sum of Peres' bounds for the k halfspaces grows like k instead, because Peres' bound is the same for every
+    threshold.
     """
 
     title = "The noise sensitivity of the intersection of k orthogonal halfspaces grows like sqrt(log k)"

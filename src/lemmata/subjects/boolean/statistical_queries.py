@@ -67,7 +67,7 @@ class QueriesEliminateFew(Claim[Query]):
 
     If the answer to a statistical query about h with tolerance tau is 0, this answer excludes only the parities chi_T
     of these sets T. So at least (2^d - 1) tau^2 such queries are needed to find a parity. Bent functions attain the
-    bound.
+    bound 1/tau^2.
     """
 
     title = "A statistical query of tolerance tau excludes at most 1/tau^2 parities"

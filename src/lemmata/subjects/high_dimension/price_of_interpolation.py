@@ -108,8 +108,8 @@ class TemperedInterpolation(Claim[PowerDecay]):
 
     Call this ratio the price of interpolation. For a power law, the price is the decay exponent of the spectrum, which
     is neither 1 nor infinite. With equal variances on 3 n columns, the price is 1 + n/(2 n - 1), whatever a is. The
-    trials measure the price of the power law and the price of equal variances. They cut the power law at 50 n columns,
-    which changes the price of the power law by about 1 % at a = 2.
+    trials measure the price of the power law and the price of equal variances. For the power law, the trials use only
+    the first 50 n columns, which changes the price by about 1 % at a = 2.
     """
 
     title = "With covariance eigenvalues i^-a, interpolating pure noise has a test error of a times the noise variance"

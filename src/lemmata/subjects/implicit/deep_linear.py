@@ -74,8 +74,8 @@ def inner(layers: tuple) -> Float[Array, "2 h h"]:
 
 class LayersStayBalanced(Claim[DeepLinear]):
     """Let W_L ... W_1 be a linear network. Under gradient flow of any differentiable loss of the product, the matrices
-    W_(l+1)'W_(l+1) and W_l W_l' change at equal rates for each l < L. So W_(l+1)'W_(l+1) - W_l W_l' is conserved. The
-    trials compare the two rates for three layers and the squared loss.
+    W_(l+1)'W_(l+1) and W_l W_l' of neighbouring layers change at equal rates. So the difference W_(l+1)'W_(l+1) - W_l
+    W_l' is conserved for each l < L. The trials compare the two rates for three layers and the squared loss.
     """
 
     title = "Gradient flow conserves the differences W_2'W_2 - W_1 W_1' between neighbouring layers of a linear network"

@@ -112,8 +112,8 @@ def trained(problem: DiagonalNetwork, alpha: Array | float, time: Array) -> Floa
 
 
 class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
-    """Let A have full rank. Gradient flow of |A (u² - v²) - b|²/2 converges if u = v = alpha in all coordinates at the
-    start. Of all solutions of A w = b, the limit of w = u² - v² has the smallest value of
+    """Let A have full rank. If u = v = alpha in all coordinates at the start, gradient flow of |A (u² - v²) - b|²/2 in
+    u and v converges. Of all solutions of A w = b, the limit of w = u² - v² has the smallest value of
 
         sum_i w_i asinh(w_i / (2 alpha²)) - sqrt(w_i² + 4 alpha⁴).
 

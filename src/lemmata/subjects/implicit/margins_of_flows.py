@@ -149,7 +149,7 @@ class DeepLinearMargin(Claim[SeparableRows]):
 class DiagonalMargin(Claim[SeparableRows]):
     """Let rows z_i = y_i x_i be separable, and let w = u² - v² be the classifier of a diagonal linear network. Let u
     and v be 1/2 at the start. Under descent with small steps on sum_i exp(-<w, z_i>) in u and v, the l_1 margin of w
-    tends to its maximum. A linear classifier of depth 1 tends to the l_2 margin on the same rows.
+    tends to its maximum. By contrast, a linear classifier of depth 1 tends to the largest l_2 margin on the same rows.
     """
 
     title = "A diagonal linear network tends to the largest l_1 margin"

@@ -123,8 +123,8 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
     """Consider the transformer with momentum for d inputs and n features. Its matrices are D x D, where D = d + 3n + 8.
     Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Three
-    blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a prediction. Their
-    values are
+    blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a prediction. The values
+    in these blocks are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there,
@@ -298,7 +298,7 @@ class StepsThatAreSaved(Claim[Prompt]):
 
 class LayersToEqualRisk(Claim[Prompt]):
     """Let the risk be the mean squared difference between the prediction and the true function at 32 queries. For each
-    transformer, count the layers that it needs until its risk is within a tenth of the risk of the Lasso. The count
+    transformer, count the layers that are needed until the risk is at most 1.1 times the risk of the Lasso. The count
     stops at 2049 layers. On average over prompts, the transformer with momentum needs fewer layers than the transformer
     without momentum.
     """

@@ -82,7 +82,8 @@ class GainIsAtLeast(Claim[Prompt]):
         gamma = 2 p/lambda_max(H) >= 2 p/trace(H) = 1/mean of phi_ij²,
 
     where the mean is over all entries. The step 1/trace(H) can be computed from one mean over the prompt. This step is
-    safe, because it is at most 1/lambda_max(H). The factor by which it is longer than 1/(2 p) equals the lower bound.
+    safe, because it is at most 1/lambda_max(H). The factor by which 1/trace(H) is longer than 1/(2 p) equals the lower
+    bound.
     """
 
     title = "The Hessian's trace gives a lower bound on the ratio of step 1/lambda_max to step 1/(2 p), for p features"

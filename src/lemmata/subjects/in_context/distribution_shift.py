@@ -97,8 +97,8 @@ class AnotherLength(Claim[Prompt]):
     where |.| is the root mean square over queries. The factor 2 arises in Attn2, the attention that writes the
     prediction. The weights of Attn2 contain as a factor the number of examples for which they were built. But attention
     divides by the number of examples in the prompt. The relative error comes from the query's own term in Attn1, the
-    attention that moves the coefficients. This term is one of N + 1 terms, and it cancels only if Attn2 gives the
-    correct prediction.
+    attention that moves the coefficients. The query's own term is one of N + 1 terms, and is cancelled only if Attn2
+    gives the correct prediction.
     """
 
     title = "On N examples, transformer weights built for 2 N examples predict twice the correct value"

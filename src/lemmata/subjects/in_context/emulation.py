@@ -78,7 +78,7 @@ class WeightsExecuteTheSteps(AbstractTokens):
 class FeaturesFromTwoRamps(AbstractTokens):
     """Let u_i be unit vectors and t_i thresholds, for i = 1, ..., n. Let tau_ff be the slope of the ramps, x_j the
     input of token j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), the
-    number 1 and lambda into token j. It uses
+    number 1 and lambda into token j. To do so, the layer uses
 
         phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda).
 

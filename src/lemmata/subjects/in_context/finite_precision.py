@@ -332,8 +332,9 @@ class RoundingOfThePass(Claim[Prompt]):
         eps tau (10 T p + 2),   p = n + 1.
 
     Here p counts the features and the constant 1. The reason is as follows. Each token has two products with errors of
-    2 eps tau each. Together they cause an error of 8 eps tau (1 + 1/N) in an entry of the coefficients in each step. A
-    proximal step does not enlarge distances, and a token's vector of features has a norm |phi| <= sqrt(p).
+    2 eps tau each. Together, the errors of all tokens change each entry of the coefficients by at most 8 eps tau (1 +
+    1/N) in each step. A proximal step does not enlarge distances, and a token's vector of features has a norm |phi| <=
+    sqrt(p).
     """
 
     title = "A Lasso transformer's forward pass has a rounding error of at most about 10 eps tau per step and feature"

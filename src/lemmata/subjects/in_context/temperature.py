@@ -304,9 +304,9 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
-    """Let a transformer with L layers, n features and the step eta = 1/(2(n+1)) read N examples. Their targets y come
-    from a function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may
-    be chosen such that
+    """Let a transformer with L layers, n features and the step eta = 1/(2(n+1)) read N examples. The targets y of these
+    examples come from a function of a class with Barron parameter C_F. Because the errors are of third order, the
+    temperature tau may be chosen such that
 
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 

@@ -80,7 +80,7 @@ class FloorOfRobustError(Claim[LabelledCloud]):
     nearest remaining row. Then no remaining row changes its class within eps.
     """
 
-    title = "The least robust error of n rows is (the largest number of disjoint pairs of conflicting rows)/n"
+    title = "The smallest robust error on n rows is (the largest number of disjoint pairs of conflicting rows)/n"
     source = Source("bhagoji2019", note="main result, as a matching and with a rule that attains it")
     population = LabelledClouds()
     relation = Equal()

@@ -195,7 +195,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
 
     # The robust score of sign<w, x> is min over |z_i| <= eps of <w, m - z>/|s w|. Its maximum over w is the least
     # |(m - z)/s| over z, by the minimax theorem and Cauchy's inequality; that is |u/s|, coordinate by coordinate.
-    title = "The linear rule of least robust error shrinks the class means by the adversary's budget"
+    title = "The linear rule of smallest robust error shrinks the class means by the adversary's budget"
     source = Source("emergence2026", "Figure 12.7", "Figure 12.4", note="what robust rules discard, in closed form")
     population = Drawn(
         AttackedClasses,

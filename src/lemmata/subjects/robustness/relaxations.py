@@ -89,10 +89,10 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is smallest at the lower
-    corner, and the lower interval bound is equal to this smallest output. So the fall of the output that linear bounds
-    by backward substitution with CROWN's own slopes allow is at least as large as the fall that interval bounds allow.
-    CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower bound in absolute value, and 0 otherwise.
-    So linear bounds are not always tighter than intervals.
+    corner, and the lower interval bound is equal to this smallest output. Take linear bounds by backward substitution
+    with CROWN's own slopes. The fall of the output that these bounds allow is at least as large as the fall that
+    interval bounds allow. CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower bound in absolute
+    value, and 0 otherwise. So linear bounds are not always tighter than intervals.
     """
 
     title = "Interval bounds are at least as tight as CROWN on monotone ReLU networks (non-negative weights)"
@@ -152,8 +152,8 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
     """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in [0,
-    1]. These bounds are at least as tight as interval bounds: on a box, the fall of the output that they allow is at
-    most the fall that interval bounds allow.
+    1]. These bounds are at least as tight as interval bounds: on a box, the fall of the output that these bounds allow
+    is at most the fall that interval bounds allow.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set of unit values that
     intervals allow contains the set that the triangle relaxation allows.

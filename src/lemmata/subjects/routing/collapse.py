@@ -125,9 +125,9 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
     So in a stack of such layers, the spread of nearly equal tokens falls doubly exponentially with the depth. The
     trials measure the Frobenius norm of the tokens minus their mean.
 
-    Derivation: let the logits be L_ij = <W x_i, x_j>. Their mixed differences are (L_ij - L_ik) - (L_lj - L_lk) =
-    s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By `AttentionContracts`, the spread s
-    is multiplied by tanh(M/4), which is of the order s².
+    Derivation: let the logits be L_ij = <W x_i, x_j>. The mixed second differences of these logits are (L_ij - L_ik) -
+    (L_lj - L_lk) = s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By
+    `AttentionContracts`, the spread s is multiplied by tanh(M/4), which is of the order s².
     """
 
     title = "One attention layer without skip connections cubes the spread of nearly equal tokens"

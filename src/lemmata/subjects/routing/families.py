@@ -45,9 +45,10 @@ class ScaledTask(eqx.Module):
 
 
 class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
-    """Two families of linear tasks in d dimensions have targets y = <w, x> + z with the same noise. Their priors of w
-    are N(0, I) and N(0, tau² I). Both families have the same prior probability. As the number n of examples grows, the
-    log posterior odds of the first family against the second tend to
+    """Two families of linear tasks in d dimensions have targets y = <w, x> + z with the same distribution of the noise
+    z. The prior of w is N(0, I) in the first family and N(0, tau² I) in the second family. Both families have the same
+    prior probability. As the number n of examples grows, the log posterior odds of the first family against the second
+    tend to
 
         d log tau - |w|² (1 - tau^(-2))/2,
 
@@ -124,9 +125,10 @@ class NoisyTasks(Population[NoisyTask]):
 
 
 class NoiseIsResolved(Claim[NoisyTask]):
-    """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I). The variances of their noise are
-    s_1² and s_2². Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. Up to
-    a relative error of order 1/n², the log posterior odds for the first family are on average (n - d) K.
+    """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I). The noise has the variance s_1² in
+    the first family and s_2² in the second family. Draw n examples of a task of the first family, and let K =
+    (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. Up to a relative error of order 1/n², the log posterior odds for the first
+    family are on average (n - d) K.
 
     Given w, K is the Kullback-Leibler divergence of a target's distribution in the first family from its distribution
     in the second family. So the log odds grow in proportion to n - d: the d examples that are needed to find w do not

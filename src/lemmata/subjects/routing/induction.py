@@ -79,11 +79,11 @@ def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Fl
 
 class TwoHeadsCopy(Claim[RepeatedToken]):
     """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
-    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position, it attends to the previous
-    position with the logit beta and to all other positions with the logit 0. It copies the tokens to which it attends.
-    Head 2 attends from the last position to each position. Its logit is beta times the inner product of the last token
-    and the content that head 1 copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at
-    least
+    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position, Head 1 attends to the
+    previous position with the logit beta and to all other positions with the logit 0. Head 1 copies the tokens to which
+    it attends. Head 2 attends from the last position to each position. The logit of Head 2 is beta times the inner
+    product of the last token and the content that Head 1 copied to the position. Head 2 gives the position p + 1, which
+    holds the continuation, a weight of at least
 
         1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
 

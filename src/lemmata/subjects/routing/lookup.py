@@ -215,9 +215,9 @@ class RandomKeys(Claim[RandomKeysWanted]):
 
         beta = d (1 - sqrt(1 - 2L/d)).
 
-    This beta is about L if d is far larger than L, and 2L at d = 2L. The formula replaces the sum of e^(beta s) over
-    the scores s of the other keys by its mean. It also replaces the distribution of a score by the normal distribution
-    N(0, 1/d). The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
+    This beta is about L if d is far larger than L, and 2L at d = 2L. This formula rests on two approximations. The sum
+    of e^(beta s) over the scores s of the other keys is replaced by its mean, and the distribution of a score by the
+    normal distribution N(0, 1/d). The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
 
     Derivation: the mean of e^(beta s) for s from N(0, 1/d) is e^(beta²/(2d)). So the weight is p if beta - beta²/(2d) =
     L, and the formula is the smaller root.

@@ -113,7 +113,7 @@ def _flat(problem: SeparableLaw) -> Float[Array, ""]:
 
 class BalancedAllocation(Claim[SeparableLaw]):
     """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Under the compute
-    budget kappa N D = C, the loss is least at
+    budget kappa N D = C, the loss is smallest at
 
         N = G (C/kappa)^(beta/(alpha+beta)),  D = (C/kappa)^(alpha/(alpha+beta)) / G,
         G = (alpha A / (beta B))^(1/(alpha+beta)).
@@ -271,7 +271,7 @@ class LocalSlope(Claim[SeparableLaw]):
 class InferenceAwareAllocation(Claim[SeparableLaw]):
     """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Training on D
     tokens and then serving T tokens takes 6 N D + 2 N T operations. Consider all models whose loss exceeds E by a given
-    amount. Among these models, the number of operations is least if
+    amount. Among these models, the number of operations is smallest if
 
         alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 

@@ -190,8 +190,8 @@ def _posterior(problem: CodedFeatures, factor: float) -> Array:
 
 
 class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
-    """Let a dense network have k outputs f_a. Its tangent kernel is the mean over outputs of <df_a(x)/dparams,
-    df_a(x')/dparams>. This kernel is the sum over all layers of
+    """Let a dense network have k outputs f_a. The tangent kernel of this network is the mean, over the outputs, of
+    <df_a(x)/dparams, df_a(x')/dparams>. This kernel is the sum over all layers of
 
         (<u, u'> + 1) * sum over a of <g_a, g_a'> / k.
 
