@@ -265,12 +265,12 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
-    whatever the class and the dimension. With probability 1 - delta, the largest distance exceeds this bound by at most
-    (3/2) M sqrt(log(1/delta) / (2n)). In the proof, let h run over the functions of mean 0 and mean square 1 under nu.
-    Let eps_i = +-1 be random signs, and let mean be the mean of phi_i under nu. Then 2 E sup_h (1/n) sum eps_i <phi_i,
-    h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n), which times 3 M is the second term of the bound. The test
-    uses the class of all means f = E rho phi of the features with weights |rho| <= 3 M = 1. In the test, nu has 24
-    points of equal mass, and the largest distance is averaged over 4 draws of the features.
+    whatever the class and the dimension. With probability at least 1 - delta, the largest distance exceeds this bound
+    by at most (3/2) M sqrt(log(1/delta) / (2n)). In the proof, let h run over the functions of mean 0 and mean square 1
+    under nu. Let eps_i = +-1 be random signs, and let mean be the mean of phi_i under nu. Then 2 E sup_h (1/n) sum
+    eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n), which times 3 M is the second term of the
+    bound. The test uses the class of all means f = E rho phi of the features with weights |rho| <= 3 M = 1. In the
+    test, nu has 24 points of equal mass, and the largest distance is averaged over 4 draws of the features.
     """
 
     title = "Random ramps approximate a whole Barron class in mean square at the rate 1/sqrt(n) in their number n"

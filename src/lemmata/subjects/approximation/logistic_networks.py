@@ -106,7 +106,7 @@ class LogisticSpectrum(Claim[Frequencies]):
 
 class NetworkSpectrum(Claim[LogisticUnits]):
     """Let sum_j r_j sigma(<a_j, x>) be a network with the logistic function sigma, weights a_j and coefficients r_j.
-    The spectrum of its gradient lies on the lines through the a_j: for every x,
+    The spectrum of the gradient of this network lies on the lines through the a_j. For every x,
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds.
 

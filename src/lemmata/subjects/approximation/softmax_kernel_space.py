@@ -255,10 +255,10 @@ class ApproximationIsPolynomial(Claim[Approximation]):
         max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },
 
     since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms of K fall like 1/k!, so the
-    maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials is a power of
-    their degree, as for a clipped linear function. Then the distance of f from the target falls only like a power of
-    log R. So no function A(R) that falls as a power of R is an upper bound on this distance. The test uses the denoiser
-    of data uniform on [-1, 1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
+    maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials falls like a
+    power of their degree, as for a clipped linear function. Then the distance of f from the target falls only like a
+    power of log R. So no function A(R) that falls as a power of R is an upper bound on this distance. The test uses the
+    denoiser of data uniform on [-1, 1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
     title = "A lower bound on the distance between a denoiser and a ball of the softmax kernel's space"

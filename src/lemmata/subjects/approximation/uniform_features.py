@@ -28,15 +28,15 @@ _OWN_COEFFICIENTS = "coefficients that each function has for itself"
 
 class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     """The source makes the following statement, which is false as printed. Let f belong to a class with the Barron
-    parameter C_F. Let phi_i be the n random ramps of slope tau of Lemma 1. Cover all pairs (f, x) of a function of the
-    class and a point to precision epsilon, as in equation (23) of the source, by |N_epsilon| pairs. This cover contains
-    a pair whose function f-hat satisfies, for all x of the unit ball,
+    parameter C_F. Let phi_i be the n random ramps of slope tau in Lemma 1 of the source. Cover all pairs (f, x) of a
+    function of the class and a point to precision epsilon, as in equation (23) of the source, by |N_epsilon| pairs.
+    This cover contains a pair whose function f-hat satisfies, for all x of the unit ball,
 
         |f(x) - f(0) - (1/n) sum_i rho_f-hat(t_i, omega_i) phi_i(x)|
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.
 
-    Here c is a constant, and rho_f-hat(t_i, omega_i) are the coefficients that Lemma 1 gives for f-hat. With these
-    coefficients, (1/n) times the sum of ramps approximates f-hat(x) - f-hat(0).
+    Here c is a constant, and rho_f-hat(t_i, omega_i) are the coefficients of the ramps that Lemma 1 gives for f-hat.
+    With these coefficients, (1/n) times the sum of ramps approximates f-hat(x) - f-hat(0).
 
     In fact, the cover may give a different function f-hat for each x. For example, let all functions of a cover be
     multiples of one function. Together, these multiples attain every value of f, but no single multiple is near f on

@@ -82,10 +82,10 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
 
 
 class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
-    """Suppose that the scalar products of a query with the keys in one block of B have correlation r, and that products
-    in different blocks are uncorrelated. Let d be the dimension of the keys. Let relevance add D in total to the scalar
-    products of the query with the keys of one block. Consider the score of this block minus the score of another block.
-    The signal-to-noise ratio of this difference is
+    """Suppose that the scalar products of a query with the keys in one block of B have correlation r, and that the
+    scalar products in different blocks are uncorrelated. Let d be the dimension of the keys. Let relevance add D in
+    total to the scalar products of the query with the keys of one block. Consider the score of this block minus the
+    score of another block. The signal-to-noise ratio of this difference is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
@@ -172,7 +172,7 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     """Let a query attend to a fixed number of blocks of 64, 32 or 16 keys. Let one key be relevant, with a
     signal-to-noise ratio of 0.2 to 0.5 for blocks of 64 keys. With each halving of the block size, the block with this
     key is attended less often. A halving multiplies the signal-to-noise ratio by sqrt 2 and doubles the number of
-    blocks. A weak key gains less from the larger ratio than it loses from the larger number of blocks.
+    blocks. For a weak key, the larger ratio helps less than the larger number of blocks harms.
     """
 
     title = "At a fixed number of attended blocks, routers find a weak relevant key less often in smaller blocks"
@@ -229,8 +229,8 @@ class BlocksSmallerThanRuns(Claim[HiddenRun]):
     """Let 8 adjacent keys be relevant, and let relevance add the same number D to the product of the query with each of
     these keys. Let a query attend to a fixed number k B of keys, in k blocks of B = 8, 4 or 2 keys. With each halving
     of B, the attended share of the relevant keys falls. If all keys of a block are relevant, the signal-to-noise ratio
-    of the block is B D sqrt(d / (2 B)) = D sqrt(d B / 2), where d is the dimension of the keys. This ratio falls with
-    B.
+    of the block is B D sqrt(d / (2 B)) = D sqrt(d B / 2), where d is the dimension of the keys. So smaller blocks have
+    a smaller ratio.
     """
 
     title = "Block routers find fewer relevant keys if blocks are smaller than a run of adjacent relevant keys"

@@ -134,7 +134,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
     expansion by x' gives it the squared norm c. The squared norm of a function f is sometimes defined as the minimum of
     sum_ij a_i a_j kappa(x_i, x_j) over all expansions f = sum_i a_i kappa(., x_i). If f is not 0, this sum takes every
     positive value. So the minimum does not exist: the infimum of the sum is 0, and its supremum is infinite. The test
-    compares log c with log kappa(x', x'), and the functions of x' and x at every token.
+    compares log kappa(x', x') with log c, and log kappa(z, x') with log kappa(z, x) at every token z.
     """
 
     title = "In a narrow attention head's kernel, expansions of one function give every positive value for its norm"

@@ -56,7 +56,7 @@ class PositiveFeatureVariance(Claim[FeaturePair]):
 
         P = exp(a) (1 - exp(-a)) S².
 
-    The variance is 0 at y = -x: positive features are most precise for small values of the kernel.
+    The variance is 0 at y = -x. So positive features are most precise for small values of the kernel.
     """
 
     title = "A formula for the variance of the positive random feature estimate of exp(<x, y>)"

@@ -124,9 +124,9 @@ class StableMeansLow(Claim[NoisyFunction]):
 
 
 class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
-    """Let f be a function on {-1, 1}^d with values -1 and 1. Its total influence I is the sum over the coordinates of
-    the probability that f changes if the sign of this coordinate changes. If each sign is flipped with probability eta
-    <= 1/2, then f changes with probability at most
+    """Let f be a function on {-1, 1}^d with values -1 and 1. For each coordinate, take the probability that f changes
+    if the sign of this coordinate of a uniform input changes. The sum of these probabilities is the total influence I
+    of f. If each sign is flipped with probability eta <= 1/2, then f changes with probability at most
 
         eta I.
 

@@ -64,7 +64,7 @@ class MoreDataHurt(Claim[Regression]):
     the variance of the noise. Assume n < d and sigma² >= |beta|². Fit least squares with the smallest norm. The mean
     squared error of this fit on new rows is on average
 
-        sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1),
+        sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1).
 
     This error rises as rows are added, although each added row gives the fit more data.
     """
@@ -100,7 +100,7 @@ class DescentBeyondThreshold(Claim[Regression]):
     """Let n rows have d isotropic inputs and a linear target, where sigma² is the variance of the noise. Assume n > d.
     The mean squared error of least squares on new rows is on average
 
-        sigma² + sigma² d/(n - d - 1),
+        sigma² + sigma² d/(n - d - 1).
 
     This error falls from its peak near n = d as rows are added.
     """

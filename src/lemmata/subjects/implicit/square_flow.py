@@ -254,8 +254,8 @@ class Pythagoras(Claim[SquareFlow]):
 
         D(u, x_0) = D(u, x*) + D(x*, x_0),
 
-    because the gradient of D(., x_0) at x* is orthogonal to the difference of any two solutions. The flow of squares
-    ends at x*.
+    because the gradient of D(., x_0) at x* is orthogonal to the difference of any two solutions of A x = b. The flow of
+    squares ends at x*.
     """
 
     title = "Pythagoras for KL: a solution's divergence from the start splits in two at the start's projection"

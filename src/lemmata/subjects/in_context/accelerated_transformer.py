@@ -121,10 +121,10 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
-    """Consider the transformer with momentum for d inputs and n features. Its matrices are D x D, where D = d + 3n + 8.
-    Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Three
-    blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a prediction. The values
-    in these blocks are
+    """Consider the transformer with momentum for d inputs and n features. The matrices of this transformer are D x D,
+    where D = d + 3n + 8. Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens
+    after layer l. Three blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a
+    prediction. The values in these blocks are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there,
@@ -218,7 +218,7 @@ class ObjectiveOfFista(Claim[Prompt]):
     """Let the accelerated method with step eta start at 0 on the Lasso. After T steps, the objective exceeds its value
     at any coefficients rho by at most
 
-        2 |rho|_2² / (eta (T + 1)²),
+        2 |rho|_2² / (eta (T + 1)²).
 
     The test uses T = 16 and 32, and takes for rho the minimiser that 1024 steps find. For T = 8 the bound is above the
     excess of the objective at the start, and for T = 64 the bound is loose.
@@ -246,8 +246,8 @@ class ObjectiveOfFista(Claim[Prompt]):
 
 
 class ObjectiveFallsWithTheSquare(Claim[Prompt]):
-    """Let the accelerated method take T steps on the Lasso. The difference between the objective and its least value
-    falls at least as fast as
+    """Let the accelerated method take T steps on the Lasso. The difference between the objective after these steps and
+    its smallest value falls at least as fast as
 
         C (T + 1)^-2.
 

@@ -26,11 +26,11 @@ _COUNTS = (64.0, 256.0, 1024.0, 4096.0)
 
 
 class FrequencyOutside(Claim[Prompt]):
-    """Build a transformer for a class of bump functions, with fixed numbers of examples, features and layers. Give it
-    examples of a wave f(x) = cos(w <u, x>) of frequency w, where u is a unit vector. As w grows, these waves leave the
-    class of bumps. The mean squared error of the transformer rises with w, although every wave has the amplitude 1. The
-    bound of the source rises with w too, because the bound grows with the Barron parameter, and a wave has the Barron
-    parameter C_f = w.
+    """Build a transformer for a class of bump functions, with fixed numbers of examples, features and layers. Give this
+    transformer examples of a wave f(x) = cos(w <u, x>) of frequency w, where u is a unit vector. As w grows, these
+    waves leave the class of bumps. The mean squared error of the transformer rises with w, although every wave has the
+    amplitude 1. The bound of the source rises with w too, because the bound grows with the Barron parameter, and a wave
+    has the Barron parameter C_f = w.
     """
 
     title = "The error of a transformer built for bumps rises with the frequency of waves outside this function class"

@@ -44,8 +44,8 @@ def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
 
 
 class WeightsExecuteTheSteps(AbstractTokens):
-    """Consider the constructed transformer for d inputs and n features. Its matrices are D x D, where D = d + 2n + 7.
-    Apply these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
+    """Consider the constructed transformer for d inputs and n features. The matrices of this transformer are D x D,
+    where D = d + 2n + 7. Apply these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
 
         H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
 
@@ -226,7 +226,7 @@ class PredictionAsPrinted(AbstractPrediction):
     printed, the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors. Then Attn2 writes the
     prediction
 
-        y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
+        y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)}.
 
     This statement is false. Attention divides by N, so the prediction is N times too small.
     """

@@ -108,7 +108,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
 class FormWithoutCancellation(Claim[Products]):
     """Let x be any number, and let sigma be the logistic function, used at a temperature tau > 0. Then
 
-        4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)),
+        4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)).
 
     The right side has no cancellation. In double precision, the computed right side is accurate to a relative error of
     32 eps, where eps = 2^-52.

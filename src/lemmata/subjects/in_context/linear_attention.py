@@ -199,7 +199,7 @@ class BestPreconditioner(Claim[LinearPrompt]):
     the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. The
     smallest risk of this layer over all G is
 
-        sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
+        sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N).
 
     The matrix G with the eigenvalues g_s and the eigenvectors of S attains this smallest risk. This G is smaller than
     S^(-1), because the number of examples is finite and the targets are noisy. Two numbers are measured. The first is

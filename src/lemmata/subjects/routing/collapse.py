@@ -75,8 +75,8 @@ class AttentionContracts(Claim[AttentionLogits]):
 
     Derivation: two outputs with the weights p_j and q_j differ by at most the total variation distance of p and q,
     times the range of the values. The largest ratio p_j/q_j is at most e^M times the smallest. So for a set A of keys,
-    the log odds of p(A) exceed the log odds of q(A) by at most M. The difference of p(A) and q(A) is largest if their
-    log odds are M/2 and -M/2. The difference is then tanh(M/4).
+    the log odds of p(A) exceed the log odds of q(A) by at most M. The difference p(A) - q(A) is largest if the log odds
+    of p(A) and q(A) are M/2 and -M/2. Then p(A) - q(A) is tanh(M/4).
     """
 
     title = "If mixed second differences of logits are at most M, attention scales value ranges by at most tanh(M/4)"

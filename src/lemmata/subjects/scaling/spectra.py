@@ -141,10 +141,10 @@ class SaturatedTail(Claim[PowerSpectrum]):
 
 
 class SpectralCutoff(Claim[PowerSpectrum]):
-    """The energy of a target beyond its first m modes is the sum of the other squared coefficients. For every m, let
-    this energy be at most C m^-r. Let a learner estimate the first m(n) ~ n^gamma coefficients from n values of the
-    target. Suppose that the squared error of these estimates is at most of the order of the energy beyond the first
-    m(n) modes. Then the excess error of this learner is at most of order n^(-r gamma).
+    """The energy of a target beyond its first m modes is the sum of the other squared coefficients. Let this energy be
+    at most C m^-r for every m, where C is a constant. Let a learner estimate the first m(n) ~ n^gamma coefficients from
+    n values of the target. Suppose that the squared error of these estimates is at most of the order of the energy
+    beyond the first m(n) modes. Then the excess error of this learner is at most of order n^(-r gamma).
 
     In the trials, the learner is least squares on the first n^(1/2) modes, so gamma = 1/2. The other modes of the
     target act as noise.
