@@ -364,8 +364,8 @@ class NoRadiusInTheInfinityNorm(Claim[Drawn]):
         sigma Phi^-1(p) d^(-1/2)
 
     where Phi is the normal distribution function. So this radius falls like d^(-1/2) as the dimension d grows. The
-    reason is that the half-space with the normal vector (1, ..., 1)/sqrt(d) has exactly this radius: a shift of all
-    coordinates by it changes the smoothed class.
+    reason is the half-space with the normal vector (1, ..., 1)/sqrt(d): the smoothed class changes if all coordinates
+    are shifted by this radius.
     """
 
     title = "The infinity-norm radius that normal noise certifies falls like d^(-1/2)"
