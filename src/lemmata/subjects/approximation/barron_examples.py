@@ -134,18 +134,19 @@ def residuals_of_steps(
 class LinearFloor(Claim[Slope]):
     """Let features be ramps phi(tau (<u, x> - t)) of slope tau, where phi rises from 0 to 1 and (u, t) has any
     distribution. For each a in R^d, choose any constant c_a and any weights rho_a of the features with |rho_a| <= C_a.
-    Let f_a = c_a + E rho_a phi(tau (<u, x> - t)), where this E is the mean over the features. For some a with |a| =
-    C_a, the linear function <a, x> of d variables is far from f_a:
+    Let f_a = c_a + E rho_a phi(tau (<u, x> - t)), where E rho_a phi is the mean of rho_a phi over the features. For
+    some a with |a| = C_a, the linear function <a, x> of d variables is far from f_a:
 
         sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|.
 
-    In this bound, the number E is the mean E|u_1| for a vector u that is uniform on the sphere. If the weights |rho_a|
-    may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2. For K = 3, the bound is positive from d = 11 on.
+    In this bound, the number E is the mean of |u_1| for a vector u that is uniform on the unit sphere. If the weights
+    |rho_a| may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2. For K = 3, the bound is positive from d = 11 on.
 
-    The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x> has the mean C_a/d. The mean over x of phi <v,
-    x> is <u, v> times a number between 0 and E/2. The reason is that phi rises from 0 to 1, and that |<v, x>| has the
-    mean E. The test draws 400 steps from each of four distributions, and fits their weights by least squares. The test
-    uses the best of the four fits.
+    The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x> has the mean C_a/d. For each feature, the mean
+    over x of phi(tau (<u, x> - t)) <v, x> is <u, v> times a number between 0 and E/2. The reason is that phi rises from
+    0 to 1, and that |<v, x>| has the mean E. The test replaces the ramps by step functions 1(<u, x> > t). The test
+    draws 400 such functions from each of four distributions, fits their weights by least squares, and uses the best of
+    the four fits.
     """
 
     title = "Random ramp features with weights of at most |a| do not approximate every linear function <a, x>"
@@ -228,17 +229,18 @@ class LinearLimit(Claim[Slope]):
 
 class LinearParameter(Claim[Slope]):
     """Consider all linear functions f = <a, x> + b of d variables with |a| <= C_a and |b| <= C_b, represented by
-    spectra F_f without mass at the frequency 0. Let F_sup be the largest modulus of these spectra. Their Barron
-    parameter C_F is sup |f(0)| plus the integral of |omega| F_sup. This class needs frequencies in all directions u,
-    and
+    spectra F_f without mass at the frequency 0. Let F_sup(omega) be the largest modulus of these spectra at the
+    frequency omega. The Barron parameter C_F of this class of functions is sup |f(0)| plus the integral of |omega|
+    F_sup. The class needs frequencies in all directions u, and its smallest possible Barron parameter is
 
         C_F = C_b + C_a / E|u_1| = C_b + C_a sqrt(pi) Gamma((d+1)/2) / Gamma(d/2),
 
-    where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. It
-    is also necessary. For every a, |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup. The mean of
-    the last integral over |a| = C_a is C_a E|u_1| times the integral of |omega| F_sup. Equation (20) of the source also
-    allows a point mass at the frequency 0, with which the parameter is C_a + C_b. But the integral of ramps excludes
-    the frequency 0. The trials rebuild <a, x> from random frequencies with the first moment C_a / E|u_1|.
+    where u is uniform on the sphere. This value of C_F is large enough, since <a, x> = (|a| / E|u_1|) E sign(<u, a>)
+    <u, x>. A smaller value is impossible. The reason is that, for every a, |a|² = integral of <i omega, a> F_f <=
+    integral of |<omega, a>| F_sup. Averaged over all a with |a| = C_a, the right side is C_a E|u_1| times the integral
+    of |omega| F_sup. Equation (20) of the source also allows a point mass at the frequency 0, and then the parameter is
+    C_a + C_b. But the representation of f by an integral of ramps excludes the frequency 0. The trials rebuild <a, x>
+    from random frequencies with the first moment C_a / E|u_1|.
     """
 
     title = "The Barron parameter of the class of all linear functions of d variables grows like sqrt(d)"
@@ -299,9 +301,10 @@ class CombinationAsPrinted(Claim[Combined]):
 
         C <= 2 C_a max_i C_i + C_b.
 
-    The parameter contains the integral of the largest of several spectra. The proof replaces this integral by the
-    largest of the integrals of the spectra, which may be smaller. For spectra that do not overlap, the integrals add
-    up. For two classes the bound holds. The test uses eight classes of one function each.
+    The parameter contains the integral of the pointwise maximum of several spectra. The source's proof replaces this
+    integral by the largest of the integrals of the single spectra, which may be smaller. If the spectra do not overlap,
+    the integral of their maximum is the sum of their integrals. For two classes the bound holds. The test uses eight
+    classes of one function each.
     """
 
     title = "As printed, the largest Barron parameter of several classes bounds that of their linear combinations"

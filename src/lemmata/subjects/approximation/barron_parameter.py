@@ -187,12 +187,12 @@ class GradientParameter(Claim[Periodic]):
 class GaussianParameter(Claim[Bump]):
     """Consider the sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables with sum |q_k| <= 1. Let
     F_sup(omega) be the largest modulus of the spectra of these sums at the frequency omega. The first moment of F_sup,
-    which is their Barron parameter without the values at 0, is
+    which is the Barron parameter of this class without the term sup |f(0)|, is
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
-    The middle expression is scale times the mean length of a standard normal vector. The test integrates over random
-    frequencies of another distribution.
+    The expression with the Gamma functions is scale times the mean length of a standard normal vector. The test
+    estimates the integral by a mean over random frequencies whose lengths are log-uniform.
     """
 
     title = "The Barron parameter of sums of Gaussian bumps of d variables grows like their scale times sqrt(d)"
@@ -253,8 +253,8 @@ class PolynomialBound(Claim[RidgePolynomial]):
 
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period.
 
-    The coefficients c_m at the frequencies omega_m u are a spectrum in the sense of the theory, because they leave out
-    the frequency 0 and have a finite first moment.
+    The coefficients c_m at the frequencies omega_m u, m not 0, form a spectrum of p(<u, x>) as the theory requires,
+    because their first moment is finite.
     """
 
     title = "A bound on the Barron parameter of a polynomial on the unit ball by the curvature of a periodic extension"

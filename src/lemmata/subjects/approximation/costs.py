@@ -167,9 +167,10 @@ class ConvolutionOperationsInLength(Claim[SequenceLayer]):
 
 
 class BlockedAttentionMemory(Claim[SequenceLayer]):
-    """Compute softmax attention from blocks of queries and keys with running maxima. The outputs are exactly the same
-    as without blocks. Apart from its input and output, the computation needs memory that does not grow with the number
-    T of positions. So attention is quadratic in operations, but not in memory.
+    """Compute softmax attention from blocks of queries and keys, and keep the largest logit so far of each query. The
+    outputs are exactly the same as without blocks. Apart from its input and output, the computation needs memory that
+    does not grow with the number T of positions. So attention needs a number of operations that is quadratic in T, but
+    not a memory that is quadratic in T.
     """
 
     title = "The working memory of blocked attention does not grow with the length"

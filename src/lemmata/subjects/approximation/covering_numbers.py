@@ -65,8 +65,8 @@ class PairCover(Claim[FunctionsAtPoints]):
 
         (1 + 4/epsilon)^d (1 + 2/epsilon)
 
-    elements, whatever the class. The bound holds for the size of any set of pairs in which no pair covers another pair.
-    A greedy cover is such a set, so a smallest cover also obeys the bound.
+    elements, whatever the class. The reason is that the bound holds for every set of pairs in which no pair covers
+    another pair. A cover that is built greedily is such a set, and a smallest cover is not larger.
     """
 
     title = "A bound on the size of covers of pairs (function f, point x) that does not depend on the Barron class"
@@ -95,12 +95,12 @@ class PairCover(Claim[FunctionsAtPoints]):
 
 class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
     """Consider the class of all sums of the terms a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m,
-    in which the sum of all |a_k| and |b_k| is at most 1. Its Barron parameter is C_F = 1 for every m. Cover all pairs
-    (f, x) as in equation (23) of the source, which compares only the points x and the values f(x) - f(0). The number of
-    elements of this cover is the same for m = 1, 2, 4 and 8. The reason is that all these classes reach the same
-    largest value at every point. The test divides the points into cells of length 2 epsilon. In each cell, it divides
-    the values into intervals of length 2 epsilon, up to the largest value, and counts the intervals. For m = 1, the
-    largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
+    in which the sum of all |a_k| and |b_k| is at most 1. The Barron parameter of this class is C_F = 1 for every m.
+    Cover all pairs (f, x) of a function and a point as in equation (23) of the source, which compares only the points x
+    and the values f(x) - f(0). The number of elements of this cover is the same for m = 1, 2, 4 and 8. The reason is
+    that, at every point x, the largest value f(x) - f(0) is the same in all these classes. The test divides the points
+    into cells of length 2 epsilon. In each cell, the test divides the values up to the largest value into intervals of
+    length 2 epsilon, and counts these intervals. For m = 1, the largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
     title = "Covers of pairs (f, x) of functions and points do not grow with the number of frequencies of the class"

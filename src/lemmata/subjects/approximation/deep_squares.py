@@ -40,11 +40,13 @@ def deep_square(t: Float[Array, "..."], tents: int) -> Float[Array, "..."]:
 
 class DeepSquare(Claim[SquareToFit]):
     """Let g_s be the tent function min(2x, 2 - 2x) on [0, 1] applied s times, and let f_m(x) = x - sum_{s=1}^m
-    g_s(x)/4^s. On [0, M], the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². Its largest error is
+    g_s(x)/4^s. On [0, M], the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². The largest error of
+    this network is
 
         M² 4^-(m+1).
 
-    For the best function of one layer with 3m units, the largest error is M²/(8 (3m + 1)²), which falls only like m^-2.
+    By contrast, the largest error of the best network of one layer with 3m units is M²/(8 (3m + 1)²), which falls only
+    like m^-2.
     """
 
     # The network is Yarotsky's (yarotsky2017). f_m interpolates x² between the multiples of 2^-m. One layer of N - 1
@@ -93,7 +95,7 @@ class DeepProduct(Claim[SquareToFit]):
         P(x, y) = 2M² (f_m(|x + y|/(2M)) - f_m(|x|/(2M)) - f_m(|y|/(2M)))
 
     satisfies xy - M² 4^-m <= P(x, y) <= xy. Both bounds are attained, and the lower bound is attained at x = y = M
-    2^-m. Adding the largest errors of the three squares would give 1.5 times M² 4^-m.
+    2^-m. The sum of the largest errors of the three squares would only give the weaker bound 1.5 M² 4^-m on the error.
     """
 
     # Let h = 2^-m and phi(u) = u(1 - u) for u mod 1. Then f_m(t) = t² + h² phi(t/h). The function phi is even, concave

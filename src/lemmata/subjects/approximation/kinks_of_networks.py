@@ -71,7 +71,8 @@ class ArrangementRegions(Claim[Arrangement]):
 
         sum_{i=0}^d C(m, i),
 
-    where C(m, i) are the binomial coefficients. For d = 1, the units have m kinks, which make m + 1 pieces.
+    where C(m, i) are the binomial coefficients. For d = 1, the units have m kinks, which divide the line into m + 1
+    pieces.
     """
 
     title = "One layer of m ReLU units on R^d has C(m, 0) + ... + C(m, d) linear regions"
@@ -147,9 +148,8 @@ class KinksOnACircle(Claim[CircleOfInputs]):
 
         2 (1 - (n + 1)/2^n)^(l-1)
 
-    times on average. So the network has 2 kinks per unit at every depth, up to a correction that vanishes
-    exponentially in the width. There is no correction of order 1/n. The trials measure the second, third and fourth
-    layer.
+    times on average. So the network has 2 kinks per unit at every depth, up to a correction that vanishes exponentially
+    in the width. The correction has no term of order 1/n. The trials measure the second, third and fourth layer.
     """
 
     # Let z and z' be the pre-activations of a layer and their derivative along the curve of its normalised inputs. They

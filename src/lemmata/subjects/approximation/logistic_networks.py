@@ -106,11 +106,12 @@ class LogisticSpectrum(Claim[Frequencies]):
 
 class NetworkSpectrum(Claim[LogisticUnits]):
     """Let sum_j r_j sigma(<a_j, x>) be a network with the logistic function sigma, weights a_j and coefficients r_j.
-    The spectrum of its gradient lies on the lines through the a_j: for every x,
+    The spectrum of the gradient of this network lies on the lines through the a_j. For every x,
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds.
 
-    So the spectrum has this density along each line, and it is 0 off the lines.
+    So on the line through a_j, unit j contributes r_j (a_j/|a_j|) (s/|a_j|) / (2 sinh(pi s/|a_j|)) to the spectrum, at
+    the frequency s a_j/|a_j|. Off these lines, the spectrum is 0.
     """
 
     title = "The Fourier spectrum of a logistic network's gradient lies on the lines through the hidden weight vectors"
@@ -146,12 +147,12 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 class LogisticParameter(Claim[LogisticUnits]):
     """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) with the logistic function sigma, given weights a_j and
     coefficients |r_j| <= rho_j. Let F_{grad f} be the spectrum of the gradient of f, and let sup be the supremum over
-    these networks. Their Barron parameter is
+    these networks. The Barron parameter of this class of networks is
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 
-    The right side is the bound of the source. The bound is attained, even if several units lie on one line, since the
-    signs of the r_j are free.
+    The source states the right side as an upper bound. Equality holds, even if several weight vectors a_j lie on one
+    line, since the signs of the r_j are free.
     """
 
     title = "The Barron parameter of networks of logistic units has a closed form"
@@ -178,9 +179,9 @@ class LogisticParameter(Claim[LogisticUnits]):
 
 
 class LogisticMoment(Claim[Frequencies]):
-    """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4. Let a be the
-    length of the weight vector of a logistic unit. Then the first moment of its spectrum, the integral of (omega/a) /
-    sinh(pi omega/a) over omega > 0, is a/4.
+    """The integral of omega / sinh(pi omega) over omega > 0 equals 2 sum over n >= 0 of 1/((2n+1)² pi²), which is 1/4.
+    Let a be the length of the weight vector of a logistic unit. Then the first moment of its spectrum, the integral of
+    (omega/a) / sinh(pi omega/a) over omega > 0, is a/4.
     """
 
     title = "The first moment of the Fourier spectrum of a logistic unit is |a|/4, where a is its weight vector"

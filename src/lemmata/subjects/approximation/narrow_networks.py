@@ -107,11 +107,11 @@ def _boundary(problem: NarrowNetwork) -> float:
 
 
 class SkinnyNetworks(Claim[NarrowNetwork]):
-    """Let f be a ReLU network on R^d, of any depth, with at most d units in each hidden layer. Then no level set of f
-    has a bounded component (Johnson). So on every rectangle, the difference between the largest and the smallest value
-    of f is at most
+    """Let f be a ReLU network on R^d, of any depth, with at most d units in each hidden layer. By a theorem of Johnson,
+    no level set of f then has a bounded component. So on every rectangle, the difference between the largest and the
+    smallest value of f is at most
 
-        this difference on the boundary of the rectangle.
+        the same difference on the boundary of the rectangle.
 
     The trials use d = 2.
     """

@@ -60,8 +60,8 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
         C(d + r, r)
 
     dimensions. This is the dimension of the space of polynomials of degree at most r, whatever the width of the layer.
-    So wide layers with a polynomial activation are not universal approximators. With the activation tanh, the same
-    weights and sufficiently many rows, the number of dimensions is the width.
+    So wide layers with a polynomial activation are not universal approximators. With the activation tanh and the same
+    weights, the number of dimensions is the width, if there are sufficiently many rows.
     """
 
     title = "With a polynomial activation, unlike with tanh, wider random layers stop adding dimensions to their span"
@@ -104,7 +104,7 @@ class MonomialUnits(Claim[ProductToCompute]):
 
         x_1 ... x_d = sum_s (s_1 ... s_d) (s_1 x_1 + ... + s_d x_d)^d / (2^(d-1) d!).
 
-    In several layers, d - 1 products of two numbers suffice.
+    A network of several layers needs only d - 1 products of two numbers.
     """
 
     title = "One layer of 2^(d-1) units with the activation t^d computes a product of d numbers"

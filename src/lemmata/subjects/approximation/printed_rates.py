@@ -110,9 +110,9 @@ _SURVEY = "000_643c1008a95be5dc.txt"
 
 
 class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
-    """The source compares two rates with n parameters, on functions of smoothness s in d dimensions. It says, as
-    printed, that the rate n^(-s/d) of recurrences is better than the rate ((log n)/n)^(2s/d) of attention, since the
-    rate of recurrences has no logarithm. Up to constants, this means that the quotient
+    """The source compares two error rates with n parameters, on functions of smoothness s in d dimensions. As printed,
+    the source says that the rate n^(-s/d) of recurrences is better than the rate ((log n)/n)^(2s/d) of attention, since
+    the rate of recurrences has no logarithm. Up to constants, this means that the quotient
 
         n^(-s/d) / ((log n)/n)^(2s/d)
 
@@ -178,8 +178,8 @@ class RatioOfPrintedRates(Claim[RateComparison]):
 
 
 class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
-    """The source states that at fixed n, recurrences strictly dominate in terms of the rate if the dimension d exceeds
-    2:
+    """The source states that, at a fixed number n of parameters, recurrences have the strictly smaller error rate if
+    the dimension d exceeds 2:
 
         n^(-s/d) < ((log n)/n)^(2s/d)   for d > 2.
 
@@ -228,8 +228,8 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
 class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
     """Compare the printed rate ((log n)/n)^(2s/d) of attention with the printed rate n^(-s/d) of recurrences. The sign
     of the first rate minus the second is the sign of (log n)² - n. So this sign depends neither on the dimension d nor
-    on the smoothness s. For the natural logarithm it is negative at every n from 2 on. For the logarithm to the base 2
-    it is positive only for 4 < n < 16.
+    on the smoothness s. For the natural logarithm, the sign is negative at every n from 2 on. For the logarithm to the
+    base 2, the sign is positive only for 4 < n < 16.
     """
 
     title = "The dimension does not decide whether the printed error rate of attention or of recurrences is smaller"
@@ -259,7 +259,7 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
 
 class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
     """Let a method have outputs in a linear space of m = floor(log n) dimensions. In the worst case over the unit ball
-    of H^s on the torus of d dimensions, its squared error is at least
+    of the Sobolev space H^s on the torus of d dimensions, the squared error of the method is at least
 
         (1 + d M²)^(-s),   M = ceil( ((m+1)^(1/d) - 1)/2 ),
 

@@ -87,7 +87,8 @@ class RampBias(Claim[CosineRamps]):
 
         |f(x) - f(0) - f_approx(x)| ~ |integral of |omega|² cos(<omega, x> + theta) |F_f|| / (24 tau²).
 
-    The reason is that the ramp differs from the step by an odd function of width 1/tau and first moment 1/(24 tau²).
+    The reason is that the difference between the ramp and the step function 1(z > 0) is an odd function of width 1/tau,
+    whose first moment has size 1/(24 tau²).
     """
 
     title = "For a fixed function, the error of its integral of ramps of slope tau falls like 1/tau²"

@@ -181,11 +181,11 @@ def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
 
 class StepDistance(Claim[Ramp]):
     """Let phi(tau x) = min(max(tau x + 1/2, 0), 1) be a ramp with slope tau >= 2. The distance of this ramp from the
-    step is
+    step function 1(x > 0) is
 
         delta_tau = inf over 0 < e <= 1/2 of { 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)| } = 1/tau,
 
-    attained at e = 1/(2 tau), where the ramp has become the step.
+    where the infimum is attained at e = 1/(2 tau). If |x| is at least this e, the ramp equals the step.
     """
 
     title = "The distance of a ramp of slope tau from a step is 1/tau"
@@ -216,9 +216,9 @@ class WaveByRamps(Claim[Wave]):
 
         |(cos(|omega| z + theta) - cos(theta))/|omega| - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau)
 
-    for z in [-1, 1]. The source has 3/tau in place of 1/(4 tau). The integral of the absolute difference between the
-    ramp phi(tau z) and the step is 1/(4 tau). The test checks two inequalities: |gamma| is at most 1, and tau times the
-    distance is at most 1/4.
+    for z in [-1, 1]. The source has 3/tau in place of 1/(4 tau). The bound 1/(4 tau) is the integral of the absolute
+    difference between the ramp phi(tau z) and the step function 1(z > 0). The test checks two inequalities: |gamma| is
+    at most 1, and tau times the distance is at most 1/4.
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
@@ -250,10 +250,10 @@ class LineByRampsAsPrinted(Claim[Line]):
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
-    The inequality is false. At z = -1, only the t above 1 - 1/(2 tau) contribute, and for these t, phi is at most 1/2.
-    Let z_1, z_2 and z_3 be the points -1, -1 + 1/(2 tau) and -1 + 1/tau, and give them the weights 5/9, -1/3, 1/9. For
-    every t, the weighted sum of the values of the ramp at these points is at most 1/18. So whatever gamma is, the
-    distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18. For g = 1, this number is 1/6 at every tau.
+    The inequality is false. At z = -1, the integrand is 0 unless t is above 1 - 1/(2 tau), and for these t, phi is at
+    most 1/2. Let z_1, z_2 and z_3 be the points -1, -1 + 1/(2 tau) and -1 + 1/tau, and give them the weights 5/9, -1/3,
+    1/9. For every t, the weighted sum of the values of the ramp at these points is at most 1/18. So whatever gamma is,
+    the left side is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18. For g = 1, this number is 1/6 at every tau.
     """
 
     title = "As printed, functions of z with bounded slopes are within 3/tau of integrals of ramps phi(tau (z + t))"
@@ -295,8 +295,8 @@ class LineByRamps(Claim[Line]):
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
 
-    where delta_tau = 1/tau. Equation (81a) of the source prints z + t in place of z - t. The constant 1/4 is the best
-    for this gamma: a function g with a corner attains it.
+    where delta_tau = 1/tau. Equation (81a) of the source prints z + t in place of z - t. For this gamma, 1/4 is the
+    best constant, since a function g with a corner attains it.
     """
 
     title = "A function with slopes bounded by 1 is within 1/(4 tau) of an integral of ramps of slope tau"

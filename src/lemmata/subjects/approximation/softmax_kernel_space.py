@@ -194,9 +194,9 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 
 
 class ApproximationAsPrinted(Claim[Approximation]):
-    """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. Let R_H be above a
-    constant. In the space of the softmax network's tangent kernel, some function F_H with squared norm |F_H|² <= d R_H
-    satisfies E |F_H - F*|² <= d A(R_H)². With a scale Lambda and a constant c_1,
+    """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. Let R_H be larger than
+    some constant. In the space of the softmax network's tangent kernel, some function F_H with squared norm |F_H|² <= d
+    R_H satisfies E |F_H - F*|² <= d A(R_H)². Here, with a scale Lambda and a constant c_1,
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 
@@ -255,10 +255,10 @@ class ApproximationIsPolynomial(Claim[Approximation]):
         max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },
 
     since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms of K fall like 1/k!, so the
-    maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials is a power of
-    their degree, as for a clipped linear function. Then the distance of f from the target falls only like a power of
-    log R. So no A that falls as a power of R bounds this distance. The test uses the denoiser of data uniform on [-1,
-    1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
+    maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials falls like a
+    power of their degree, as for a clipped linear function. Then the distance of f from the target falls only like a
+    power of log R. So no function A(R) that falls as a power of R is an upper bound on this distance. The test uses the
+    denoiser of data uniform on [-1, 1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
     title = "A lower bound on the distance between a denoiser and a ball of the softmax kernel's space"

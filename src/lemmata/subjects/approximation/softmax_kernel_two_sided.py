@@ -195,13 +195,13 @@ class DistanceFromBelow(Claim[KinkedFunction]):
 class DistanceByDegree(Claim[KinkedFunction]):
     """Let f = |cos(theta - phi)| on the circle. Let kappa_k be the eigenvalue of the kernel <x, y> exp(sigma² <x, y>)
     at an even degree k. Consider the functions in the space of this kernel with squared norm at most R = |f|²/kappa_k.
-    The least L2 distance of f from these functions falls like
+    The smallest L2 distance of f from these functions falls like
 
         (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R.
 
-    So the distance from a Lipschitz function falls like a power of log R, while Theorem G.4 of the source states a
-    power of R. The test uses sigma >= 0.3 and k from 8 on. For sigma below 0.3, the rate holds only from about k =
-    2/sigma² on.
+    So the distance of these functions from a Lipschitz function can fall only like a power of log R, whereas Theorem
+    G.4 of the source states a power of R. The test uses sigma >= 0.3 and k from 8 on. For sigma below 0.3, the rate
+    holds only from about k = 2/sigma² on.
     """
 
     title = "The distance of a function with a kink from a softmax kernel ball of radius R falls like a power of log R"

@@ -46,7 +46,7 @@ class StepsForALine(Claim[LineToStep]):
 
         rho/(2K).
 
-    Pieces of equal length attain this error, if the value of each piece is the value of g in its middle.
+    Pieces of equal length attain this error, if the value of each piece is the value of g at the middle of the piece.
     """
 
     title = "The least error with which K constant pieces on [0, 1] approximate an affine function is its slope/(2K)"
@@ -116,8 +116,8 @@ class StepUnits(Claim[LipschitzCurve]):
 
         g(0) + sum_{i=1}^{K-1} (g(i/K) - g((i-1)/K)) H(x - i/K)
 
-    has an error of at most rho/K everywhere. So m = ceil(rho/epsilon) pieces suffice for the error epsilon. Affine
-    functions attain the bound.
+    has an error of at most rho/K everywhere. So K = ceil(rho/epsilon) pieces suffice for an error of at most epsilon.
+    Affine functions attain the bound rho/K.
     """
 
     title = "K - 1 threshold units approximate a rho-Lipschitz function on [0, 1] with error rho/K"
@@ -223,9 +223,10 @@ class CosineToFit(eqx.Module):
 
 
 class FrequencyCostsUnits(Claim[CosineToFit]):
-    """Fix a tolerance. The least number of affine pieces that fit cos(2 pi q x) on [0, 1] within this tolerance grows
-    like q¹. It does not grow like the curvature, that is, like q². On the interval [0, 1/q], which holds one period,
-    the number does not depend on q. The trials divide the number of pieces on [0, 1] by the number on [0, 1/q].
+    """Fix a tolerance. The least number of affine pieces that fit cos(2 pi q x) on [0, 1] within this tolerance is
+    proportional to q. The curvature of the cosine, by contrast, is proportional to q². On the interval [0, 1/q], which
+    holds one period, the least number of pieces does not depend on q. The trials divide the number of pieces on [0, 1]
+    by the number on [0, 1/q].
     """
 
     title = "The number of affine pieces that fit a cosine to a fixed tolerance is proportional to its frequency"

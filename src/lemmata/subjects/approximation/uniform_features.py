@@ -28,21 +28,22 @@ _OWN_COEFFICIENTS = "coefficients that each function has for itself"
 
 class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     """The source makes the following statement, which is false as printed. Let f belong to a class with the Barron
-    parameter C_F. Let phi_i be the n random ramps of slope tau of Lemma 1. Cover the pairs of a function of the class
-    and a point as in equation (23), to precision epsilon, by |N_epsilon| pairs. This cover contains a pair whose
-    function f-hat gives, for all x of the unit ball,
+    parameter C_F. Let phi_i be the n random ramps of slope tau in Lemma 1 of the source. Cover all pairs (f, x) of a
+    function of the class and a point to precision epsilon, as in equation (23) of the source, by |N_epsilon| pairs.
+    This cover contains a pair whose function f-hat satisfies, for all x of the unit ball,
 
         |f(x) - f(0) - (1/n) sum_i rho_f-hat(t_i, omega_i) phi_i(x)|
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.
 
-    Here c is a constant, and rho_f-hat(t_i, omega_i) are the coefficients that Lemma 1 gives for f-hat. With these
-    coefficients, (1/n) times the sum of ramps approximates f-hat(x) - f-hat(0).
+    Here c is a constant, and rho_f-hat(t_i, omega_i) are the coefficients of the ramps that Lemma 1 gives for f-hat.
+    With these coefficients, (1/n) times the sum of ramps approximates f-hat(x) - f-hat(0).
 
-    In fact, the cover gives each x a function of its own. For example, let all functions of a cover be multiples of one
-    function. Together, these multiples attain every value of f, but no single multiple is near f on the whole ball. A
-    cover of the fewest pairs can have this property, since equation (23) compares only the points and the values at
-    these points. The test takes the best tau and the limit of large n, in which sums are integrals. The bound then
-    falls with epsilon and the distance does not, so no constant factor would help.
+    In fact, the cover may give a different function f-hat for each x. For example, let all functions of a cover be
+    multiples of one function. Together, these multiples attain every value of f, but no single multiple is near f on
+    the whole ball. A cover of the fewest pairs can consist of such multiples, since equation (23) compares only the
+    points and the values at these points. The test takes the best tau and the limit of large n, in which sums are
+    integrals. As epsilon falls, the bound then falls but the left side does not, so no constant factor would make the
+    statement true.
     """
 
     title = "As printed, one function f-hat from a cover of pairs (function f, point x) represents f at all points x"
@@ -85,16 +86,17 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
 class UniformRepresentation(Claim[Covered]):
     """Cover a class with the Barron parameter C_F to the precision C_F epsilon in the supremum norm, and cover the unit
     ball to the precision epsilon. Let |N| be the product of the sizes of these two covers. Draw n random ramps phi_i of
-    slope tau from the distribution of the class. With probability at least 1 - delta, every f of the class has an f-hat
-    in its cover such that, for all x of the ball,
+    slope tau from the distribution of the class. With probability at least 1 - delta, the following holds. For every f
+    of the class, the cover of the class contains an f-hat such that, for all x of the ball,
 
         |f(x) - f(0) - sum_i c_i phi_i(x)|
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).
 
-    Here c_1, ..., c_n are the coefficients that Lemma 1 of li2025incontext gives for f-hat: with them, the sum of ramps
-    approximates f-hat(x) - f-hat(0). The function f-hat is within C_F epsilon of f for all x at once. Between x and the
-    nearest point of the cover, f-hat changes by at most C_F epsilon, and the sum of ramps by at most 3 C_F tau epsilon.
-    At the points of the cover, Hoeffding's inequality holds for all |N| pairs of a function and a point.
+    Here c_1, ..., c_n are the coefficients that Lemma 1 of li2025incontext gives for f-hat: with these coefficients,
+    the sum of ramps approximates f-hat(x) - f-hat(0). The function f-hat is within C_F epsilon of f for all x at once.
+    Between x and the nearest point of the ball's cover, f-hat changes by at most C_F epsilon, and the sum of ramps by
+    at most 3 C_F tau epsilon. At the points of the ball's cover, Hoeffding's inequality bounds the error for all |N|
+    pairs of a function and a point.
     """
 
     title = "With a cover in the supremum norm, random ramps represent a whole class uniformly"

@@ -167,7 +167,7 @@ _BEST = "the best coefficients, which differ from the coefficients of the proof"
 class PointwiseRepresentation(Claim[Represented]):
     """Draw ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), i <= n, from the distribution of a class with the Barron
     parameter C_F. Let f be one function of the class, and x one point of the unit ball. Let rho*_i be the coefficients
-    in the proof of Lemma 1. With probability at least 1 - delta,
+    of the ramps in the proof of Lemma 1 of the source. With probability at least 1 - delta,
 
         |f(x) - f(0) - sum_i rho*_i phi_i(x)| <= (C_F - sup |f(0)|) (1/(4 tau) + 3 sqrt(2 log(2/delta) / n)),
 
@@ -202,12 +202,12 @@ class PointwiseRepresentation(Claim[Represented]):
 
 
 class SmallCoefficients(Claim[Represented]):
-    """Let f be a function of a class of Barron parameter C_F. Lemma 1's proof gives coefficients rho_f,i with which n
-    random features represent f. For every draw of the features and every n,
+    """Let f be a function of a class of Barron parameter C_F. The proof of Lemma 1 of the source gives coefficients
+    rho_f,i with which n random features represent f. For every draw of the features and every n,
 
         |f(0)| + (1/n) sum_i |rho_f,i| <= |f(0)| + 3 (C_F - sup |f(0)|) <= 3 C_F < 4 C_F.
 
-    The concentration that the source's proof uses is not needed. Linear functions attain 3 C_F.
+    The source's proof uses a concentration inequality, which is not needed. Linear functions attain 3 C_F.
     """
 
     title = "Coefficients of universal (random ramp) features have l_1 norm of at most three times the Barron parameter"
@@ -255,7 +255,7 @@ class BestCoefficientRate(Claim[Represented]):
     """Consider a class of functions on [-1, 1]. Draw n < tau random ramps of slope tau from a distribution that depends
     on the class alone. The root mean square distance of a function of the class from the span of the ramps falls at
     least like n^-1. The reason is that n steps at random thresholds cut [-1, 1] into intervals of length O(1/n). So the
-    best coefficients in mean square do better than the coefficients of Lemma 1's proof, which leave an error of
+    best coefficients in mean square are better than the coefficients of Lemma 1's proof, whose error is of the order
     n^(-1/2) in every dimension.
     """
 

@@ -82,13 +82,14 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
 
 
 class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
-    """Suppose that the scalar products of a query with the keys in one block of B have correlation r, and that products
-    in different blocks are uncorrelated. Let d be the dimension of the keys, and D the total excess of all relevant
-    keys in a block. The signal-to-noise ratio of the difference of two block scores is
+    """Suppose that the scalar products of a query with the keys in one block of B have correlation r, and that the
+    scalar products in different blocks are uncorrelated. Let d be the dimension of the keys. Let relevance add D in
+    total to the scalar products of the query with the keys of one block. Consider the score of this block minus the
+    score of another block. The signal-to-noise ratio of this difference is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
-    If B is larger than 1/r, this ratio therefore falls like 1/B instead of 1/sqrt B.
+    So if B is larger than 1/r, this ratio falls like 1/B instead of 1/sqrt B.
     """
 
     title = "Correlated keys in a block lower the signal-to-noise ratio of a block router of sparse attention"
@@ -170,8 +171,8 @@ def _hits(problem: RoutedKeys, blocks: int) -> Array:
 class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     """Let a query attend to a fixed number of blocks of 64, 32 or 16 keys. Let one key be relevant, with a
     signal-to-noise ratio of 0.2 to 0.5 for blocks of 64 keys. With each halving of the block size, the block with this
-    key is attended less often. A halving multiplies the ratio by sqrt 2 and doubles the number of blocks. A weak key
-    gains less from the larger ratio than it loses from the larger number of blocks.
+    key is attended less often. A halving multiplies the signal-to-noise ratio by sqrt 2 and doubles the number of
+    blocks. For a weak key, the larger ratio helps less than the larger number of blocks harms.
     """
 
     title = "At a fixed number of attended blocks, routers find a weak relevant key less often in smaller blocks"
@@ -227,8 +228,9 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
 class BlocksSmallerThanRuns(Claim[HiddenRun]):
     """Let 8 adjacent keys be relevant, and let relevance add the same number D to the product of the query with each of
     these keys. Let a query attend to a fixed number k B of keys, in k blocks of B = 8, 4 or 2 keys. With each halving
-    of B, the attended share of the relevant keys falls. A block of relevant keys only has the signal-to-noise ratio
-    B D sqrt(d / (2 B)) = D sqrt(d B / 2), where d is the dimension of the keys.
+    of B, the attended share of the relevant keys falls. If all keys of a block are relevant, the signal-to-noise ratio
+    of the block is B D sqrt(d / (2 B)) = D sqrt(d B / 2), where d is the dimension of the keys. So smaller blocks have
+    a smaller ratio.
     """
 
     title = "Block routers find fewer relevant keys if blocks are smaller than a run of adjacent relevant keys"

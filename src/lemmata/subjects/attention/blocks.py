@@ -88,11 +88,11 @@ def _masked(problem: TokenRows, count: int) -> Array:
 
 class GatheredAttentionIsMasked(Claim[TokenRows]):
     """Let a sequence of any length have queries q_i, keys k_j and values v_j, with keys of dimension d. For query i,
-    select its own block and the k - 1 earlier blocks whose mean keys have the largest scalar products with q_i. Take
-    the keys j <= i of these blocks. Masked softmax attention gives the mean of the values v_j over these keys with
-    weights proportional to exp(q_i . k_j / sqrt d). The gathered computation sorts queries by block, cuts them into
-    tiles, and merges partial results by maxima and sums. The gathered computation gives the same output rows as masked
-    attention.
+    select the block that contains position i, and the k - 1 earlier blocks whose mean keys have the largest scalar
+    products with q_i. Take the keys j <= i of these k blocks. For query i, masked softmax attention gives the mean of
+    the values v_j of these keys, with weights proportional to exp(q_i . k_j / sqrt d). The gathered computation sorts
+    the queries by block, cuts the sorted queries into tiles, and merges partial results by maxima and sums. The
+    gathered computation gives the same output rows as masked attention.
     """
 
     title = "Gathered block attention, computed in tiles of sorted queries, equals attention with a mask"

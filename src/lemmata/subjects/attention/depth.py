@@ -119,9 +119,9 @@ class DepthLowersDimension(Claim[AttentionStack]):
     coordinates scaled to length sqrt(p). Let C be the second moment matrix of the tokens, scaled to trace 1. The
     effective dimension of the tokens is d_eff(r) = tr C (C + r)^-1 at r = 1/100. This dimension falls with each of the
     first three layers. For comparison, take the same layers, but let every token attend only to itself. Divide the
-    effective dimension with attention by the effective dimension without attention to other tokens. The mean logarithm
-    of this ratio falls with depth, so attention to other tokens lowers the dimension faster. The reason is that each
-    layer averages tokens, so they become alike.
+    effective dimension with attention by the effective dimension in this comparison. The mean logarithm of this ratio
+    falls with depth, so attention to other tokens lowers the effective dimension faster. The reason is that each layer
+    averages tokens, so the tokens become alike.
     """
 
     title = "Attention lowers the effective dimension of tokens more than layers where tokens attend only to themselves"
@@ -145,10 +145,11 @@ class DepthLowersDimension(Claim[AttentionStack]):
 class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     """Consider layers of attention with skip connections, X <- X + attention, with normal weights and normal tokens.
     Let C be the second moment matrix of the tokens, scaled to trace 1. The effective dimension of the tokens is
-    d_eff(r) = tr C (C + r)^-1 at r = 1/100. Over the first three layers this dimension falls more slowly than for the
-    same layers in which every token attends only to itself. That is, divide the dimension with attention by the
-    dimension without attention to other tokens. The mean logarithm of this ratio, over random weights and tokens, rises
-    with each layer. The reason is that attention adds nearly the same small vector to every token.
+    d_eff(r) = tr C (C + r)^-1 at r = 1/100. For comparison, take the same layers, but let every token attend only to
+    itself. Over the first three layers, the effective dimension falls more slowly with attention to other tokens than
+    in this comparison. That is, divide the effective dimension with attention by the effective dimension in the
+    comparison. The logarithm of this ratio, averaged over random weights and tokens, rises with each layer. The reason
+    is that attention adds nearly the same small vector to every token.
     """
 
     title = "With skip connections, attention to other tokens slows the loss of effective dimension over layers"

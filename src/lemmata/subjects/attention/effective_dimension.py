@@ -119,16 +119,16 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
-    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). Let K be their Gram matrix.
-    At the ridge 1/n, the effective dimension of the tokens is tr K (K + I)^-1, and the effective dimension of the
-    population is
+    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). Let K be the Gram matrix of
+    the tokens. At the ridge 1/n, the effective dimension of the tokens is tr K (K + I)^-1, and the effective dimension
+    of the population is
 
         sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
         N_k = C(k+p-1, p-1) - C(k+p-3, p-1).
 
     Here lambda_k are the eigenvalues of the kernel, N_k their multiplicities, I_(k+p/2-1) is a modified Bessel function
     and C a binomial coefficient. If the effective dimension of the population is below n/12, the mean effective
-    dimension of the tokens equals it to within 3 %.
+    dimension of the tokens equals the effective dimension of the population to within 3 %.
     """
 
     title = "The effective dimension of the exponential kernel on a sphere follows from its Funk-Hecke eigenvalues"
@@ -170,11 +170,11 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
         (log n)^(p-1).
 
-    Let lambda_k be the eigenvalue of the kernel for spherical harmonics of degree k. Harmonics whose degree has
-    lambda_k > 1/n each add about 1 to the effective dimension. There are about log n / log log n such degrees, and the
-    number of harmonics of degree k is of the order of k^(p-2). The test goes up to log n = 10^5, where log log n no
-    longer hides the exponent. At usual n, the effective dimension grows more slowly than (log n)^(p-1) and faster than
-    log n.
+    Let lambda_k be the eigenvalue of the kernel for spherical harmonics of degree k. If lambda_k > 1/n, each harmonic
+    of degree k raises the effective dimension by about 1. This holds for about log n / log log n degrees k, and the
+    number of harmonics of degree k is of the order of k^(p-2). The test goes up to log n = 10^5, where the factor log
+    log n is too small to hide the exponent. At usual n, the effective dimension grows more slowly than (log n)^(p-1)
+    and faster than log n.
     """
 
     title = "At ridge 1/n, the effective dimension of attention on a sphere in R^p grows at most like (log n)^(p-1)"
@@ -201,9 +201,9 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. The effective
     dimension equals n up to a few per cent.
 
-    The reason is that the diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. The effective
-    dimension grows like a power of log n only if n is larger than the number of spherical harmonics that count in p
-    dimensions. For usual p, no sequence is that long.
+    The reason is that the diagonal entries exp(sqrt(p)) of the Gram matrix are far above all other entries. The
+    effective dimension grows like a power of log n only if n exceeds the number of spherical harmonics in p dimensions
+    whose eigenvalues are not negligible. For usual p, no sequence is that long.
     """
 
     title = "Up to n = 256 layer-normalised tokens, the effective dimension of attention is about the number of tokens"
@@ -234,8 +234,8 @@ class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
         beta^((p-1)/2).
 
     The reason is that the kernel is exp(beta) times a bump exp(-beta |x - y|²/2) of width beta^(-1/2). The sphere has
-    room for about beta^((p-1)/2) such bumps. The test uses n = 10^30, where the exponent shows. At usual n, the
-    effective dimension cannot exceed n.
+    room for about beta^((p-1)/2) such bumps. The test uses n = 10^30, which is large enough to show the exponent. At
+    usual n, the growth ends early, because the effective dimension cannot exceed n.
     """
 
     title = "The effective dimension of attention in R^p at inverse temperature beta grows at most like beta^((p-1)/2)"

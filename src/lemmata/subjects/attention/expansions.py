@@ -130,10 +130,11 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
 
         t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>.
 
-    Then kappa(., x') = kappa(., x), and kappa(x', x') = c. So the tokens x and x' give the same function, but x' gives
-    it the squared norm c. The squared norm of a function f is sometimes defined as the minimum of sum_ij a_i a_j
-    kappa(x_i, x_j) over all expansions f = sum_i a_i kappa(., x_i). If f is not 0, this sum takes every positive value.
-    Its infimum is 0, and its supremum is infinite. The test compares log c and the logarithms of kappa.
+    Then kappa(., x') = kappa(., x), and kappa(x', x') = c. So the tokens x and x' give the same function, but its
+    expansion by x' gives it the squared norm c. The squared norm of a function f is sometimes defined as the minimum of
+    sum_ij a_i a_j kappa(x_i, x_j) over all expansions f = sum_i a_i kappa(., x_i). If f is not 0, this sum takes every
+    positive value. So the minimum does not exist: the infimum of the sum is 0, and its supremum is infinite. The test
+    compares log kappa(x', x') with log c, and log kappa(z, x') with log kappa(z, x) at every token z.
     """
 
     title = "In a narrow attention head's kernel, expansions of one function give every positive value for its norm"
@@ -172,11 +173,11 @@ def _longer_is_larger(value: Array, problem: Expansions) -> Array:
 
 
 class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
-    """Let kappa be a positive semidefinite kernel with Gram matrix K on points x_i. Every finite expansion f = sum_i
-    a_i kappa(., x_i) of a function gives the same value a' K a. The reason is that any two coefficient vectors of the
-    same function differ by a null vector of K. So if the squared norm of f is defined as the minimum of a' K a over all
-    expansions, this minimum is taken over a single number. The test uses kappa(x, y) = (1 + <x, y>)² on more points
-    than the rank of this kernel.
+    """Let kappa be a positive semidefinite kernel with Gram matrix K on points x_i. All finite expansions f = sum_i a_i
+    kappa(., x_i) of one function f give the same value a' K a. The reason is that any two coefficient vectors of f
+    differ by a null vector of K. So if the squared norm of f is defined as the minimum of a' K a over all expansions of
+    f, this minimum is taken over a single number. The test uses kappa(x, y) = (1 + <x, y>)² on more points than the
+    rank of this kernel.
     """
 
     title = "All expansions of a function in a semidefinite kernel give the same norm"

@@ -85,7 +85,8 @@ class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
 
         d_eff(K_1 + ... + K_H) <= d_eff(K_1) + ... + d_eff(K_H),
 
-    with equality if the heads have no direction in common. The reason is that x / (x + r) is concave in x, and 0 at 0.
+    with equality if the ranges of the matrices K_h are orthogonal to each other. The reason is that x / (x + r) is
+    concave in x, and 0 at 0.
     """
 
     title = "The effective dimension of a sum of attention heads is at most the sum of their effective dimensions"

@@ -55,13 +55,13 @@ _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 class PrintedAttentionKernel(Claim[AttentionKernel]):
     """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention of width d on tokens of R^p.
-    The source says, as printed, that attention is a linear combination of functions kappa(., y), and it uses the norm
-    of the kernel's reproducing kernel Hilbert space. Such a space exists only if the kernel is positive semidefinite.
+    As printed, the source says that attention is a linear combination of functions kappa(., y), and uses the norm of a
+    reproducing kernel Hilbert space with the kernel kappa. Such a space exists only if kappa is positive semidefinite.
 
-    The test takes a weak form of this statement: it draws random weights and makes kappa symmetric. Let M_s = (M + M')
-    / 2 with M = W_q' W_k / sqrt(d) be the matrix of the symmetric kernel exp(x' M_s y). This kernel is positive
-    semidefinite on all of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that M_s has no
-    negative eigenvalue in at least half of the heads.
+    The claim is a weak form of the statement that kappa is positive semidefinite, for random weights and for a kernel
+    that is made symmetric. Let M_s = (M + M') / 2 with M = W_q' W_k / sqrt(d) be the matrix of the symmetric kernel
+    exp(x' M_s y). This symmetric kernel is positive semidefinite on all of R^p exactly if none of the p eigenvalues of
+    M_s is negative. The weak form is that M_s has no negative eigenvalue in at least half of the heads.
     """
 
     title = "As printed, the kernel of an attention head is positive semidefinite"
@@ -98,8 +98,9 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
 
 
 class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
-    """Let W_q and W_k have shape (d, p) with p >= 2d and be in general position. The form M_s = (M + M') / 2, with M =
-    W_q' W_k / sqrt(d), has exactly d positive and d negative eigenvalues. All other eigenvalues are 0.
+    """Let W_q and W_k have shape (d, p) with p >= 2d and be in general position. Let M = W_q' W_k / sqrt(d). The
+    quadratic form M_s = (M + M') / 2 of the head has exactly d positive and d negative eigenvalues. All other
+    eigenvalues are 0.
 
     With u = W_q x and v = W_k x, the form x' M_s x is <u, v> / sqrt(d), where <u, v> = (|u + v|² - |u - v|²) / 4. The
     pairs (u, v) fill R^(2d). So on an open set, the kernel of such a head is never positive semidefinite.
@@ -121,12 +122,12 @@ class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
 
 
 class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
-    """Let W_q and W_k have shape (d, p) with d < p < 2d and be in general position. The form M_s = (M + M') / 2, with M
-    = W_q' W_k / sqrt(d), has at least p - d negative eigenvalues.
+    """Let W_q and W_k have shape (d, p) with d < p < 2d and be in general position. Let M = W_q' W_k / sqrt(d). The
+    quadratic form M_s = (M + M') / 2 of the head has at least p - d negative eigenvalues.
 
-    The map x -> (W_q x, W_k x) embeds R^p in R^(2d). There, M_s is the form <u, v> / sqrt(d) of pairs (u, v), which has
-    d positive directions. So at most d of the eigenvalues of M_s are positive. General position excludes the eigenvalue
-    0.
+    The map x -> (W_q x, W_k x) embeds R^p in R^(2d). On R^(2d), the quadratic form is <u, v> / sqrt(d) for pairs (u,
+    v), which has d positive directions. So at most d of the eigenvalues of M_s are positive. General position excludes
+    the eigenvalue 0.
     """
 
     title = "The quadratic form of an attention head of width d < p < 2d on R^p has at least p - d negative directions"
@@ -166,8 +167,8 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 
         (x - y)' M_s (x - y) >= 0,
 
-    since the determinant of its Gram matrix is exp(x' M_s x + y' M_s y) - exp(2 x' M_s y). Tokens in an open set differ
-    by multiples of every direction. So on an open set, the kernel is semidefinite only if M_s is.
+    since the determinant of the kernel's Gram matrix on x and y is exp(x' M_s x + y' M_s y) - exp(2 x' M_s y). Tokens
+    in an open set differ by multiples of every direction. So on an open set, the kernel is semidefinite only if M_s is.
     """
 
     title = "The sign of a quadratic form decides if an attention head's kernel is semidefinite on two tokens"
@@ -201,7 +202,7 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
     """Let the matrix M = W_q' W_k / sqrt(d) of a head be symmetric and positive semidefinite, as for tied queries and
     keys. The kernel kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens. That is, the largest
-    eigenvalue L and the least eigenvalue l of the Gram matrix satisfy
+    eigenvalue L and the smallest eigenvalue l of its Gram matrix satisfy
 
         1 + l / L >= 1.
 
@@ -242,11 +243,11 @@ class ExponentialNegativeSquares(Claim[Reals]):
     """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. This matrix has exactly floor(n/2) negative
     eigenvalues.
 
-    The kernel exp(s t) is strictly totally positive. So for increasing numbers s_i, the leading k x k minor of
-    exp(-s_i s_j) has the sign of (-1)^(k(k-1)/2), and the pivots of elimination alternate in sign. Let the symmetric
-    kernel of an attention head be exp(x' M_s y), and let v be a direction with v' M_s v < 0. On a line along v, this
-    kernel has the form exp(-s t). So its Gram matrices have any number of negative eigenvalues, and it does not have a
-    Pontryagin space, which would allow only finitely many.
+    The kernel exp(s t) is strictly totally positive. So for increasing numbers s_i, the leading k x k minor of exp(-s_i
+    s_j) has the sign of (-1)^(k(k-1)/2), and the pivots of elimination alternate in sign. Let the symmetric kernel of
+    an attention head be exp(x' M_s y), and let v be a direction with v' M_s v < 0. For tokens on a line along v, the
+    symmetric kernel has the form exp(-s t). So the number of negative eigenvalues of its Gram matrices is unbounded.
+    The symmetric kernel therefore does not have a Pontryagin space, for which this number would be bounded.
     """
 
     title = "On tokens along a negative direction, half of the eigenvalues of an attention head's kernel are negative"

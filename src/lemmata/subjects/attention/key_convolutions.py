@@ -142,10 +142,10 @@ _TIE = 1e-9
 
 
 class MeansOfKeysHitLess(Claim[HiddenRun]):
-    """Replace each key by the mean of the last 5 keys, with the same weights for all queries and without training.
-    Then, with blocks of 8 keys, the block with the only relevant key is attended less often. The scalar products with a
-    query are averaged in the same way as the keys, so both signal and noise are averaged. Keys near the end of a block
-    leak into the next block.
+    """Replace each key by the mean of this key and the four keys before it, for all queries and without training. A
+    router with blocks of 8 keys then attends less often to the block with the only relevant key than without this
+    averaging. The reason is that the scalar products with a query are averaged in the same way as the keys, so both
+    signal and noise are averaged. Keys near the end of a block leak into the next block.
     """
 
     title = "If each key is averaged over the last five keys, a block router finds a relevant key less often"
@@ -185,8 +185,9 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
         D sqrt(d / (2 B)).
 
     In the proof, let w_t be the weight of key t in the score of a block. The mean signal is D times an average of w_t
-    over the places of the block. The variance of the noise contains the squares of all w_t, also at places before the
-    block. The Cauchy-Schwarz inequality then gives the bound.
+    over the places of the block. The variance of the noise contains the squares of all weights w_t, including those of
+    keys that stand before the block and reach into it by the convolution. The Cauchy-Schwarz inequality then gives the
+    bound.
     """
 
     title = "No convolution of keys raises the mean signal-to-noise ratio of a block router"
@@ -225,14 +226,14 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
     appear again in the last block. Consider one layer of block attention whose keys are the tokens shifted by one
     position. This shift is a convolution with the weights 0 and 1. The queries are so long that softmax weights are
     nearly 0 or 1. The layer returns a value as often as its router finds the block of the value. Let N be the number of
-    blocks of B keys, and k the number of attended blocks, both without the last block. The probability that the layer
-    returns a value is, up to an error of 0.02,
+    blocks of B keys, and k the number of attended blocks, where N and k do not count the last block. The probability
+    that the layer returns a value is, up to an error of 0.02,
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 
     where phi and Phi are the density and the distribution function of the standard normal distribution, and Bin is a
-    binomial variable. The score of the block of the value is 1/B plus (B - 1)/B times the mean of B - 1 products of
-    variance 1/d.
+    binomial variable. The score of the block of the value is 1/B plus (B - 1)/B times the mean of B - 1 scalar products
+    of variance 1/d.
     """
 
     title = "One layer of block attention recalls a value as often as its router finds the block of this value"

@@ -122,13 +122,13 @@ def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Ar
 class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
     """Let tokens come in pairs x, x' with W_k x = W_k x', where W_k is the key matrix of a head. Let kappa be the
     kernel of the head, and call the functions kappa(z, .) its sections. Each section takes equal values at the two
-    tokens of a pair. So if a sum of sections approximates any function f, the mean squared error of this sum is at
+    tokens of a pair. So for any function f, the mean squared error with which a sum of sections approximates f is at
     least
 
         mean over pairs of ((f(x) - f(x')) / 2)²,
 
     which is E Var(f | W_k x) under the distribution of these tokens. The test fits f by least squares with 4, 12 and 36
-    sections. It divides the errors and the bound by the variance of f.
+    sections. The test divides the errors and the bound by the variance of f.
     """
 
     title = "Narrow attention heads miss a function's variation along directions that the key matrix maps to zero"

@@ -56,7 +56,7 @@ class PositiveFeatureVariance(Claim[FeaturePair]):
 
         P = exp(a) (1 - exp(-a)) S².
 
-    The variance is 0 at y = -x: positive features are most precise for small values of the kernel.
+    The variance is 0 at y = -x. So positive features are most precise for small values of the kernel.
     """
 
     title = "A formula for the variance of the positive random feature estimate of exp(<x, y>)"
@@ -102,8 +102,8 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
 
         (1 - exp(-a)) P / 2,   P = exp(a) (1 - exp(-a)) S².
 
-    Here P is the variance of one positive estimate. So a pair of opposite frequencies has a smaller variance than two
-    independent frequencies, by the factor 1 - exp(-a).
+    Here P is the variance of one positive estimate. So the variance with a pair of opposite frequencies is 1 - exp(-a)
+    times the variance with two independent frequencies.
     """
 
     title = "A formula for the variance of the hyperbolic random feature estimate of exp(<x, y>)"
@@ -126,8 +126,8 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
 
 
 class FeaturesForTheDiagonal(Claim[FeaturePair]):
-    """Let x be a token. Consider the attention kernel exp(|x|²) of x with itself. To estimate this kernel to a root
-    mean square relative error of eps from normal frequencies omega, one needs
+    """Let x be a token. Consider the attention kernel exp(|x|²) of x with itself. To estimate this value from normal
+    frequencies omega with a root mean square relative error of eps, one needs
 
         (exp(4 |x|²) - 1) / eps²
 

@@ -140,10 +140,11 @@ _CONTROLS = "the derivative of a head with respect to its tokens"
 
 
 class WeightsMoveLess(Claim[SigmoidHead]):
-    """Consider the map from a row of logits to a row of attention weights. For the sigmoid, the spectral norm of its
-    derivative is at most 1/4, which is attained at a weight of 1/2. For the softmax, it is at most 1/2, which is
-    attained if two keys share all of the weight. At given logits, either norm may be larger than the other. If all
-    logits are 0, the norm is 1/4 for the sigmoid without a bias, and 1/n for the softmax.
+    """Consider the map from a row of logits to a row of attention weights. For the sigmoid, the spectral norm of the
+    derivative of this map is at most 1/4, which is attained at a weight of 1/2. For the softmax, this norm is at most
+    1/2, which is attained if two keys have the weight 1/2 each. At given logits, the norm for the sigmoid may be
+    smaller or larger than the norm for the softmax. If all n logits are 0, the norm is 1/4 for the sigmoid without a
+    bias, and 1/n for the softmax.
     """
 
     title = "In the worst case, sigmoid attention weights change half as much with the logits as softmax weights"
@@ -171,9 +172,9 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
 
         |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2),
 
-    which is a polynomial in R for any bias b. Moving the values adds |P|, moving the queries adds the row sums of D,
-    and moving the keys adds |D|. The bound is attained if all tokens are one vector u and A is a nonnegative multiple
-    of u u'.
+    which is a polynomial in R for any bias b. The term |P| bounds the effect of the tokens as values. The term with the
+    row sums of D bounds the effect of the tokens as queries, and the term with |D| bounds the effect of the tokens as
+    keys. The bound is attained if all tokens are one vector u and A is a nonnegative multiple of u u'.
     """
 
     title = "The derivative of sigmoid attention is at most quadratic in the Euclidean norm of the tokens"
@@ -201,12 +202,12 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
 
 class SoftmaxJacobianBound(Claim[SigmoidHead]):
     """Let a head be y_i = sum_j P_ij W x_j, where P is the softmax of x_i' A x_j. Let its n tokens have length at most
-    R. Let C_i be the covariance of the tokens under row i of P, and c the largest sum of a column of P. The spectral
-    norm of the derivative with respect to all tokens satisfies
+    R. Let C_i be the covariance of the tokens under the weights in row i of P, and let c be the largest column sum of
+    P. The spectral norm of the derivative with respect to all tokens satisfies
 
         |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)).
 
-    This bound is also a polynomial in R. The degree is the same as in the bound for the sigmoid, with √n in place of n.
+    Like the bound for sigmoid attention, this bound is a polynomial of degree 2 in R, but with √n in place of n.
     """
 
     title = "The derivative of softmax attention is at most quadratic in the Euclidean norm of the tokens"
@@ -239,9 +240,9 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
         n s (1 + 2 t (1 - s)),  s = e^t / (e^t + e^-b)      for the sigmoid,     1     for the softmax.
 
-    At b = -log n, s = e^t / (n + e^t). So the norm for the sigmoid is about e^t (1 + 2t) while e^t is far below n.
-    Therefore no polynomial in R that does not depend on n bounds this norm. At t = log n, the norm is n (1 + log n) /
-    2.
+    For b = -log n, the number s is e^t / (n + e^t). So as long as e^t is far below n, the norm for the sigmoid is about
+    e^t (1 + 2t). Therefore no polynomial in R that does not depend on n bounds this norm. At t = log n, the norm is n
+    (1 + log n) / 2.
     """
 
     title = "Sigmoid attention amplifies changes of n aligned tokens exponentially in their logit t, until exp(t) is n"
@@ -275,7 +276,7 @@ def _sums(problem: SigmoidHead) -> np.ndarray:
 
 class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
     """Let all n tokens be one vector of length R, and let A be a skew-symmetric matrix, so that every logit is 0 for
-    every R. The derivative of sigmoid attention with respect to the tokens grows like R². So the power in the upper
+    every R. The derivative of sigmoid attention with respect to the tokens grows like R². So the power R² in the upper
     bound for sigmoid attention is attained. For a given number of tokens, the growth is not exponential in R.
     """
 

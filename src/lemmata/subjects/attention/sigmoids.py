@@ -133,7 +133,7 @@ class RowSumsAtStart(Claim[StartedHead]):
 
         n/2  with no bias,      n E sigmoid(s z - log n),  z ~ N(0, 1),  with the bias -log n.
 
-    As n grows, the second value tends to exp(s²/2).
+    As n grows, the mean sum with the bias -log n tends to exp(s²/2).
     """
 
     title = "Mean row sums of sigmoid attention at the start of training are n/2, but bounded with the bias -log n"
@@ -178,8 +178,8 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
 
 class OutputsShrinkWithBias(Claim[StartedHead]):
     """Let queries, keys and values be normal, with logits of a fixed standard deviation. With the bias -log n, the
-    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). The outputs of softmax attention fall
-    at the same rate, and so do plain means over the tokens.
+    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). The outputs of softmax attention and
+    plain means over the tokens fall at the same rate.
     """
 
     title = "With bias -log n, sigmoid attention outputs for n tokens at the start of training fall like n^(-1/2)"
@@ -199,9 +199,9 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
 
 class DropInForSoftmax(Claim[StartedHead]):
     """Let queries have length s sqrt(d), where d is the width, and let n keys and values be normal. As n grows, sigmoid
-    attention with the bias -log n tends to exp(s²/2) times softmax attention of the same head. The difference of the
-    two outputs, as a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is
-    softmax attention itself.
+    attention with the bias -log n tends to exp(s²/2) times softmax attention of the same head. The distance from this
+    limit, as a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is softmax
+    attention itself.
     """
 
     title = "At the start of training, sigmoid attention with bias -log n tends to a constant times softmax attention"
@@ -225,10 +225,10 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 
 
 class TilesAreExact(Claim[CutHead]):
-    """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
-    for the derivative. The outputs, and the derivatives with respect to queries, keys and values, are equal to the
-    outputs and derivatives from the whole matrix of weights. This holds for any block size, for lengths that are not a
-    multiple of the block size, and for causal and non-causal heads.
+    """Compute sigmoid attention to n tokens, with the bias -log n, for one block of queries at a time, and compute the
+    weights again for the derivative. The outputs, and their derivatives with respect to queries, keys and values, are
+    equal to the outputs and derivatives that the whole matrix of weights gives. This holds for any block size, for
+    lengths that are not a multiple of the block size, and for causal and non-causal heads.
     """
 
     title = "Sigmoid attention in tiles computes exact outputs and derivatives"
@@ -279,8 +279,8 @@ def _held(n: int, d: int, block: int, causal: bool) -> float:
 
 class MemoryIsLinear(Claim[CutHead]):
     """Compile the derivative of sigmoid attention in tiles, for a fixed block of queries. The memory of the compiled
-    program, for temporaries and results, grows in proportion to the number of tokens n. The whole matrix of weights
-    would take n² numbers.
+    program, for temporaries and results, grows in proportion to the number of tokens n. By contrast, the whole matrix
+    of weights contains n² numbers.
     """
 
     title = "The memory of sigmoid attention in tiles grows in proportion to the number of tokens"

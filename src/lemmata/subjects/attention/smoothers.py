@@ -152,13 +152,13 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
 class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     """Let W_q and W_k be independent normal d x p matrices with 3 <= d < p. On four or more normal tokens, the
     attention matrix has an eigenvalue that is not real or that is negative, beyond rounding. With probability at least
-    0.9, the smallest real part and the largest imaginary part of its eigenvalues satisfy
+    0.9, the smallest real part and the largest imaginary part of the eigenvalues of this matrix satisfy
 
         1 - min Re + max |Im| >= 1 + 10^-6.
 
-    So the attention matrix is not a reversible smoother with eigenvalues in [0, 1]. It is not D^-1 K for a semidefinite
-    matrix K and a positive diagonal matrix D either. In one dimension or on two tokens, only one eigenvalue other than
-    1 decides, and this eigenvalue is positive as often as negative.
+    So the attention matrix is not a reversible smoother with eigenvalues in [0, 1]. Nor is the attention matrix D^-1 K
+    for a semidefinite matrix K and a positive diagonal matrix D. The statement is false in one dimension or on two
+    tokens: then only one eigenvalue other than 1 decides, and this eigenvalue is positive as often as negative.
     """
 
     title = "Attention matrices of untied heads have complex or negative eigenvalues"
@@ -189,8 +189,8 @@ class QueryAveragedKernel(Claim[KeyPair]):
 
         E kappa(z, x) kappa(z, y) = exp(|M (x + y)|² / 2).
 
-    This is a symmetric positive semidefinite kernel of two keys for all weights, tied or not. A head has this kernel
-    even if kappa, its kernel of a query and a key, is indefinite.
+    The right side is a symmetric positive semidefinite kernel of the two keys x and y for all weights, whether queries
+    and keys are tied or not. A head has this kernel even if kappa, its kernel of a query and a key, is indefinite.
     """
 
     title = "The product of a head's kernel values at two keys, averaged over normal queries, is a semidefinite kernel"
@@ -214,8 +214,8 @@ class AttentionStaysInTheHull(Claim[HeadWithValues]):
 
         max_i |sum_j alpha_ij v_j|_inf <= max_j |v_j|_inf.
 
-    Equality is approached as the temperature falls, if the largest logit of some token belongs to the largest value. So
-    a head alone never extrapolates.
+    As the temperature falls, the left side approaches the right side if, for some token, the largest logit belongs to
+    the largest value. So a head alone never extrapolates.
     """
 
     title = "The output of an attention head stays in the convex hull of its values"

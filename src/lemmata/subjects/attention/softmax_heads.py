@@ -222,10 +222,10 @@ def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
 
 class AttentionGradient(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Let A be the
-    output of attention, of shape (d, t), and Y its target. Let S_j be the attention weights of token j, and let h_l be
-    the vector of the numbers h_li = <v_l, x_i>, where v_l is the l-th row of W^V. Let 1 be the vector of ones, and let
-    M = W^Q' W^K. As in Claim 3.4 of the source, the gradient of 1/2 |A - Y|_F² with respect to M has the form of the
-    gradient of a softmax network, with keys as hidden units:
+    output of attention, of shape (d, t), and let Y be the target of A, with the entries y_lj. Let S_j be the attention
+    weights of token j, and let h_l be the vector of the numbers h_li = <v_l, x_i>, where v_l is the l-th row of W^V.
+    Let 1 be the vector of ones, and let M = W^Q' W^K. As in Claim 3.4 of the source, the gradient of 1/2 |A - Y|_F²
+    with respect to M has the form of the gradient of a softmax network, with keys as hidden units:
 
         sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
     """

@@ -86,11 +86,11 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
         (1 - (1 - 2 b(m))^beta) / 2,   beta = log(1 - 2 eta) / log(1 - 2/m).
 
     The smaller of these two bounds is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta.
-    Proof: put each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the
-    blocks, h is a halfspace of m signs. Its total influence is at most m b(m), which is the total influence of the
-    majority. So NS(1/m) <= b(m). Since NS rises with eta, this gives the first bound. For the second bound, choose a
-    degree k at random, with the Fourier weights of h as probabilities. By Jensen's inequality, the mean of (1 - 2/m)^(k
-    beta) is at least the power beta of the mean of (1 - 2/m)^k.
+    Proof: put each coordinate into one of m blocks at random. To flip all signs of one random block is noise of rate
+    1/m. Given the blocks, h is a halfspace of m signs, one for each block. The total influence of this halfspace is at
+    most m b(m), which is the total influence of the majority. So NS(1/m) <= b(m). Since NS rises with eta, this gives
+    the first bound. For the second bound, choose a degree k at random, with the Fourier weights of h as probabilities.
+    By Jensen's inequality, the mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k.
     """
 
     title = "The noise sensitivity of a halfspace is at most 0.81 sqrt(eta)"
@@ -197,14 +197,14 @@ class GaussianIntersection(Claim[HalfspacePair]):
 
 class NormalsFromCovariance(Claim[HalfspacePair]):
     """Draw n standard Gaussian points, and keep the points that lie in all of k halfspaces <x, u_j> >= t_j, where the
-    u_j are orthonormal. Take the covariance of these points, and its k eigenvectors with the least eigenvalues. The
-    span of these eigenvectors approaches the span of the normals u_j. The sine of the largest angle between the two
+    u_j are orthonormal. Take the k eigenvectors of the covariance of these points that have the smallest eigenvalues.
+    The span of these eigenvectors approaches the span of the normals u_j. The sine of the largest angle between the two
     spans is of the order
 
         n^(-1/2).
     """
 
-    title = "The k least principal components of positive examples span the normals of k intersected halfspaces"
+    title = "The k smallest principal components of positive examples span the normals of k intersected halfspaces"
     source = Source("vempala2010", "Main result", note="for halfspaces with orthogonal normals, with the rate in n")
     stated = Kind.OWN
     population = HalfspacePairs()

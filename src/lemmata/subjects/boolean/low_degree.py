@@ -102,8 +102,8 @@ class LowDegreeError(Claim[LowDegreeTask]):
 
         E |g - f|^2 = sum_{|S| >= a} f^(S)^2 + (1/m) sum_{|S| < a} (1 - f^(S)^2),
 
-    where E is the mean over samples and uniform inputs. The first sum falls with a and the second sum grows with a, so
-    this formula also says which degree is best for m examples.
+    where E is the mean over samples and uniform inputs. As a grows, the first sum falls and the second sum grows, so
+    this formula also says which a is best for m examples.
     """
 
     title = "A formula for the exact mean squared error of low-degree learning of a Boolean function from m examples"
@@ -148,8 +148,8 @@ class NearlyOneCoordinate(Population[LowDegreeTask]):
 
 class LowDegreeClassifies(Claim[LowDegreeTask]):
     """Let f be a function on {-1, 1}^d with values -1 and 1 and Fourier coefficients f^(S). Estimate the coefficients
-    of degree below a from m independent uniform examples, and let g be the sum of the estimated terms. The sign of g is
-    wrong only where |g - f| >= 1. So on average over samples and inputs,
+    of degree below a from m independent uniform examples, and let g be the function that has the estimates as its
+    coefficients. The sign of g is wrong only where |g - f| >= 1. So on average over samples and inputs,
 
         P(sgn g(x) != f(x)) <= sum_{|S| >= a} f^(S)^2 + (1/m) sum_{|S| < a} (1 - f^(S)^2).
     """

@@ -113,8 +113,8 @@ def _sums(n: int, most: int) -> tuple[Float[Array, "n sums"], Float[Array, "n su
 
 
 class MajorityNoise(Claim[Majority]):
-    """Let Maj be the sign of x_1 + ... + x_d for an odd d and a uniform x in {-1, 1}^d. If each sign of x is flipped
-    with probability eta, then as d grows Maj changes with probability
+    """Let Maj be the sign of x_1 + ... + x_d for an odd d and a uniform x in {-1, 1}^d. Let each sign of x be flipped
+    with probability eta. As d grows, the probability that Maj changes tends to
 
         arccos(1 - 2 eta) / pi,
 

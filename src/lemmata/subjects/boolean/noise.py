@@ -100,7 +100,7 @@ class StableMeansLow(Claim[NoisyFunction]):
 
         sum_{|S| >= 1/eta} f^(S)^2 <= 2/(1 - e^-2) NS.
 
-    The constant is 2.313. Parities of size 1/eta attain this constant in the limit of a small eta.
+    The constant 2/(1 - e^-2) is 2.313. Parities of 1/eta coordinates attain this constant in the limit of a small eta.
     """
 
     title = "A Boolean function that is stable under noise has little Fourier weight at high degrees"
@@ -124,13 +124,13 @@ class StableMeansLow(Claim[NoisyFunction]):
 
 
 class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
-    """Let f be a function on {-1, 1}^d with values -1 and 1. Its total influence I is the sum over the coordinates of
-    the probability that f changes if the sign of this coordinate changes. If each sign is flipped with probability eta
-    <= 1/2, then f changes with probability at most
+    """Let f be a function on {-1, 1}^d with values -1 and 1. For each coordinate, take the probability that f changes
+    if the sign of this coordinate of a uniform input changes. The sum of these probabilities is the total influence I
+    of f. If each sign is flipped with probability eta <= 1/2, then f changes with probability at most
 
         eta I.
 
-    At a fixed d, the two sides agree in the limit of a small eta. So if eta is far below 1/d, the noise sensitivity of
+    At a fixed d, the probability is eta I to first order in eta. So if eta is far below 1/d, the noise sensitivity of
     every function, including the majority, is linear in eta. The order sqrt(eta) holds only for eta far above 1/d.
     """
 
@@ -208,7 +208,7 @@ class UnionOfNoise(Claim[ComposedFunction]):
 
         NS(h) <= sum_i NS(f_i).
 
-    If g is a parity, and if seldom more than one of the f_i changes, then the bound is nearly attained.
+    The bound is nearly attained if g is a parity and two of the f_i seldom change together.
     """
 
     title = "The noise sensitivity of a composed function is at most the sum of the noise sensitivities of its parts"
@@ -248,13 +248,13 @@ def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array
 class IntersectionsAreStable(Claim[NoiseRate]):
     """Let x and y be standard Gaussian vectors of correlation 1 - 2 eta. Take the intersection of k halfspaces <x, u_j>
     <= t, where the u_j are orthonormal and t is such that the intersection has probability 1/2. Take the probability
-    that x and y have different labels. Divide this probability by the corresponding probability for one halfspace of
-    probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
+    that exactly one of x and y lies in the intersection. Divide this probability by the corresponding probability for a
+    single halfspace of probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
 
         (log k)^(1/2).
 
-    The union bound with Peres' bound for each halfspace gives a growth like k instead, because Peres' bound is the same
-    for every threshold.
+    The sum of Peres' bounds for the k halfspaces grows like k instead, because Peres' bound is the same for every
+    threshold.
     """
 
     title = "The noise sensitivity of the intersection of k orthogonal halfspaces grows like sqrt(log k)"

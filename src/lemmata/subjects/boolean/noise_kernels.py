@@ -178,8 +178,8 @@ def _stability(problem: SampledFunction, power: int) -> Array:
 class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, and let W_k be its Fourier weight of degree k. From m uniform labelled
     points, low-degree learning keeps the empirical coefficients of degree below a. The noise kernel prod_j (1 + rho x_j
-    z_j) multiplies the empirical coefficients of degree k by rho^k. With V_k = (C(d, k) - W_k)/m, the expected squared
-    error of low-degree learning minus that of the kernel is
+    z_j) multiplies the empirical coefficients of degree k by rho^k. Let V_k = (C(d, k) - W_k)/m. The expected squared
+    error of low-degree learning minus the expected squared error of the noise kernel is
 
         sum_(k < a) [V_k - (1 - rho^k)² W_k - rho^(2k) V_k] + sum_(k >= a) [W_k - (1 - rho^k)² W_k - rho^(2k) V_k].
 
@@ -216,9 +216,9 @@ def _dropped_variance(problem: SampledFunction) -> Array:
 class BestFactorsByDegree(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, let W_k be its Fourier weight of degree k, and let V_k = (C(d, k) -
     W_k)/m. Estimate the Fourier coefficients from m uniform labelled points, and multiply the estimates of degree k by
-    a factor c_k. The expected squared error is least for c_k = W_k/(W_k + V_k). This least error is the sum of W_k
-    V_k/(W_k + V_k) over all degrees. So this sum is a lower bound on the error of every low-degree learner. It is also
-    a lower bound for every kernel estimate whose kernel depends only on the inner product.
+    a factor c_k. The expected squared error is smallest for c_k = W_k/(W_k + V_k), and is then the sum of W_k V_k/(W_k
+    + V_k) over all degrees k. So this sum is a lower bound on the expected squared error of every low-degree learner.
+    The sum is also a lower bound for every kernel estimate whose kernel depends only on the inner product.
     """
 
     title = "Estimates of Fourier coefficients of one degree are best multiplied by signal/(signal + noise)"

@@ -30,7 +30,8 @@ ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "estimator"}
 
 class ParityByElimination(Claim[UnknownParity]):
     """Label uniform inputs in {0, 1}^d by the parity of an unknown set of bits, without noise. Gaussian elimination
-    modulo 2 determines the set as soon as the inputs span {0, 1}^d. The mean number of examples until then is
+    modulo 2 determines the set as soon as the inputs span {0, 1}^d. The mean number of examples until the inputs span
+    {0, 1}^d is
 
         d + sum_{i=1}^d 1/(2^i - 1),
 
@@ -63,8 +64,8 @@ class ParityByElimination(Claim[UnknownParity]):
 
 class PilingUp(Claim[NoisyLabels]):
     """Take k examples of one parity, and flip the label of example i with probability eta_i, independently. Write
-    labels and bits as signs. The product of the labels is then the label of the product of the k inputs, flipped with
-    probability
+    labels and bits as signs. The product of the k labels is then the label of the coordinatewise product of the k
+    inputs, flipped with probability
 
         1/2 - (1/2) (1 - 2 eta_1) ... (1 - 2 eta_k),
 
@@ -104,15 +105,15 @@ class PilingUp(Claim[NoisyLabels]):
 
 class ReducedAdvantage(Claim[NoisyParity]):
     """Divide the d bits of a parity into blocks of b bits, and let a = d/b be the number of blocks. Let the labels of
-    examples be flipped with probability eta. Cancel all blocks but the last, one after another. To cancel a block, take
-    one example for each value of the block. Add this example modulo 2 to the other examples with the same value. Let y
-    = -1, 1 be a label that remains, and let chi be the parity of the last block. With A = 1 - 2 eta, the mean of y chi
-    is A^2 for a = 2, and for a = 3 it is
+    examples be flipped with probability eta. Cancel all blocks but the last, one after another. To cancel a block,
+    choose one example for each value of the block. Add the chosen example modulo 2 to all other examples whose block
+    has the same value. Let the label y of a remaining example be -1 or 1, and let chi be the parity of the unknown bits
+    in the last block. With A = 1 - 2 eta, the mean of y chi is A^2 for a = 2. For a = 3, this mean is
 
         (1 - 2^-b) A^4 + 2^-b A^2.
 
-    The reason is that a remaining example is the sum of 2^(a-1) examples. If a = 3, two of these are the same and
-    cancel with probability 2^-b. If eta = 1/2, the mean is 0.
+    The reason is that a remaining example is the sum of 2^(a-1) examples. If a = 3, with probability 2^-b two of these
+    examples are the same and cancel. If eta = 1/2, the mean of y chi is 0.
     """
 
     title = "Adding up 2^(a-1) noisy parity examples to cancel bits raises the advantage to the power 2^(a-1)"
@@ -147,9 +148,9 @@ class ReducedAdvantage(Claim[NoisyParity]):
 class NoisyParityByBlocks(Claim[NoisyParity]):
     """Divide the d bits of a parity into blocks of b bits, and let a = d/b be the number of blocks. Let the labels of
     examples be flipped with probability eta. Treat each block alone. To cancel the other blocks, add up 2^(a-1)
-    examples modulo 2. Of all parities of this block, take the parity that agrees most with the sums of the labels. From
-    40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this method finds the parity. So the found parity and
-    new noisy labels have a correlation of at least
+    examples modulo 2. Of all parities of the block's bits, take the parity that agrees most often with the labels of
+    these sums. If a <= 3, 6 <= b <= 8 and eta <= 0.12, this method finds the parity from 40 * 2^b examples. So the
+    correlation between the found parity and new noisy labels is at least
 
         0.95 (1 - 2 eta).
 

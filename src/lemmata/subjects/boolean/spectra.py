@@ -157,7 +157,7 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
 
         sum_i E (D_i f)^2 >= Var f.
 
-    This is Poincare's inequality on the cube. Linear functions attain equality.
+    This is Poincare's inequality on the cube. The two sides are equal for linear functions.
     """
 
     title = "Poincare's inequality on the Boolean cube: the total influence of a function is at least its variance"
@@ -286,7 +286,7 @@ class Hypercontractive(Claim[TwoNorms]):
 
         sqrt((p - 1)/(q - 1)).
 
-    The functions 1 + e x_1 attain this in the limit of a small e.
+    The functions 1 + e x_1 attain this value in the limit of a small e.
     """
 
     title = "Bonami's inequality on the Boolean cube: the noise operator is hypercontractive"

@@ -65,8 +65,9 @@ class QueriesEliminateFew(Claim[Query]):
 
         1/tau^2.
 
-    If a statistical query about h with tolerance tau is answered by 0, the answer is consistent with all parities
-    except these. So it takes at least (2^d - 1) tau^2 such queries to find a parity. Bent functions attain the bound.
+    If the answer to a statistical query about h with tolerance tau is 0, this answer excludes only the parities chi_T
+    of these sets T. So at least (2^d - 1) tau^2 such queries are needed to find a parity. Bent functions attain the
+    bound 1/tau^2.
     """
 
     title = "A statistical query of tolerance tau excludes at most 1/tau^2 parities"
@@ -121,8 +122,8 @@ class SampledQueries(Claim[LabelledCube]):
 
         tau = sqrt( 2 log(2 k/delta) / m ),   delta = 1/20.
 
-    So 2 log(2 k/delta)/tau^2 examples answer k statistical queries with tolerance tau. The trials use the correlations
-    of the label with all 2^d products of coordinates.
+    So 2 log(2 k/delta)/tau^2 examples answer k statistical queries with tolerance tau. In the trials, the queries are
+    the correlations of the label with all 2^d products of coordinates.
     """
 
     title = "Averages over 2 log(2k/delta)/tau^2 examples answer k statistical queries"

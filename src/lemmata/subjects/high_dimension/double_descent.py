@@ -64,9 +64,9 @@ class MoreDataHurt(Claim[Regression]):
     the variance of the noise. Assume n < d and sigma² >= |beta|². Fit least squares with the smallest norm. The mean
     squared error of this fit on new rows is on average
 
-        sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1),
+        sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1).
 
-    and this error rises as rows are added, although the fit then uses more data.
+    This error rises as rows are added, although each added row gives the fit more data.
     """
 
     title = "Double descent: if noise outweighs signal, more rows hurt as long as there are fewer rows than features"
@@ -100,9 +100,9 @@ class DescentBeyondThreshold(Claim[Regression]):
     """Let n rows have d isotropic inputs and a linear target, where sigma² is the variance of the noise. Assume n > d.
     The mean squared error of least squares on new rows is on average
 
-        sigma² + sigma² d/(n - d - 1),
+        sigma² + sigma² d/(n - d - 1).
 
-    and this error falls from its peak near n = d as rows are added.
+    This error falls from its peak near n = d as rows are added.
     """
 
     title = "Double descent: with more rows than features, further rows lower the test error"

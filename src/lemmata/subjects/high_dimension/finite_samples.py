@@ -168,15 +168,15 @@ class SignalToNoise(eqx.Module):
 
 class BestOverparameterisation(Claim[SignalToNoise]):
     """Let n rows have p independent standard normal columns, and let g = p/n > 1. Let S be the squared norm of the
-    coefficients divided by the variance of the noise, and let this S be the same for every p. In the limit, the excess
-    risk of the least squares fit of smallest norm is S (1 - 1/g) + 1/(g - 1) in units of the noise. If S > 1, the risk
-    is least at
+    coefficients divided by the variance of the noise, and let this S be the same for every p. In the limit of large n
+    and p, the excess risk of the least squares fit of smallest norm is S (1 - 1/g) + 1/(g - 1) times the variance of
+    the noise. If S > 1, the risk is smallest at
 
         g = sqrt(S)/(sqrt(S) - 1),    with the value 2 sqrt(S) - 1.
 
-    This value is less than S, the risk of predicting 0. If S <= 1, there is no best g: the risk falls with every added
-    column and stays above S. The trials measure three numbers: the best g, the risk at this g, and the least risk over
-    several values of g for S = 1/2. The prediction for the third number is the risk at the largest g.
+    This value is less than S, the risk of predicting 0. If S <= 1, no g is best: the risk falls with every added column
+    and stays above S. The trials measure three numbers: the best g, the risk at this g, and, for S = 1/2, the smallest
+    risk over several values of g. The prediction for the third number is the risk at the largest g.
     """
 
     title = "For p > n features and SNR S > 1, ridgeless least squares is best at p/n = sqrt(S)/(sqrt(S) - 1)"

@@ -43,8 +43,8 @@ def learned(variances: Float[np.ndarray, " p"], n: int) -> tuple[float, Float[np
 class AnisotropicRisk(Claim[AnySpectrum]):
     """Let n normal rows have p > n independent columns with variances v_i. Let beta be the vector of coefficients, and
     let sigma² be the variance of the noise. Let kappa solve sum_i v_i/(v_i + kappa) = n, and let D = sum_i (v_i/(v_i +
-    kappa))². If n is large, the variance and the bias of the least squares fit of smallest norm are, within a few
-    percent,
+    kappa))². If n is large, the variance and the bias of the least squares fit of smallest norm are, in this order and
+    within a few percent,
 
         sigma² D/(n - D),    kappa² sum_i v_i beta_i²/(v_i + kappa)² / (1 - D/n).
     """
@@ -106,10 +106,10 @@ class TemperedInterpolation(Claim[PowerDecay]):
 
         a.
 
-    So the price of interpolation is the decay exponent of the spectrum. The price is neither 1 nor infinite. Equal
-    variances on 3 n columns have the price 1 + n/(2 n - 1) for every a, because a flat spectrum has no exponent. The
-    trials measure both prices. They cut the power law at 50 n columns, which changes the price of the power law by
-    about 1 % at a = 2.
+    Call this ratio the price of interpolation. For a power law, the price is the decay exponent of the spectrum, which
+    is neither 1 nor infinite. With equal variances on 3 n columns, the price is 1 + n/(2 n - 1), whatever a is. The
+    trials measure the price of the power law and the price of equal variances. For the power law, the trials use only
+    the first 50 n columns, which changes the price by about 1 % at a = 2.
     """
 
     title = "With covariance eigenvalues i^-a, interpolating pure noise has a test error of a times the noise variance"
@@ -162,9 +162,9 @@ class BenignTail(Claim[SpikesAndTail]):
 
         sigma² (s + q)/(1 - s - q)
 
-    up to a few percent. This is sigma² (k/n + n/p) to first order. So interpolation is harmless if there are few large
-    directions and many small directions. Least squares on the k large columns alone would have the risk sigma² s/(1 -
-    s).
+    up to a few percent. To first order, this risk is sigma² (k/n + n/p). So interpolation is harmless if few directions
+    have a large variance and many directions have a small variance. Least squares on the k large columns alone would
+    have the risk sigma² s/(1 - s).
     """
 
     title = "Benign overfitting: interpolation is harmless if few covariance directions are large and many are small"
@@ -238,9 +238,9 @@ class BrokenPowerLaw(Claim[BrokenPower]):
         1/(w/a + (1 - w)/b),    w = (sum_{i <= m} s_i - m/(1 + kappa))/n.
 
     For any smooth spectrum with local exponents a_i, the price is the harmonic mean of these exponents with the weights
-    i (s_i - s_{i+1})/n. These weights are large at the edge of what n rows can learn, where s_i is neither near 1 nor
-    near 0. They are not large where the variance is large. The trials have n = m/2, m and 2 m rows, and 50 columns for
-    each row.
+    i (s_i - s_{i+1})/n. These weights are large for directions at the edge of what n rows can learn, where s_i is
+    neither near 1 nor near 0. The weights are not large for the directions of largest variance. The trials have n =
+    m/2, m and 2 m rows, and 50 columns for each row.
     """
 
     title = "If noise is interpolated, test error / noise variance is a harmonic mean of a broken power law's exponents"

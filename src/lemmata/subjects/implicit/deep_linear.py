@@ -74,8 +74,8 @@ def inner(layers: tuple) -> Float[Array, "2 h h"]:
 
 class LayersStayBalanced(Claim[DeepLinear]):
     """Let W_L ... W_1 be a linear network. Under gradient flow of any differentiable loss of the product, the matrices
-    W_(l+1)'W_(l+1) and W_l W_l' change at equal rates for each l < L. So W_(l+1)'W_(l+1) - W_l W_l' is conserved. The
-    trials compare the rates for L = 3 and squared errors.
+    W_(l+1)'W_(l+1) and W_l W_l' of neighbouring layers change at equal rates. So the difference W_(l+1)'W_(l+1) - W_l
+    W_l' is conserved for each l < L. The trials compare the two rates for three layers and the squared loss.
     """
 
     title = "Gradient flow conserves the differences W_2'W_2 - W_1 W_1' between neighbouring layers of a linear network"
@@ -162,16 +162,16 @@ COMPLETIONS = Drawn(Completion, _determined, values=log_uniform(0.02, 0.4, 2), a
 
 
 class NormsDiverge(Claim[Completion]):
-    """Complete a 2 x 2 matrix W = W_2 W_1 with observed entries w_12 = w_21 = 1 and w_22 = 0. Run gradient flow of l,
-    half of the sum of squared errors. Let the layers be balanced and det W > 0 at the start. Then det W > 0 at all
-    times, and whenever l < 1/2,
+    """Complete a 2 x 2 matrix W = W_2 W_1 with observed entries w_12 = w_21 = 1 and w_22 = 0. Run gradient flow of the
+    loss l, which is half of the sum of squared errors. At the start, let the layers be balanced, so W_2'W_2 = W_1 W_1',
+    and let det W > 0. Then det W > 0 at all times, and whenever l < 1/2,
 
         w_11 >= (1 - sqrt(2 l))² / sqrt(2 l).
 
     So every norm of W diverges as l -> 0, although there are completions of bounded norm. The trials start at W_1 =
-    W_2', and measure the ratio of the two sides at the times 100, 300 and 1000. They also run the flow with the
-    observation w_22 = 1, under which w_11 stays bounded. From time 100 to time 1000, the ratio of w_11 in the first
-    flow to w_11 in the second flow at least doubles.
+    W_2', and measure the ratio of the two sides at the times 100, 300 and 1000. The trials also run a second flow with
+    the observation w_22 = 1, under which w_11 stays bounded. The ratio of w_11 in the first flow to w_11 in the second
+    flow at least doubles from time 100 to time 1000.
     """
 
     title = "In a 2 x 2 matrix completion, every norm of a deep linear network's matrix diverges under gradient flow"
@@ -200,8 +200,9 @@ class NormsGrowLikeTheCubeRoot(Claim[Completion]):
 
         w_11 / v_11 ~ C t^(1/3),
 
-    and v_11 stays bounded. For large t, W is near a matrix z z^T with z_1 z_2 = 1, whose loss is z_1^-4 / 2. Along
-    these matrices, the flow is dz_1/dt = z_1^-5 to leading order. So w_11 = z_1² grows like (6 t)^(1/3).
+    and v_11 stays bounded. For large t, W is near a matrix z z^T with z_1 z_2 = 1, and the loss of this matrix is
+    z_1^-4 / 2. Among such matrices, the flow is dz_1/dt = z_1^-5 to leading order. So w_11 = z_1² grows like (6
+    t)^(1/3).
     """
 
     title = "In a 2 x 2 matrix completion, a deep linear network's norms grow like the cube root of training time"

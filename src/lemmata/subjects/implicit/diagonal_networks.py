@@ -112,8 +112,8 @@ def trained(problem: DiagonalNetwork, alpha: Array | float, time: Array) -> Floa
 
 
 class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
-    """Let A have full rank. Gradient flow of |A (u² - v²) - b|²/2 converges if u = v = alpha in all coordinates at the
-    start. Of all solutions of A w = b, the limit of w = u² - v² has the least
+    """Let A have full rank. If u = v = alpha in all coordinates at the start, gradient flow of |A (u² - v²) - b|²/2 in
+    u and v converges. Of all solutions of A w = b, the limit of w = u² - v² has the smallest value of
 
         sum_i w_i asinh(w_i / (2 alpha²)) - sqrt(w_i² + 4 alpha⁴).
 
@@ -163,13 +163,13 @@ def _limit(problem: DiagonalNetwork, scale: Array) -> Float[Array, " p"]:
 
 class SlowToSparse(Claim[DiagonalNetwork]):
     """Let w* be the unique solution of A w = b of least l_1 norm, let S be its support, and let A_S be square and
-    invertible. Let nu solve A_S'nu = sign(w*_S), and let eta < 1 be the largest |a'nu| over the other columns a of A.
-    Let w be the limit of gradient flow of a diagonal network u² - v² from u = v = alpha. As alpha -> 0,
+    invertible. Let nu solve A_S'nu = sign(w*_S), and let eta < 1 be the largest |a'nu| over the columns a of A that are
+    not in A_S. Let w be the limit of gradient flow of a diagonal network u² - v² from u = v = alpha. As alpha -> 0,
 
         |w|_1 - |w*|_1 ~ C alpha^(2 (1 - eta)).
 
-    So if eta is near 1, sparsity needs a very small start. The trials divide the excess |w|_1 - |w*|_1 by the excess of
-    the solution of least l_2 norm, which gradient flow in w itself reaches from 0.
+    So if eta is near 1, sparsity needs a very small start. The trials divide the excess |w|_1 - |w*|_1 by the same
+    excess of the solution of least l_2 norm, to which gradient flow in w itself leads from 0.
     """
 
     title = "As its start alpha shrinks, a diagonal network nears the sparse l_1 solution like a power of alpha"

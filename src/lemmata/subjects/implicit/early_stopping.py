@@ -99,9 +99,9 @@ class EarlyStoppingIsRidge(Claim[StoppedRegression]):
 
         risk of gradient flow <= 1.6862 (risk of ridge regression),
 
-    for the risk E |X (w - beta)|²/n in the sample, and also for the risk E |w - beta|² of the weights. The maximum of
-    ((1 - e^-s)(1 + s)/s)² over s > 0 is 1.6859, at s = 1.79. This ratio is attained if there is only noise and all
-    eigenvalues of X'X/n are 1.79/t.
+    where the risk is the risk E |X (w - beta)|²/n in the sample, or the risk E |w - beta|² of the weights. The maximum
+    of ((1 - e^-s)(1 + s)/s)² over s > 0 is 1.6859, at s = 1.79. The ratio of the two risks is 1.6859 if beta is 0 and
+    all eigenvalues of X'X/n are 1.79/t.
     """
 
     title = "Early stopping has at most 1.69 times the risk of ridge regression"

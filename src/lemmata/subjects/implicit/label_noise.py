@@ -34,13 +34,13 @@ class Product(eqx.Module):
 class LabelNoiseFlattens(Claim[Product]):
     """Fit u v to labels 1 + noise by gradient steps of size s on squared errors. The noise is independent in every
     step, and has the standard deviation sigma. Let D = u² - v². Without noise, all points with u v = 1 are minima, and
-    the minimum with D = 0 is the flattest. Let R be D/D_0 after T = 1/(s sigma)² steps, where D_0 is D at the start.
+    the minimum with D = 0 is the flattest. Let D_0 be D at the start, and let R be D/D_0 after T = 1/(s sigma)² steps.
     Let R_0 be the same ratio after T steps without noise. As s -> 0,
 
         R / R_0 -> 1/e   and   R_0 -> 1.
 
-    Every step multiplies D by 1 - s² r², where r is the residual, and r² has mean sigma² up to O(s) once u v is near 1.
-    Gradient flow conserves D. So label noise flattens the minimum, and discrete steps alone do not.
+    Every step multiplies D by 1 - s² r², where r is the residual. Once u v is near 1, the mean of r² is sigma² up to
+    O(s). Gradient flow conserves D. So label noise flattens the minimum, and discrete steps alone do not.
     """
 
     title = "Label noise drives gradient descent to the flattest minimum"

@@ -83,8 +83,8 @@ def _margin_of(problem: SeparableRows, chosen: int | float, order: int | float) 
 
 class NormalisedDescentMargin(AbstractMarginOfOptimiser):
     """Let rows z_i = y_i x_i be separable, and let w follow minus the gradient of sum_i exp(-<w, z_i>), with steps of
-    length 2/sqrt(t), t = 1, 2, .... From every start, the margin min_i <w, z_i> / |w|_2 tends to its maximum over w:
-    the direction becomes that of the l_2 support vector machine.
+    length 2/sqrt(t), t = 1, 2, .... From every start, the margin min_i <w, z_i> / |w|_2 tends to its maximum over w. So
+    the direction of w tends to the direction of the l_2 support vector machine.
     """
 
     title = "Normalised gradient descent on separable rows tends to the largest l_2 margin from every start"
@@ -98,8 +98,8 @@ class NormalisedDescentMargin(AbstractMarginOfOptimiser):
 class CoordinateDescentMargin(AbstractMarginOfOptimiser):
     """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., take the coordinate of w in which the derivative
     of sum_i exp(-<w, z_i>) is largest in absolute value. Change this coordinate by 2/sqrt(t), against the sign of the
-    derivative. From every start, the l_1 margin min_i <w, z_i> / |w|_1 tends to its maximum over w; the l_2 margin does
-    not. Boosting is such a coordinate descent.
+    derivative. From every start, the l_1 margin min_i <w, z_i> / |w|_1 tends to its maximum over w. The l_2 margin does
+    not tend to its maximum. Boosting is such a coordinate descent.
     """
 
     title = "Coordinate descent, and so boosting, tends to the largest l_1 margin"
@@ -114,7 +114,7 @@ class CoordinateDescentMargin(AbstractMarginOfOptimiser):
 class SignDescentMargin(AbstractMarginOfOptimiser):
     """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change every coordinate of w by 2/sqrt(t),
     against the sign of the derivative of sum_i exp(-<w, z_i>) in this coordinate. From every start, the l_inf margin
-    min_i <w, z_i> / |w|_inf tends to its maximum over w; the l_2 margin does not.
+    min_i <w, z_i> / |w|_inf tends to its maximum over w. The l_2 margin does not tend to its maximum.
     """
 
     title = "Sign descent tends to the largest l_inf margin"

@@ -42,7 +42,7 @@ def in_log_time(z: Float[Array, "n d"], start: Float[Array, " d"]) -> Float[Arra
 
 class LogTimeMargin(Claim[SeparableRows]):
     """Let rows z_i = y_i x_i be separable, and let w follow gradient flow of sum_i exp(-<w, z_i>). From every start,
-    the direction of w tends to that of the hard-margin support vector machine. So
+    the direction of w tends to the direction of the hard-margin support vector machine. So
 
         min_i <w, z_i> / |w|   tends to its maximum over all w.
 
@@ -149,7 +149,7 @@ class DeepLinearMargin(Claim[SeparableRows]):
 class DiagonalMargin(Claim[SeparableRows]):
     """Let rows z_i = y_i x_i be separable, and let w = u² - v² be the classifier of a diagonal linear network. Let u
     and v be 1/2 at the start. Under descent with small steps on sum_i exp(-<w, z_i>) in u and v, the l_1 margin of w
-    tends to its maximum. A linear classifier of depth 1 tends to the l_2 margin on the same rows.
+    tends to its maximum. By contrast, a linear classifier of depth 1 tends to the largest l_2 margin on the same rows.
     """
 
     title = "A diagonal linear network tends to the largest l_1 margin"
@@ -216,9 +216,10 @@ class SmoothedMarginRises(Claim[FittedNetwork]):
 
         log(1/l) / |theta|^L
 
-    never falls. Scaling the weights up raises this quantity, too. So the trials also scale the weights at the start up
-    to the current norm, and subtract the smoothed margin of these scaled weights. The difference rises as well. The
-    trials use two layers of leaky ReLU units, and observe the weights at equal distances along their path.
+    never falls. The smoothed margin also rises if all weights are multiplied by a number above 1. So the trials also
+    multiply the initial weights by the number that gives them the current norm, and subtract the smoothed margin of
+    these multiplied weights. This difference rises as well. The trials use two layers of leaky ReLU units, and observe
+    the weights at equal distances along their path.
     """
 
     title = "Once a homogeneous network fits all rows, its smoothed margin never falls"

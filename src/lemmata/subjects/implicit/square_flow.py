@@ -113,8 +113,8 @@ class ToySegment(Claim[Start]):
 
         x = y² = (s e, s e²),   e = (sqrt(1 + 8/s) - 1)/4.
 
-    As s -> 0, this tends to (0, 1/2), the nonnegative solution of least l_1 norm. Gradient flow of (x_1 + 2 x_2 - 1)²/2
-    in x from 0 ends at (1/5, 2/5), the solution of least l_2 norm.
+    As s -> 0, this x tends to (0, 1/2), the nonnegative solution of least l_1 norm. Gradient flow of (x_1 + 2 x_2 -
+    1)²/2 in x from 0 ends at (1/5, 2/5), the solution of least l_2 norm.
     """
 
     title = "In a toy problem, gradient flow in y with x = y² and gradient flow in x reach different solutions"
@@ -143,8 +143,9 @@ class ToySegment(Claim[Start]):
 
 
 class SmallStartIsSparse(Claim[Segment]):
-    """Consider c_1 x_1 + c_2 x_2 = b with b > 0 and 0 < c_1 < c_2. Run gradient flow in y for x = y² from y_1² = y_2² =
-    s, and let x be its end. As s -> 0, x tends to (0, b/c_2), the solution of least l_1 norm, and
+    """Consider c_1 x_1 + c_2 x_2 = b with b > 0 and 0 < c_1 < c_2. Write x = y², and run gradient flow in y from y_1² =
+    y_2² = s. Let x now be the end point of this flow. As s -> 0, x tends to (0, b/c_2), the solution of least l_1 norm,
+    and
 
         x_1 ~ C s^(1 - c_1/c_2).
 
@@ -172,8 +173,8 @@ class SmallStartIsSparse(Claim[Segment]):
 
 class SquareFlowIsProjection(Claim[SquareFlow]):
     """Let A x = b have a positive solution, and let x_0 > 0. Gradient flow of |A y² - b|²/2 from y_0 = sqrt(x_0)
-    converges. Of all points x with A x = b and x >= 0, the limit of y² has the least Kullback-Leibler
-    divergence from x_0,
+    converges. Of all points x with A x = b and x >= 0, the limit of y² has the smallest Kullback-Leibler divergence
+    from x_0,
 
         D(x, x_0) = sum_i x_i log(x_i / x_0i) - x_i + x_0i.
 
@@ -253,8 +254,8 @@ class Pythagoras(Claim[SquareFlow]):
 
         D(u, x_0) = D(u, x*) + D(x*, x_0),
 
-    because the gradient of D(., x_0) at x* is orthogonal to the difference of any two solutions. The flow of squares
-    ends at x*.
+    because the gradient of D(., x_0) at x* is orthogonal to the difference of any two solutions of A x = b. The flow of
+    squares ends at x*.
     """
 
     title = "Pythagoras for KL: a solution's divergence from the start splits in two at the start's projection"
@@ -283,8 +284,8 @@ class Pythagoras(Claim[SquareFlow]):
 
 class StepIsProximal(Claim[SquareFlow]):
     """Let g be the gradient of |A x - b|²/2 at x_0 > 0, let s > 0 be a step, and let D be the Kullback-Leibler
-    divergence. A step of descent leads to x_0 - s g, and a step of mirror descent to x_0 exp(-s g). These two points
-    are the minimisers over x of
+    divergence. A step of gradient descent leads to x_0 - s g, and a step of mirror descent leads to x_0 exp(-s g).
+    These two points minimise over x, in this order, the functions
 
         <g, x> + |x - x_0|²/(2 s)   and of   <g, x> + D(x, x_0)/s.
     """

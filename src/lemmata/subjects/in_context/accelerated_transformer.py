@@ -121,17 +121,17 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
-    """Consider the transformer with momentum for d inputs and n features. Its matrices are D x D, where D = d + 3n + 8.
-    Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Three
-    blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a prediction. Their
-    values are
+    """Consider the transformer with momentum for d inputs and n features. The matrices of this transformer are D x D,
+    where D = d + 3n + 8. Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens
+    after layer l. Three blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a
+    prediction. The values in these blocks are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there,
 
-    for t = 1, ..., T, where T is the number of steps. These values hold in every column, and all other rows are
-    unchanged. Here rho_t is the t-th iterate of accelerated proximal gradient on the Lasso, and beta_t is its momentum.
-    Only the matrices Attn2 and FF2 depend on t.
+    for t = 1, ..., T, where T is the number of steps. Every column of H(l) holds these values, and all other rows of
+    H(l) are unchanged. Here rho_t is the t-th iterate of accelerated proximal gradient on the Lasso, and beta_t is its
+    momentum. Only the matrices Attn2 and FF2 depend on t.
     """
 
     title = "The matrices of the accelerated transformer execute accelerated proximal gradient on the Lasso"
@@ -183,7 +183,7 @@ class AcceleratedPassIsFista(Claim[Prompt]):
         rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}),
 
     where beta_t = (s_t - 1)/s_{t+1}, s_1 = 1 and s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2. The test uses the temperature
-    10^9. There the truncation error is below the rounding error.
+    10^9, at which the truncation error is below the rounding error.
     """
 
     title = "In the limit of high temperature of its sigmoids, the accelerated transformer runs FISTA on the Lasso"
@@ -216,12 +216,12 @@ _SHARP = DEPTHS[1:3]
 
 class ObjectiveOfFista(Claim[Prompt]):
     """Let the accelerated method with step eta start at 0 on the Lasso. After T steps, the objective exceeds its value
-    at coefficients rho by at most
+    at any coefficients rho by at most
 
-        2 |rho|_2² / (eta (T + 1)²),
+        2 |rho|_2² / (eta (T + 1)²).
 
-    where rho is any vector. The test uses T = 16 and 32, and takes for rho the minimiser that 1024 steps find. At T = 8
-    the bound is above the excess of the objective at the start, and at T = 64 the bound is loose.
+    The test uses T = 16 and 32, and takes for rho the minimiser that 1024 steps find. For T = 8 the bound is above the
+    excess of the objective at the start, and for T = 64 the bound is loose.
     """
 
     title = "After T accelerated proximal gradient (FISTA) steps, the Lasso objective exceeds its minimum by O(1/T²)"
@@ -246,8 +246,8 @@ class ObjectiveOfFista(Claim[Prompt]):
 
 
 class ObjectiveFallsWithTheSquare(Claim[Prompt]):
-    """Let the accelerated method take T steps on the Lasso. The difference between the objective and its least value
-    falls at least as fast as
+    """Let the accelerated method take T steps on the Lasso. The difference between the objective after these steps and
+    its smallest value falls at least as fast as
 
         C (T + 1)^-2.
 
@@ -269,8 +269,8 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
 
 
 class StepsThatAreSaved(Claim[Prompt]):
-    """Let beta_k be the momenta of FISTA. Count how many plain proximal gradient steps reach the same Lasso objective
-    as T accelerated steps. This number of plain steps grows in proportion to c_T, where
+    """Let beta_k be the momenta of FISTA. Count the plain proximal gradient steps that reach the same Lasso objective
+    as T accelerated steps. As T grows, this number of plain steps is proportional to c_T, where
 
         c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}) ~ T²/8,   c_0 = 0, c_1 = 1,
 
@@ -298,7 +298,7 @@ class StepsThatAreSaved(Claim[Prompt]):
 
 class LayersToEqualRisk(Claim[Prompt]):
     """Let the risk be the mean squared difference between the prediction and the true function at 32 queries. For each
-    transformer, count the layers that it needs until its risk is within a tenth of the risk of the Lasso. The count
+    transformer, count the layers that are needed until the risk is at most 1.1 times the risk of the Lasso. The count
     stops at 2049 layers. On average over prompts, the transformer with momentum needs fewer layers than the transformer
     without momentum.
     """

@@ -48,11 +48,11 @@ class GainIsAtMost(Claim[Prompt]):
     lambda_max(H) be its largest eigenvalue. The step 1/lambda_max(H) is longer than 1/(2 p) by the factor gamma = 2
     p/lambda_max(H), and
 
-        gamma <= 1/mean over i of (mean over j of phi_ij)² <= p:
+        gamma <= 1/mean over i of (mean over j of phi_ij)² <= p.
 
-    the first bound follows from the quotient u^T H u, where u is the unit vector of equal entries. The features of the
-    source are ramps, whose thresholds are drawn uniformly from [-2, 1]. Such features have the mean 2/3, so gamma is at
-    most about 9/4.
+    The first bound follows from lambda_max(H) >= u^T H u, where u is the unit vector of equal entries. The features of
+    the source are ramps, whose thresholds are drawn uniformly from [-2, 1]. Such features have the mean 2/3, so gamma
+    is at most about 9/4.
     """
 
     title = "An upper bound on the ratio of step 1/lambda_max(Hessian) to step 1/(2 p), for p features in [0, 1]"
@@ -82,7 +82,8 @@ class GainIsAtLeast(Claim[Prompt]):
         gamma = 2 p/lambda_max(H) >= 2 p/trace(H) = 1/mean of phi_ij²,
 
     where the mean is over all entries. The step 1/trace(H) can be computed from one mean over the prompt. This step is
-    safe, and its gain equals the lower bound.
+    safe, because it is at most 1/lambda_max(H). The factor by which 1/trace(H) is longer than 1/(2 p) equals the lower
+    bound.
     """
 
     title = "The Hessian's trace gives a lower bound on the ratio of step 1/lambda_max to step 1/(2 p), for p features"
@@ -149,7 +150,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 
     which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The test uses T = 32
-    and 64, and takes the minimiser for rho. For fewer steps the bound is above the excess of the objective at the
+    and 64, and takes the minimiser of l for rho. For smaller T, the bound is above the excess of the objective at the
     start.
     """
 
@@ -195,13 +196,13 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 class StepsSavedByTheCurvature(Claim[Prompt]):
     """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
     examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0.
-    Late steps matter only in flat directions. In these directions, steps of 1/lambda_max(H) reach the same objective as
-    steps of 1/(2 p), but their number is smaller by the factor
+    Late steps matter only in directions in which l is flat. In these directions, steps of 1/(2 p) and fewer steps of
+    1/lambda_max(H) reach the same objective. The number of steps of 1/(2 p) is larger by the factor
 
         gamma = 2 p/lambda_max(H).
 
     The test takes the objective after 128 steps of 1/(2 p), and finds by interpolation how many steps of
-    1/lambda_max(H) reach this objective. Momentum would give a factor of at most sqrt(gamma).
+    1/lambda_max(H) reach this objective. With momentum, the factor would be at most sqrt(gamma).
     """
 
     title = "For p features, the Lasso takes 2 p/lambda_max times fewer steps of 1/lambda_max (Hessian) than of 1/(2 p)"

@@ -26,11 +26,11 @@ _COUNTS = (64.0, 256.0, 1024.0, 4096.0)
 
 
 class FrequencyOutside(Claim[Prompt]):
-    """Build a transformer for a class of bump functions, with fixed numbers of examples, features and layers. Give it
-    examples of a wave f(x) = cos(w <u, x>) of frequency w, where u is a unit vector. As w grows, these waves leave the
-    class of bumps. The mean squared error of the transformer rises with w, although every wave has the same size. The
-    bound of the source rises too, because it grows with the Barron parameter, and a wave has the Barron parameter C_f =
-    w.
+    """Build a transformer for a class of bump functions, with fixed numbers of examples, features and layers. Give this
+    transformer examples of a wave f(x) = cos(w <u, x>) of frequency w, where u is a unit vector. As w grows, these
+    waves leave the class of bumps. The mean squared error of the transformer rises with w, although every wave has the
+    amplitude 1. The bound of the source rises with w too, because the bound grows with the Barron parameter, and a wave
+    has the Barron parameter C_f = w.
     """
 
     title = "The error of a transformer built for bumps rises with the frequency of waves outside this function class"
@@ -95,10 +95,10 @@ class AnotherLength(Claim[Prompt]):
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
     where |.| is the root mean square over queries. The factor 2 arises in Attn2, the attention that writes the
-    prediction. The weights of Attn2 multiply by the number of examples for which they were built. But attention divides
-    by the number of examples in the prompt. The relative error comes from the query's own term in Attn1, the attention
-    that moves the coefficients. This term is one of N + 1 terms, and it cancels only if Attn2 gives the correct
-    prediction.
+    prediction. The weights of Attn2 contain as a factor the number of examples for which they were built. But attention
+    divides by the number of examples in the prompt. The relative error comes from the query's own term in Attn1, the
+    attention that moves the coefficients. The query's own term is one of N + 1 terms, and is cancelled only if Attn2
+    gives the correct prediction.
     """
 
     title = "On N examples, transformer weights built for 2 N examples predict twice the correct value"

@@ -44,14 +44,14 @@ def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
 
 
 class WeightsExecuteTheSteps(AbstractTokens):
-    """Consider the constructed transformer for d inputs and n features. Its matrices are D x D, where D = d + 2n + 7.
-    Apply these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
+    """Consider the constructed transformer for d inputs and n features. The matrices of this transformer are D x D,
+    where D = d + 2n + 7. Apply these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
 
         H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
 
-    for t = 1, ..., T, in every column, and all other rows are unchanged. Here rho_t are the results of T steps of
-    proximal gradient on the Lasso of penalty lambda, where logistic functions at temperature tau replace products. The
-    test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
+    for t = 1, ..., T. Every column holds these values, and all other rows are unchanged. Here rho_t are the results of
+    T steps of proximal gradient on the Lasso of penalty lambda, where logistic functions at temperature tau replace
+    products. The test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
     """
 
     title = "The matrices of the transformer built for the Lasso execute proximal gradient steps"
@@ -78,7 +78,7 @@ class WeightsExecuteTheSteps(AbstractTokens):
 class FeaturesFromTwoRamps(AbstractTokens):
     """Let u_i be unit vectors and t_i thresholds, for i = 1, ..., n. Let tau_ff be the slope of the ramps, x_j the
     input of token j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), the
-    number 1 and lambda into token j. It uses
+    number 1 and lambda into token j. To do so, the layer uses
 
         phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda).
 
@@ -165,9 +165,9 @@ class GradientStepOfFourHeads(AbstractTokens):
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
     where sigma is the logistic function at temperature tau. The function g(x) = 4 tau (sigma(x/tau) - sigma(0))
-    approximates x, and each x in this step is a product. The statement is tested for tokens that hold rho_1 and its
-    prediction. Without the fourth head, one term sigma(0) of each token does not cancel. These terms add 4 tau sum_i
-    phi_i / N.
+    approximates x, and each x to which this step applies g is a product. The statement is tested for tokens that hold
+    rho_1, the coefficients after the first step, and the prediction with rho_1. Without the fourth head, one term
+    sigma(0) of each token does not cancel, and these terms change the step by 4 tau sum_i phi_i / N.
     """
 
     title = "With a fourth head, attention computes a gradient step of the Lasso"
@@ -226,9 +226,9 @@ class PredictionAsPrinted(AbstractPrediction):
     printed, the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors. Then Attn2 writes the
     prediction
 
-        y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
+        y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)}.
 
-    but this statement is false: attention divides by N, and so the prediction is N times too small.
+    This statement is false. Attention divides by N, so the prediction is N times too small.
     """
 
     title = "As printed, the second attention layer of a transformer built for the Lasso writes the query's prediction"

@@ -108,10 +108,10 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
 class FormWithoutCancellation(Claim[Products]):
     """Let x be any number, and let sigma be the logistic function, used at a temperature tau > 0. Then
 
-        4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)),
+        4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)).
 
-    and the right side has no cancellation. In double precision it is accurate to a relative error of 32 eps, where
-    eps = 2^-52.
+    The right side has no cancellation. In double precision, the computed right side is accurate to a relative error of
+    32 eps, where eps = 2^-52.
     """
 
     title = "The logistic function sigma gives 4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x/(2 tau)), without cancellation"
@@ -229,13 +229,13 @@ class BestTemperatureGrows(Claim[Products]):
 
 
 class LeastErrorFalls(Claim[Products]):
-    """Let the logistic function sigma at a temperature tau approximate a product x of order 1 in a precision eps. Take
-    the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. From bfloat16 to float64, the least error
-    falls as
+    """Let the logistic function sigma at a temperature tau approximate a product x of order 1 in a precision eps.
+    Choose the temperature with the smallest error |x - 4 tau (sigma(x/tau) - 1/2)|. From bfloat16 to float64, this
+    smallest error falls as
 
         C eps^(2/3)
 
-    where C is a constant. So a third of the digits of the precision is lost.
+    where C is a constant. So a third of the digits of the precision are lost.
     """
 
     title = "The least error of a product computed by logistic functions falls like eps^(2/3) in the precision eps"
@@ -326,14 +326,15 @@ class NothingIsLeft(Claim[Prompt]):
 
 class RoundingOfThePass(Claim[Prompt]):
     """Let a transformer of L = 2T + 1 layers with n features read N examples at temperature tau = 10^4. Let eps be the
-    precision of float64. Compute its prediction in float64. Compute it again without cancellation, with 2 tau tanh(x /
-    (2 tau)) for every product. The two predictions differ by at most
+    precision of float64. Compute the prediction of the transformer in float64. Compute the prediction again without
+    cancellation, with 2 tau tanh(x / (2 tau)) for every product. The two predictions differ by at most
 
         eps tau (10 T p + 2),   p = n + 1.
 
     Here p counts the features and the constant 1. The reason is as follows. Each token has two products with errors of
-    2 eps tau each. Together they cause an error of 8 eps tau (1 + 1/N) in an entry of the coefficients in each step. A
-    proximal step does not enlarge distances, and a token's vector of features has a norm |phi| <= sqrt(p).
+    2 eps tau each. Together, the errors of all tokens change each entry of the coefficients by at most 8 eps tau (1 +
+    1/N) in each step. A proximal step does not enlarge distances, and a token's vector of features has a norm |phi| <=
+    sqrt(p).
     """
 
     title = "A Lasso transformer's forward pass has a rounding error of at most about 10 eps tau per step and feature"

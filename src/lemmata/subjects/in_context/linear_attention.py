@@ -197,14 +197,14 @@ class LayersAreDescent(Claim[LinearPrompt]):
 class BestPreconditioner(Claim[LinearPrompt]):
     """Let N normal inputs X have covariance S with eigenvalues s. Let the targets be y = X w + z, where w ~ N(0, I) and
     the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. The
-    least risk of this layer over all G is
+    smallest risk of this layer over all G is
 
-        sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
+        sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N).
 
-    and this least risk is attained at the G with the eigenvalues g_s and the eigenvectors of S. This G is not S^(-1),
-    because the finite number of examples and the noise damp it. Two numbers are measured. The first is the risk at G.
-    The second is the mean of the risks at 0.9 G and 1.1 G, minus the risk at G. The second number is predicted to be
-    0.01 sum_s s² g_s.
+    The matrix G with the eigenvalues g_s and the eigenvectors of S attains this smallest risk. This G is smaller than
+    S^(-1), because the number of examples is finite and the targets are noisy. Two numbers are measured. The first is
+    the risk at G. The second is the mean of the risks at 0.9 G and 1.1 G, minus the risk at G. The second number is
+    predicted to be 0.01 sum_s s² g_s.
     """
 
     title = "In-context linear regression by linear attention is best preconditioned by a damped inverse covariance"
@@ -239,8 +239,8 @@ def risk_at_the_covariance(found: Array, problem: LinearPrompt) -> Array:
 
 class RidgeIsBayes(Claim[LinearPrompt]):
     """Let a prompt have N examples with inputs X of covariance S and targets y = X w + z. Here w ~ N(0, I), and the
-    normal noise z has variance sigma². The least risk of any predictor from these examples is the risk of ridge
-    regression with the ridge sigma²,
+    normal noise z has variance sigma². The smallest risk that any predictor can have from these examples is the risk of
+    ridge regression with the ridge sigma²,
 
         sigma² E tr S (X^T X + sigma² I)^(-1),
 

@@ -46,13 +46,14 @@ class AbstractRiskClaim(Claim[Prompt]):
 
 class RiskBelowTheBound(AbstractRiskClaim):
     """Let a transformer of L layers and n random features read N examples of a function f in d dimensions, with noise
-    of standard deviation sigma. Let C_F be the Barron parameter of the class of f. If the hidden constant is 1, the
-    mean squared error E (f(x) - y_hat(x))² of the prediction y_hat is at most
+    of standard deviation sigma. Let C_F be the Barron parameter of the class of f. Suppose that the constant in front
+    of the bound of Theorem 1, which the source does not state, is 1. The mean squared error E (f(x) - y_hat(x))² of the
+    prediction y_hat is then at most
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    Here |cover| is the size of a cover of all pairs (input, value). Its logarithm is replaced by the upper bound
-    d log(1 + 4/epsilon) + log(1 + 2/epsilon) with epsilon = sqrt(log N/N) + n/L. The layers solve a Lasso whose penalty
+    Here |cover| is the size of a cover of all pairs (input, value). The test replaces log|cover| by its upper bound d
+    log(1 + 4/epsilon) + log(1 + 2/epsilon), where epsilon = sqrt(log N/N) + n/L. The layers solve a Lasso whose penalty
     is a hundredth of the theory's penalty. At the tested sizes the bound is hundreds of times the risk.
     """
 
@@ -77,8 +78,8 @@ class RiskBelowTheBound(AbstractRiskClaim):
 class RiskAtTheChoices(AbstractRiskClaim):
     """Let e be a target error, C_F the Barron parameter of the class, and sigma the standard deviation of the noise.
     Let |cover| be the size of a cover of all pairs (input, value). Suppose that the transformer has the penalty of the
-    theory, and that all hidden constants are 1. Then its mean squared error is at most e with n features, N examples
-    and L layers, where
+    theory, and that all constants that the source does not state are 1. Then the transformer has a mean squared error
+    of at most e with n features, N examples and L layers, where
 
         2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e.
 

@@ -66,8 +66,8 @@ class AbstractRiskClaim(Claim[Prompt]):
 
 class RiskAgainstExamples(AbstractRiskClaim):
     """Let the transformer have enough features and layers, and let its layers solve a Lasso whose penalty is a
-    hundredth of the theory's penalty. Its mean squared error in context falls at least like sqrt(log N/N) in the number
-    N of examples. So the risk divided by sqrt(log N/N) does not grow.
+    hundredth of the theory's penalty. The mean squared error of the transformer in context falls at least like sqrt(log
+    N/N) in the number N of examples. So the risk divided by sqrt(log N/N) does not grow.
     """
 
     title = "The risk of a Lasso transformer falls at least like sqrt(log N/N) in the number N of examples"
@@ -118,8 +118,9 @@ class RiskAgainstLayers(AbstractRiskClaim):
 
 
 class RiskAgainstFeatures(AbstractRiskClaim):
-    """Let examples have no noise, and let the transformer have enough layers and n random universal features. Its mean
-    squared error in context falls at least like 1/n. The transformer uses momentum, so that 100 steps are enough.
+    """Let examples have no noise, and let the transformer have enough layers and n random universal features. The mean
+    squared error of the transformer in context falls at least like 1/n. The transformer uses momentum, so that 100
+    steps are enough.
     """
 
     title = "The risk of a transformer built for the Lasso falls at least like 1/n in the number n of features"

@@ -70,12 +70,12 @@ class AbstractGradientError(AbstractErrorBound):
 
 
 class GradientError(AbstractGradientError):
-    """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
-    N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
-    (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
-    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, and |e|_inf its largest
-    absolute entry. At every step,
+    """Let a prompt have N examples with targets y_i, the mark w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query
+    be token N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step size. Let g(x) =
+    4 tau (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by
+    attention is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. The exact
+    step is rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Let e be the difference between these two steps, and
+    let |e|_inf be the largest absolute entry of e. At every step,
 
         |e|_inf <= (4 eta² / (N tau)) {sum_{i <= N} y_i² + sum_{i <= N+1} (phi_i^T rho)² + y^²}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|.
@@ -94,12 +94,12 @@ class GradientError(AbstractGradientError):
 
 
 class GradientErrorOfThirdOrder(AbstractGradientError):
-    """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
-    N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
-    (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
-    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, and |e|_inf its largest
-    absolute entry. Because the second derivative of sigma is 0 at 0, at every step
+    """Let a prompt have N examples with targets y_i, the mark w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query
+    be token N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step size. Let g(x) =
+    4 tau (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by
+    attention is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. The exact
+    step is rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Let e be the difference between these two steps, and
+    let |e|_inf be the largest absolute entry of e. The second derivative of sigma at 0 is 0. So at every step,
 
         |e|_inf <= (eta³ / (6 N tau²)) {sum_{i <= N} |y_i|³ + sum_{i <= N+1} |phi_i^T rho|³ + |y^|³}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|.
@@ -123,7 +123,7 @@ class PredictionError(AbstractErrorBound):
 
         |y^ - phi^T rho| <= |phi^T rho|³ / (12 tau²),
 
-    at every step. The source has the bound 2 (phi^T rho)² / tau. Its bound is larger if |phi^T rho| <= 24 tau.
+    at every step. The source has the bound 2 (phi^T rho)² / tau, which is larger if |phi^T rho| <= 24 tau.
     """
 
     title = "A bound of order 1/tau² on the error of the prediction by attention at temperature tau"
@@ -170,7 +170,7 @@ class AbstractStepError(AbstractErrorBound):
 class StepError(AbstractStepError):
     """Let a prompt have N examples with targets y and features in [0, 1]. Let the transformer with step eta and
     temperature tau move the coefficients from rho_{t-1} to rho_t. Let e_t be the difference between rho_t and the
-    proximal step from rho_{t-1} on the Lasso. Its largest absolute entry |e_t|_inf is at most
+    proximal step from rho_{t-1} on the Lasso. The largest absolute entry |e_t|_inf of e_t is at most
 
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
@@ -197,7 +197,8 @@ class StepError(AbstractStepError):
 class StepErrorOfThirdOrder(AbstractStepError):
     """Let a prompt have N examples with targets y and features in [0, 1]. Let the transformer with step eta and
     temperature tau move the coefficients from rho_{t-1} to rho_t. Let e_t be the difference between rho_t and the
-    proximal step from rho_{t-1} on the Lasso. To third order, its largest absolute entry |e_t|_inf is at most
+    proximal step from rho_{t-1} on the Lasso. The second derivative of the logistic function at 0 is 0. So the largest
+    absolute entry |e_t|_inf of e_t is at most
 
         (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²),   R = |rho_{t-1}|_1,
 
@@ -290,7 +291,8 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The trials measure the least power of 2 that suffices. The slack is log10(tau / this power).
+    C_F² in all T steps. The trials measure the smallest power of 2 that suffices as a temperature. The slack is
+    log10(tau / this power).
     """
 
     title = "The temperature of Lemma 7 suffices for this lemma's bounds on the errors of a Lasso transformer"
@@ -302,15 +304,15 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
-    """Let a transformer with L layers, n features and the step eta = 1/(2(n+1)) read N examples. Their targets y come
-    from a function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may
-    be chosen by
+    """Let a transformer with L layers, n features and the step eta = 1/(2(n+1)) read N examples. The targets y of these
+    examples come from a function of a class with Barron parameter C_F. Because the errors are of third order, the
+    temperature tau may be chosen such that
 
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
     Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature, (n +
-    1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials measure the least power of 2 that
-    suffices.
+    1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials measure the smallest power of 2 that
+    suffices as a temperature.
     """
 
     title = "A temperature below that of Lemma 7 suffices for a Lasso transformer, as its errors are of third order"
@@ -333,8 +335,8 @@ def square_of_the_sizes(bound: Array, problem: Prompt) -> Array:
 class ObjectiveAtTheEnd(AbstractErrorBound):
     """Let a transformer of L layers with n features read N noisy examples of a function. Let C_F be the Barron
     parameter of the function's class, and sigma the standard deviation of the noise. Let the objective of the Lasso be
-    the mean squared residual plus lambda |rho|_1, where rho are the coefficients and lambda is the penalty. At the end
-    of the pass, this objective exceeds its least value, and so its value at any rho*, by at most
+    the mean squared residual plus lambda |rho|_1, where rho are the coefficients and lambda is the penalty. After the
+    forward pass, this objective exceeds its value at any coefficients rho*, even at the minimiser, by at most
 
         sqrt(log N / N) C_F (sigma + C_F) + eps_dis² + n C_F² / L,
 
@@ -376,11 +378,12 @@ def with_less_penalty(found: Array, problem: Prompt) -> Array:
 
 
 class PenaltyOfTheConstruction(Claim[Prompt]):
-    """Let the penalty lambda be as in (58a) of the source, with a discretisation error of 0 and the hidden constant 1.
-    Let prompts be drawn from bumps and cosines, with 64 examples, n = 8 features and L = 41 layers, or with half to
-    twice these sizes. On these prompts the transformer predicts 0. The reason is that lambda is above max_j |(2/N)
-    sum_i phi_ij y_i|, where phi_ij are the features and y_i the targets of N examples. So 0 is the solution of the
-    Lasso. For classes with a small Barron parameter, such as logistic networks, the predictions can differ from 0.
+    """Let the penalty lambda be as in (58a) of the source, with a discretisation error of 0 and with 1 for the constant
+    that the source does not state. Let prompts be drawn from bumps and cosines, with 64 examples, n = 8 features and L
+    = 41 layers, or with half to twice these sizes. On these prompts the transformer predicts 0. The reason is that
+    lambda is above max_j |(2/N) sum_i phi_ij y_i|, where phi_ij are the features and y_i the targets of N examples. So
+    0 is the solution of the Lasso. For classes with a small Barron parameter, such as logistic networks, the
+    predictions can differ from 0.
     """
 
     title = "At small sizes, the penalty in the construction of a Lasso transformer makes every prediction 0"

@@ -36,8 +36,8 @@ def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float
 
 class OverlapOfTheTopEigenvector(Claim[Backdoor]):
     """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
-    the spike be l = eps (1 - eps) delta², and let gamma = d/n. If l > sqrt(gamma), the squared cosine between the top
-    eigenvector of the rows' covariance and the direction of the shift tends to
+    the spike be l = eps (1 - eps) delta², and let gamma = d/n. If l > sqrt(gamma), the squared cosine of the angle
+    between the top eigenvector of the rows' covariance and the direction of the shift tends to
 
         (1 - gamma/l²) / (1 + gamma/l)
 
@@ -69,10 +69,10 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
     the spike be l = eps (1 - eps) delta², and let gamma = d/n. As n and d grow, the largest eigenvalue of the
     covariance of the rows tends to
 
-        (1 + l)(1 + gamma/l) for l > sqrt(gamma),   (1 + sqrt(gamma))² below.
+        (1 + l)(1 + gamma/l) for l > sqrt(gamma),   (1 + sqrt(gamma))² for l <= sqrt(gamma).
 
     So a backdoor with a spike below sqrt(gamma) does not change the limit of this eigenvalue. To detect a backdoor with
-    the spike l, n > d/l² rows are needed.
+    the spike l from this eigenvalue, one needs n > d/l² rows.
     """
 
     title = "The spectrum of the covariance shows a backdoor only if the backdoor's spike exceeds sqrt(d/n)"
@@ -144,7 +144,7 @@ class VotesThatSurvive(Claim[Votes]):
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 
     rows, because each row changes at most one vote. Here 1{c' < c} is 1 if c' < c, and 0 otherwise. If one more vote
-    may change, another class wins for some change of the votes.
+    than this number may change, some change of the votes lets another class win.
     """
 
     title = "A vote of models trained on disjoint rows survives the change of a known number of training rows"

@@ -112,10 +112,10 @@ def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarr
 
 class FilterFreeOfDimension(Claim[ShiftedRows]):
     """Take n standard normal rows in d dimensions, with d/n fixed, and shift a fraction eps of them by one vector. A
-    spectral filter removes rows that are far from the mean along the direction of largest variance. It repeats this
-    step until the largest variance is no larger than is plausible for standard normal rows. Compare the mean of the
-    remaining rows with the mean of the rows that were not shifted. Take the largest distance between these two means
-    over shifts of length 3/2, 3 and (3/2) d^(1/2). This distance does not grow with d: it is O(d^0).
+    spectral filter removes rows that are far from the mean along the direction of largest variance. The filter repeats
+    this step until the largest variance is plausible for standard normal rows. Take the distance between the mean of
+    the remaining rows and the mean of the rows that were not shifted. The largest of these distances, for shifts of
+    length 3/2, 3 and (3/2) d^(1/2), does not grow with d: it is O(d^0).
     """
 
     title = "The error of a spectral filter for the mean of contaminated rows does not grow with the dimension"

@@ -74,12 +74,13 @@ class FloorOfRobustError(Claim[LabelledCloud]):
 
         M / n
 
-    on these rows, because it errs somewhere in one of the two balls of each pair. Some classifier attains M/n. By
-    König's theorem, some M rows contain at least one row of every conflict. Leave these rows out, and give each input
-    the class of the nearest remaining row. Then no remaining row changes its class within eps.
+    on these rows. The reason is that the two balls of a pair in conflict have a common point, and the class that a
+    classifier gives to this point is wrong for one of the two rows. Some classifier attains M/n. By König's theorem,
+    some M rows contain at least one row of every conflict. Leave these rows out, and give each input the class of the
+    nearest remaining row. Then no remaining row changes its class within eps.
     """
 
-    title = "The least robust error of n rows is (the largest number of disjoint pairs of conflicting rows)/n"
+    title = "The smallest robust error on n rows is (the largest number of disjoint pairs of conflicting rows)/n"
     source = Source("bhagoji2019", note="main result, as a matching and with a rule that attains it")
     population = LabelledClouds()
     relation = Equal()

@@ -98,8 +98,8 @@ class LoosenessPerLayer(Claim[LinearChain]):
 
 
 class LoosenessOfWidth(Claim[LinearChain]):
-    """Let a linear network have one hidden layer of m units, with independent normal weights. Its interval bounds are
-    wider than the exact range of the outputs by a factor that grows like m^(1/2).
+    """Let a linear network have one hidden layer of m units, with independent normal weights. The interval bounds of
+    this network are wider than the exact range of the outputs by a factor that grows like m^(1/2).
     """
 
     title = "A random hidden layer loosens interval bounds like the square root of its width"

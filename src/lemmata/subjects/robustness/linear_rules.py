@@ -98,9 +98,9 @@ def _projected(x: Float[Array, " d"], budget: Float[Array, ""], kind: str) -> Fl
 
 
 class RobustErrorOfLinearRules(Claim[AttackedRule]):
-    """Let y be a uniform sign, and let x given y be normal with mean y m and covariance S. Consider the rule sign<w,
-    x>. An adversary sees x and y, and adds to x any vector v with |v| <= eps, for a given norm |v|. The rule then errs
-    with probability
+    """Let y be a uniform sign, and let x given y be normal with mean y m and covariance S. Consider the rule sign(<w,
+    x>). An adversary sees x and y, and adds to x the worst vector v with |v| <= eps, where |v| is a given norm. The
+    rule then errs with probability
 
         Phi( (eps |w|_* - <w, m>) / sqrt(w'S w) ),
 
@@ -183,19 +183,19 @@ def _log_error(parts: Array, problem: AttackedClasses) -> Array:
 
 class BestRobustLinearRule(Claim[AttackedClasses]):
     """Let y be a uniform sign, and let x_i given y be independent and normal with mean y m_i and standard deviation
-    s_i. Let an adversary change each coordinate by at most eps < max |m_i|. Among all rules sign(<w, x> + b), the
-    least robust error is
+    s_i. Let an adversary change each coordinate by at most eps < max |m_i|. The smallest robust error of any rule
+    sign(<w, x> + b) is
 
         Phi( -|u/s| ),    u_i = sign(m_i) max(|m_i| - eps, 0),
 
-    where Phi is the normal distribution function. The rule with w_i = u_i/s_i² and b = 0 attains this error. So the
-    rule ignores all features with |m_i| <= eps. Without an adversary, this rule errs with probability Phi(-<w, m>/|s
-    w|), which is more than the Bayes error if eps > 0.
+    where Phi is the normal distribution function, and u/s and s w have the entries u_i/s_i and s_i w_i. The rule with
+    w_i = u_i/s_i² and b = 0 attains this error. So this rule ignores all features with |m_i| <= eps. Without an
+    adversary, this rule errs with probability Phi(-<w, m>/|s w|), which is more than the Bayes error if eps > 0.
     """
 
     # The robust score of sign<w, x> is min over |z_i| <= eps of <w, m - z>/|s w|. Its maximum over w is the least
     # |(m - z)/s| over z, by the minimax theorem and Cauchy's inequality; that is |u/s|, coordinate by coordinate.
-    title = "The linear rule of least robust error shrinks the class means by the adversary's budget"
+    title = "The linear rule of smallest robust error shrinks the class means by the adversary's budget"
     source = Source("emergence2026", "Figure 12.7", "Figure 12.4", note="what robust rules discard, in closed form")
     population = Drawn(
         AttackedClasses,
@@ -277,9 +277,9 @@ class FragileFeatures(Claim[FragileRule]):
 
         delta p / (1 - p).
 
-    Suppose that the rule uses the weak features and errs less often than x_1 alone, so delta < 1 - p. Then the accuracy
-    under attack is below p. Without an adversary, the accuracy of the rule is 1 - delta, which is above the bound.
-    Rules that mostly follow x_1 attain the bound. The trials use linear rules.
+    Suppose that the rule uses the weak features and errs less often than the rule sign(x_1), so delta < 1 - p. Then the
+    accuracy of the rule under attack is below p. Without an adversary, the accuracy of the rule is 1 - delta, which is
+    above the bound. Rules that mostly follow x_1 attain the bound. The trials use linear rules.
     """
 
     title = "A rule that gains accuracy from weak features loses accuracy under attack"

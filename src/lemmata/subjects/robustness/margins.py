@@ -132,7 +132,7 @@ class LipschitzMarginRadius(Claim[Logits]):
 class MarginFallsWithItsSlope(Claim[SteepNetwork]):
     """Let a margin m have the Lipschitz constant L. A perturbation of Euclidean length eps lowers the margin by at most
     L eps: m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0), the product L = |v| |W| of the norms is a
-    Lipschitz constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
+    Lipschitz constant. This network attains the bound if all its units are active and the rows of W are orthonormal.
     """
 
     title = "A perturbation of length eps lowers a margin with the Lipschitz constant L by at most L eps"

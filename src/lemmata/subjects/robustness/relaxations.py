@@ -56,10 +56,11 @@ def _condition(problem: ReluBox) -> Array:
 
 class OrderOfRelaxations(Claim[ReluBox]):
     """On a box of inputs, consider the largest fall of the output of a ReLU network below its value at the centre. A
-    mixed-integer programme computes this fall exactly. The attack is one step of gradient descent, and finds a smaller
-    fall than the exact fall. The triangle relaxation is a linear programme, and its bound on the fall is larger than
-    the exact fall. CROWN is one choice of slopes within the triangle relaxation, and its bound is even larger. The
-    exact programme, the triangle relaxation and CROWN use the same bounds on the inputs of the hidden units.
+    mixed-integer programme computes this fall exactly. The attack is one step of gradient descent, and the fall that
+    the attack finds is smaller than the exact fall. The triangle relaxation is a linear programme, and its bound on the
+    fall is larger than the exact fall. CROWN is one choice of slopes within the triangle relaxation, and the bound of
+    CROWN is larger still. The exact programme, the triangle relaxation and CROWN use the same bounds on the inputs of
+    the hidden units.
 
     The test numbers the methods: 1 is the attack, 2 is the exact programme, 3 is the triangle relaxation and 4 is
     CROWN.
@@ -87,10 +88,11 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
-    """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is least at the lower
-    corner, and interval bounds are exact there. Linear bounds by backward substitution with CROWN's own slopes allow at
-    least as large a fall of the output as interval bounds. CROWN's slope of a unit is 1 if the unit's upper bound
-    exceeds its lower bound in absolute value, and 0 otherwise. So linear bounds are not always tighter than intervals.
+    """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is smallest at the lower
+    corner, and the lower interval bound is equal to this smallest output. Take linear bounds by backward substitution
+    with CROWN's own slopes. The fall of the output that these bounds allow is at least as large as the fall that
+    interval bounds allow. CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower bound in absolute
+    value, and 0 otherwise. So linear bounds are not always tighter than intervals.
     """
 
     title = "Interval bounds are at least as tight as CROWN on monotone ReLU networks (non-negative weights)"
@@ -150,8 +152,8 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
     """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in [0,
-    1]. These bounds are at least as tight as intervals: on a box, they allow at most as large a fall of the output as
-    intervals.
+    1]. These bounds are at least as tight as interval bounds: on a box, the fall of the output that these bounds allow
+    is at most the fall that interval bounds allow.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set of unit values that
     intervals allow contains the set that the triangle relaxation allows.

@@ -97,8 +97,8 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         sigma Phi^-1(p)
 
     of x, the rule under noise still answers 1 most often. Here Phi is the normal distribution function. For
-    half-planes, the most frequent answer changes at exactly this distance. For discs and checkerboards, it changes only
-    at a larger distance.
+    half-planes, the most frequent answer changes at exactly this distance. For discs and checkerboards, the most
+    frequent answer changes only at a larger distance.
     """
 
     title = "Smoothing by normal noise certifies sigma Phi^-1(p) for half-planes, discs and checkerboards"
@@ -254,7 +254,7 @@ class SmoothedSlope(Claim[IntervalRule]):
     """Let f be the indicator of a union of intervals (or half-lines) in one coordinate of the input. Let z be standard
     normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant 1/(sigma sqrt(2 pi)). Let Phi be the
     normal distribution function. The function x -> Phi^-1(E f(x + sigma z)) has the Lipschitz constant 1/sigma on the
-    inputs at which this function is finite. Half-lines attain both Lipschitz constants.
+    set of inputs at which it is finite. Half-lines attain both Lipschitz constants.
     """
 
     title = "The sharp Lipschitz constant of an indicator smoothed by normal noise sigma is 1/(sigma sqrt(2 pi))"
@@ -279,9 +279,10 @@ class SmoothedSlope(Claim[IntervalRule]):
 
 class RadiusFromCounts(Claim[Drawn]):
     """Let a class have the probability p under normal noise of standard deviation sigma, and let it occur k times in n
-    draws. Let q be the exact (Clopper-Pearson) lower limit of p at level 1 - alpha, where alpha = 1/20. The certified
-    radius is sigma Phi^-1(q), where Phi is the normal distribution function. The certified radius exceeds the true
-    radius sigma Phi^-1(p) with probability at most alpha. The trials only test that this probability is below 1/10.
+    draws. Let q be the exact (Clopper-Pearson) lower confidence limit of p at level 1 - alpha, where alpha = 1/20. The
+    certified radius is sigma Phi^-1(q), where Phi is the normal distribution function. The certified radius exceeds the
+    true radius sigma Phi^-1(p) with probability at most alpha. The trials only test that this probability is below
+    1/10.
     """
 
     title = "A robust radius certified from counts of noisy draws is too large with probability at most alpha"
@@ -321,13 +322,13 @@ def _typical(problem: Drawn) -> Array:
 
 
 class CeilingOfCounts(Claim[Drawn]):
-    """Let certificates use n draws under normal noise of standard deviation sigma, at level 1 - alpha. No certificate
-    exceeds
+    """Let a robust radius be certified at level 1 - alpha from n draws under normal noise of standard deviation sigma.
+    The certified radius never exceeds
 
         sigma Phi^-1(alpha^(1/n)),
 
     where Phi is the normal distribution function. This radius is certified if all n draws give the same class. Even
-    then, the draws cannot exclude that this class has any given probability p with p^n >= alpha.
+    then, the draws at level 1 - alpha do not exclude any probability p of this class with p^n >= alpha.
     """
 
     title = "The largest robust radius that n noisy draws can certify at level 1 - alpha is sigma Phi^-1(alpha^(1/n))"
@@ -363,7 +364,8 @@ class NoRadiusInTheInfinityNorm(Claim[Drawn]):
         sigma Phi^-1(p) d^(-1/2)
 
     where Phi is the normal distribution function. So this radius falls like d^(-1/2) as the dimension d grows. The
-    reason is that the half-space with the normal vector (1, ..., 1)/sqrt(d) changes its smoothed class at this radius.
+    reason is the half-space with the normal vector (1, ..., 1)/sqrt(d): the smoothed class changes if all coordinates
+    are shifted by this radius.
     """
 
     title = "The infinity-norm radius that normal noise certifies falls like d^(-1/2)"

@@ -91,9 +91,10 @@ def _distance_to_cap(n: int, measure: float) -> float:
 
 
 class CapsAreFarthest(Claim[SphereErrors]):
-    """Take a set of errors of measure below 1/2 on the unit sphere of R^n. The mean Euclidean distance from a uniform
-    point of the sphere to this set is at most the mean distance to a cap of the same measure. The distance is a
-    Lipschitz function of the point. So the mean distance of m = 1000 independent points exceeds this bound by more than
+    """Let a classifier of the points of the unit sphere of R^n err on a set of measure below 1/2. The mean Euclidean
+    distance from a uniform point of the sphere to this set is at most the mean distance to a cap of the same measure.
+    The distance to the set is a Lipschitz function of the point. So the mean distance of m = 1000 independent points to
+    the set exceeds this bound by more than
 
         sqrt( 2 log(1000) / (m (n - 1)) )
 

@@ -70,12 +70,13 @@ class AttentionContracts(Claim[AttentionLogits]):
 
     The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
     logits that depend on the query alone or on the key alone do not change M. If the tokens are within s of each other,
-    M is of the order s². So a layer without a skip connection maps a spread s to a spread of the order s³.
+    M is of the order s². So a layer without a skip connection maps tokens with the spread s to tokens with a spread of
+    the order s³.
 
-    Derivation: two outputs differ by at most the total variation distance of their weights p and q, times the range of
-    the values. The ratios p_j/q_j vary by at most the factor e^M. So for a set A of keys, the log odds of p(A) exceed
-    the log odds of q(A) by at most M. The difference of p(A) and q(A) is largest if their log odds are M/2 and -M/2.
-    The difference is then tanh(M/4).
+    Derivation: two outputs with the weights p_j and q_j differ by at most the total variation distance of p and q,
+    times the range of the values. The largest ratio p_j/q_j is at most e^M times the smallest. So for a set A of keys,
+    the log odds of p(A) exceed the log odds of q(A) by at most M. The difference p(A) - q(A) is largest if the log odds
+    of p(A) and q(A) are M/2 and -M/2. Then p(A) - q(A) is tanh(M/4).
     """
 
     title = "If mixed second differences of logits are at most M, attention scales value ranges by at most tanh(M/4)"
@@ -124,9 +125,9 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
     So in a stack of such layers, the spread of nearly equal tokens falls doubly exponentially with the depth. The
     trials measure the Frobenius norm of the tokens minus their mean.
 
-    Derivation: let the logits be L_ij = <W x_i, x_j>. Their mixed differences are (L_ij - L_ik) - (L_lj - L_lk) =
-    s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By `AttentionContracts`, the spread s
-    is multiplied by tanh(M/4), which is of the order s².
+    Derivation: let the logits be L_ij = <W x_i, x_j>. The mixed second differences of these logits are (L_ij - L_ik) -
+    (L_lj - L_lk) = s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By
+    `AttentionContracts`, the spread s is multiplied by tanh(M/4), which is of the order s².
     """
 
     title = "One attention layer without skip connections cubes the spread of nearly equal tokens"
@@ -187,16 +188,17 @@ def _logits_small(problem: TwoLayers) -> Hypothesis:
 class OneTokenMattersLittle(Claim[TwoLayers]):
     """Let a transformer have bounded tokens, two layers of unmasked attention with small logits, skip connections and
     feed-forward maps with tanh. Replace one of its n input tokens. Divide the change of the output at another position
-    by the change at the position of the token itself. This ratio falls like
+    by the change of the output at the position of the replaced token. This ratio falls like
 
         1/n
 
-    in the length n, for fixed weights and in root mean square over tokens. So functions that one token may flip, such
-    as parities, have a margin that falls with the length.
+    in the length n, if the weights are fixed and the changes are root mean squares over tokens. So for functions whose
+    value may change with one token, such as parities, the margin of the transformer falls with the length.
 
-    Derivation: all weights are of the order 1/n, because the logits are bounded. So the first layer changes every other
-    position by the order 1/n. In the second layer, each weight is again of order 1/n. The change of the token itself
-    and the n changes of order 1/n, each with a weight of order 1/n, therefore add up to the order 1/n.
+    Derivation: all attention weights are of the order 1/n, because the logits are bounded. So the first layer changes
+    every other position by the order 1/n. In the second layer, each attention weight is again of the order 1/n. So the
+    change of the replaced token and the n changes of the order 1/n, multiplied by these weights, add up to the order
+    1/n.
     """
 
     title = "Replacing one of n tokens changes the other outputs of a transformer by the order 1/n"

@@ -98,9 +98,9 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
 class WidthIsTheCentredRank(Claim[StochasticTable]):
     """Take the logarithm of a table of positive probabilities, and subtract the mean of each row. The table is the
     attention matrix softmax(Q K') of queries and keys of width w if and only if w is at least the rank of this centred
-    logarithm. The same holds for the table of next-token probabilities that a language model of width w has over all
-    contexts. From random starts, the trials fit Q and K of every width by descent on the Kullback-Leibler divergence of
-    the table from softmax(Q K'). They report the least width that reaches a divergence of 0.
+    logarithm. The same holds for a language model of width w and the table of its next-token probabilities in all
+    contexts. The trials fit Q and K of increasing width, from random starts, by descent on the Kullback-Leibler
+    divergence of the table from softmax(Q K'). The trials report the smallest width that reaches a divergence of 0.
 
     Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. To subtract the means of the rows,
     multiply from the right by a projection. This projection removes c 1' and does not raise the rank. So w is at least

@@ -79,22 +79,23 @@ def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Fl
 
 class TwoHeadsCopy(Claim[RepeatedToken]):
     """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
-    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position, it attends to the previous
-    position with the logit beta and to all other positions with the logit 0. It copies the tokens to which it attends.
-    Head 2 attends from the last position to each position. Its logit is beta times the inner product of the last token
-    and the content that head 1 copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at
-    least
+    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position, Head 1 attends to the
+    previous position with the logit beta and to all other positions with the logit 0. Head 1 copies the tokens to which
+    it attends. Head 2 attends from the last position to each position. The logit of Head 2 is beta times the inner
+    product of the last token and the content that Head 1 copied to the position. Head 2 gives the position p + 1, which
+    holds the continuation, a weight of at least
 
         1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
 
     If there is no beginning token and the repeated token stands first, this weight is at most 1/2. The reason is that
-    the first position can only attend to itself, so Head 2 finds a match there too. The test compares two numbers with
-    their bounds: the weight with a beginning token, and 1 minus the weight without a beginning token.
+    the first position can only attend to itself and copies the repeated token, so Head 2 finds a match there too. The
+    test compares two numbers with their bounds: the weight if there is a beginning token, and 1 minus the weight if
+    there is none.
 
     Derivation: Head 1 gives the previous position at least the weight w, and any other position at most e^(-beta). So
-    the content at p + 1 has an inner product of at least w with the last token. Elsewhere the inner product is at most
-    2 e^(-beta), because the token stands at two places. So the logit of Head 2 at p + 1 exceeds its T other logits by
-    at least beta (w - 2 e^(-beta)).
+    the content at p + 1 has an inner product of at least w with the last token. At any other position, this inner
+    product is at most 2 e^(-beta), because the repeated token stands at two places. So the logit of Head 2 at p + 1
+    exceeds its T other logits by at least beta (w - 2 e^(-beta)).
     """
 
     title = "A previous-token head and a content head copy the continuation of a repeated token"
@@ -167,12 +168,13 @@ class PositionFromTheMask(Claim[PlacedToken]):
     """Consider attention without positional encodings. (a) In one causal head, let all logits be 0. Let the value be 1
     at the beginning token and 0 at all other tokens. At position t, the output of this head is 1/t, so the mask alone
     shows the position. (b) Without a mask, the state of a token after any number of layers depends only on two things:
-    the token itself, and the number of times that each token of the vocabulary occurs. So the order is lost. From these
-    counts n_v, a layer maps the state h_u of the token u to sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W
-    h_v>). For (b), the test computes the first coordinate of the last token after two such layers.
+    the token itself, and the number of times that each token of the vocabulary occurs. So the order is lost. If token v
+    occurs n_v times, a layer maps the state h_u of the token u to sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W
+    h_v>). For (b), the test computes the first coordinate of the last token's state after two such layers.
 
-    Derivation: (a) is a mean of t values of which one is 1. For (b), suppose that equal tokens have equal states after
-    some layers. Then the sums of the next layer depend on the counts alone, and are the same for equal tokens.
+    Derivation: the output in (a) is a mean of t values, of which one is 1 and all others are 0. For (b), suppose that
+    equal tokens have equal states after some layers. Then the sums in the next layer depend on the states and the
+    counts n_v alone, so equal tokens have equal states after this layer, too.
     """
 
     title = "A causal mask reveals positions, but without a mask attention sees only counts of tokens"

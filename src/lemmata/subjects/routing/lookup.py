@@ -36,8 +36,8 @@ _BISECTIONS = 60
 
 
 class WeightOfTheRightKey(Claim[Lookup]):
-    """Let a query q score n keys by <q, k_j>, and let attention weigh them by softmax(beta <q, k_j>). If the score of
-    the right key is above all other scores by at least D > 0, then its weight is at least
+    """Let a query q score n keys by <q, k_j>, and let attention weigh them by softmax(beta <q, k_j>). Suppose that the
+    score of the right key exceeds all other scores by at least D > 0. Then the weight of the right key is at least
 
         1/(1 + (n - 1) e^(-beta D)),
 
@@ -161,13 +161,13 @@ def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: fl
 
 class KeysOnACircle(Claim[Wanted]):
     """Put n keys at equal distances on a circle of radius r, and let the query be equal to one of them. As n grows, the
-    inverse temperature at which this key has the weight p is
+    inverse temperature beta at which this key has the weight p is
 
         beta ~ n² p²/(2 pi r²),
 
-    up to a factor between 1 and 1 + 5 e^(-pi/p²), for p <= 0.55. For p = 1/2 and r = 1 the formula gives n²/(8 pi). The
-    proof sums e^(-c j²) over all integers j by Poisson's summation formula. If only the two nearest wrong keys had
-    weight, beta would be n² log(2p/(1 - p))/(2 pi r)².
+    up to a factor between 1 and 1 + 5 e^(-pi/p²), if p <= 0.55. For p = 1/2 and r = 1, this is n²/(8 pi). The proof
+    sums e^(-c j²) over all integers j by Poisson's summation formula. If only the two nearest wrong keys had weight,
+    beta would be n² log(2p/(1 - p))/(2 pi r)².
     """
 
     title = "A softmax lookup among n keys on a circle needs an inverse temperature of the order n²"
@@ -210,14 +210,14 @@ class RandomKeysWanted(eqx.Module):
 
 class RandomKeys(Claim[RandomKeysWanted]):
     """Let n keys be independent and uniform on the unit sphere in d dimensions, and let the query be equal to one of
-    them. Let p be the required weight of this key. Let L = log((n - 1) p/(1 - p)) and d > 2L. The inverse temperature
-    that gives the key the weight p is about
+    them. Let p be the required weight of this key. Let L = log((n - 1) p/(1 - p)), and let d > 2L. The inverse
+    temperature that gives this key the weight p is about
 
         beta = d (1 - sqrt(1 - 2L/d)).
 
-    This beta is about L if d is far larger than L, and 2L at d = 2L. The formula replaces the sum of e^(beta s) over
-    the scores s of the other keys by its mean. It also replaces the distribution of a score by the normal distribution
-    N(0, 1/d). The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
+    This beta is about L if d is far larger than L, and 2L at d = 2L. This formula rests on two approximations. The sum
+    of e^(beta s) over the scores s of the other keys is replaced by its mean, and the distribution of a score by the
+    normal distribution N(0, 1/d). The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
 
     Derivation: the mean of e^(beta s) for s from N(0, 1/d) is e^(beta²/(2d)). So the weight is p if beta - beta²/(2d) =
     L, and the formula is the smaller root.
@@ -280,13 +280,13 @@ class AllUnitKeys(Population[UnitKeys]):
 
 
 class SimplexKeysAreBest(Claim[UnitKeys]):
-    """Let n unit vectors be keys. Read each key with the inverse temperature beta and with the key itself as the query.
-    The least weight of a right key is at most
+    """Let n unit vectors be keys. Use each key once as the query, with the inverse temperature beta, and take the
+    weight that this key then has. The smallest of these n weights is at most
 
         1/(1 + (n - 1) e^(-beta n/(n - 1))),
 
-    and a regular simplex attains this bound. So in every dimension and for every arrangement, a weight of p for all
-    keys needs a beta of at least (1 - 1/n) log((n - 1) p/(1 - p)).
+    and a regular simplex attains this bound. So in every dimension and for every arrangement of the keys, all n weights
+    are at least p only if beta is at least (1 - 1/n) log((n - 1) p/(1 - p)).
 
     Derivation: sum_ij <k_i, k_j> = |sum_i k_i|² is at least 0. So some key has a mean score of at least -1/(n - 1) with
     the other keys. The weight of this key contains the n - 1 terms e^(-beta (1 - s)), one for the score s of each other

@@ -96,9 +96,9 @@ class RoundingCostsLead(Claim[RoundedLookup]):
 
         1/(1 + (n - 1) e^(-beta D')),   D' = D - u max(2 - D, D).
 
-    So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0 and a weight p needs beta = log((n - 1)
-    p/(1 - p))/D'. On a circle of n keys at equal distances D is about 2 pi²/n², so the condition is about n <
-    pi/sqrt(u): 142 keys for float16, 50 keys for bfloat16.
+    So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0, and beta = log((n - 1) p/(1 - p))/D' gives
+    the right key a weight of at least p. For n keys at equal distances on a circle, D is about 2 pi²/n². The condition
+    is then about n < pi/sqrt(u), which is 142 keys for float16 and 50 keys for bfloat16.
 
     Derivation: rounding changes a logit by at most u times its size. So the logit of the right key is at least beta (1
     - u). The logit of a key with the score s is at most beta (s + u |s|), which is largest at s = 1 - D.
@@ -160,18 +160,18 @@ class RoundingTies(Claim[RoundedLookup]):
     """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and the
     largest other score is 1 - D, so the lead is D. Round the logits beta <q, k_j> to p significant bits, and let u =
     2^(-p). Suppose that D < 2u/(1 + 3u). For each integer m, the two largest logits round to the same number if the
-    inverse temperature beta is below 2^m (1 + 3u) and close enough to it. So there is such a beta in every octave, from
-    b to 2b. At this beta the right key has a weight of at most
+    inverse temperature beta is below 2^m (1 + 3u) and close enough to it. So every interval from b to 2b contains such
+    a beta. At such a beta, the right key has a weight of at most
 
         1/2,
 
     however large beta is. Without rounding the weight tends to 1 as beta grows. If D > 2u/(1 + u) instead, the weight
-    tends to 1 in spite of rounding (`RoundingCostsLead`). So a floating-point format distinguishes leads above about
-    2u, but not smaller leads.
+    tends to 1 even with rounding (`RoundingCostsLead`). So a floating-point format distinguishes leads above about 2u,
+    but not smaller leads.
 
     Derivation: between 2^m and 2^(m+1), numbers with p bits are 2u 2^m apart. So every number between 2^m (1 + u) and
     2^m (1 + 3u) is rounded to 2^m (1 + 2u). The first logit is just below the upper end of this interval. The second
-    logit, (1 - D) beta, is above its lower end by the condition on D.
+    logit, (1 - D) beta, is above the lower end of the interval by the condition on D.
     """
 
     title = "If a lookup's lead is below two rounding units, rounded logits tie at ever larger inverse temperatures"

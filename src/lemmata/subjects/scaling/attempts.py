@@ -103,8 +103,8 @@ class BetaFailures(Claim[Difficulties]):
 
         B(a, b + K) / B(a, b),
 
-    where B is the beta function. This share differs from (1 - p)^K, the failure probability of a problem with the mean
-    success probability p = a/(a+b).
+    where B is the beta function. This share differs from (1 - p)^K, which is the probability that all attempts fail on
+    a problem with the mean success probability p = a/(a+b).
     """
 
     title = "For beta-distributed success probabilities, all K attempts fail on a share B(a, b + K)/B(a, b) of problems"
@@ -229,8 +229,9 @@ def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
 class AdaptiveAttempts(Claim[SharedBudget]):
     """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest p_i (1 -
     p_i)^(k_i), where k_i is the number of attempts already made on problem i. For every budget of attempts, this rule
-    maximises the expected number of problems solved. Easy problems get one attempt, and very hard problems get no
-    attempt until the budget is large. The claim tests the expected number of problems that the rule solves.
+    maximises the expected number of problems solved. Under this rule, easy problems get one attempt, and very hard
+    problems get no attempt until the budget is large. The claim tests the expected number of problems that the rule
+    solves.
     """
 
     title = "Giving each attempt to the problem with the largest gain solves the most problems on average"

@@ -113,12 +113,12 @@ def _flat(problem: SeparableLaw) -> Float[Array, ""]:
 
 class BalancedAllocation(Claim[SeparableLaw]):
     """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Under the compute
-    budget kappa N D = C, the loss is least at
+    budget kappa N D = C, the loss is smallest at
 
         N = G (C/kappa)^(beta/(alpha+beta)),  D = (C/kappa)^(alpha/(alpha+beta)) / G,
         G = (alpha A / (beta B))^(1/(alpha+beta)).
 
-    The claim also tests by how much the least loss exceeds E.
+    The claim also tests the difference between this smallest loss and E.
     """
 
     title = "Under a law like Chinchilla's, the compute-optimal numbers of parameters and tokens are powers of compute"
@@ -155,7 +155,7 @@ class BalancedReturns(Claim[SeparableLaw]):
 
         alpha A N^-alpha = beta B D^-beta.
 
-    The claim tests the ratio of the two terms of the loss, A N^-alpha / (B D^-beta) = beta/alpha.
+    The claim tests the ratio of the two terms of the loss, which is A N^-alpha / (B D^-beta) = beta/alpha.
     """
 
     title = "Compute-optimal training balances marginal returns of parameters and tokens"
@@ -209,8 +209,8 @@ class TokensPerParameter(Claim[SeparableLaw]):
         C^((alpha - beta) / (alpha + beta)).
 
     If alpha > beta, the loss falls faster with parameters than with tokens, and the number of tokens per parameter
-    grows with the budget. If alpha < beta, the number of tokens per parameter falls with the budget. It is the same at
-    all budgets only if alpha = beta. The claim tests D/N or N/D, whichever grows.
+    grows with the budget. If alpha < beta, the number of tokens per parameter falls with the budget. The number of
+    tokens per parameter is the same at all budgets only if alpha = beta. The claim tests D/N or N/D, whichever grows.
     """
 
     title = "The number of tokens per parameter at compute-optimal training is a power of the compute budget"
@@ -271,7 +271,7 @@ class LocalSlope(Claim[SeparableLaw]):
 class InferenceAwareAllocation(Claim[SeparableLaw]):
     """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Training on D
     tokens and then serving T tokens takes 6 N D + 2 N T operations. Consider all models whose loss exceeds E by a given
-    amount. Among these models, the number of operations is least if
+    amount. Among these models, the number of operations is smallest if
 
         alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 
@@ -333,8 +333,8 @@ def _wanted(problem: SeparableLaw):
 class ExtrapolationInterval(Claim[MeasuredCurve]):
     """Let losses follow E + A n^-alpha at all sizes n, with normal noise in the log losses. Fit this law to log losses
     at several sizes with Huber's loss. Extrapolate the fitted law to 100 times the largest size, and take the profile
-    likelihood interval of level 0.95 there. The interval uses Student's quantile and is widened by 6 %. The probability
-    that this interval misses the true law is at most 0.1.
+    likelihood interval of level 0.95 for the law at this size. The interval uses Student's quantile and is widened by 6
+    %. The probability that the interval does not contain the true law at this size is at most 0.1.
 
     The claim tests both ends of the interval.
     """

@@ -115,8 +115,8 @@ class TailExponent(Claim[PowerSpectrum]):
 class SaturatedTail(Claim[PowerSpectrum]):
     """Let a kernel have the eigenvalues j^-a, and let a target have the squared coefficients j^-(1+r), where r > 2a.
     Interpolate n values of the target without noise. The squared error falls as n^-2a, even if the coefficients of the
-    target fall faster. The reason is that the learned part of the first modes is shrunk by an effective ridge of order
-    n^(1-a).
+    target fall faster. The reason is that interpolation acts like ridge regression with an effective ridge of order
+    n^(1-a), which makes the learned coefficients of the first modes too small.
     """
 
     title = "Kernel interpolation of smooth targets saturates at the error n^-2a for kernel eigenvalues j^-a"
@@ -141,10 +141,10 @@ class SaturatedTail(Claim[PowerSpectrum]):
 
 
 class SpectralCutoff(Claim[PowerSpectrum]):
-    """The energy of a target beyond its first m modes is the sum of the other squared coefficients. For every m, let
-    this energy be at most C m^-r. Let a learner find the first m(n) ~ n^gamma coefficients from n values, with a
-    squared error of at most the order of the energy beyond m(n). The excess error of this learner is at most of order
-    n^(-r gamma).
+    """The energy of a target beyond its first m modes is the sum of the other squared coefficients. Let this energy be
+    at most C m^-r for every m, where C is a constant. Let a learner estimate the first m(n) ~ n^gamma coefficients from
+    n values of the target. Suppose that the squared error of these estimates is at most of the order of the energy
+    beyond the first m(n) modes. Then the excess error of this learner is at most of order n^(-r gamma).
 
     In the trials, the learner is least squares on the first n^(1/2) modes, so gamma = 1/2. The other modes of the
     target act as noise.

@@ -118,8 +118,8 @@ class PluralityExponent(Claim[TwoAnswers]):
 
         c = -log(1 - (sqrt(p1) - sqrt(p2))²).
 
-    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the square
-    root.
+    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the factor
+    1/sqrt(K).
     """
 
     title = "The error of a plurality vote over K samples falls exponentially in K if the right answer is most frequent"
@@ -156,8 +156,8 @@ class VotesForTheRival(Claim[TwoAnswers]):
 
         c = -log(1 - (sqrt(p2) - sqrt(p1))²).
 
-    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the square
-    root.
+    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the factor
+    1/sqrt(K).
     """
 
     title = "Votes over samples amplify a mistake that is more frequent than the right answer"
@@ -257,8 +257,8 @@ def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float
 class HeavyTailedMistakes(Claim[Scored]):
     """Let a verifier's scores be N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong answers with s > 1.
     Choose the answer with the highest score among all attempts. Beyond a certain number of attempts (here 64), the
-    accuracy of this choice falls as attempts are added. On average right answers have higher scores, but the very
-    highest scores belong to wrong answers.
+    accuracy of this choice falls as attempts are added. The reason is that right answers have higher scores on average,
+    but the very highest scores belong to wrong answers.
     """
 
     title = "If scores vary more for wrong than for right answers, more attempts make best-of-K less accurate"

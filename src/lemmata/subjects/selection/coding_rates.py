@@ -125,8 +125,8 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
 
         sum over j of a_j t/(a_j + t),
 
-    which is smaller than eps². The least number of nats per vector that such a code needs (the rate-distortion
-    function) is at most the coding rate R(Z, eps) = 1/2 sum log(1 + a_j/t).
+    which is smaller than eps². The smallest number of nats per vector with which a code reaches this error (the
+    rate-distortion function) is at most the coding rate R(Z, eps) = 1/2 sum over j of log(1 + a_j/t).
     """
 
     title = "The coding rate is at least the fewest bits (rate-distortion function) for a certain squared error"
@@ -159,8 +159,8 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 
         d a t/(a + t).
 
-    The least number of nats per vector that such a code needs (the rate-distortion function) is the coding rate R(Z,
-    eps) = 1/2 log det(I + Z'Z/(n t)).
+    The smallest number of nats per vector with which a code reaches this error (the rate-distortion function) is the
+    coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)).
     """
 
     title = "With equal second moments in all directions, the coding rate is the fewest bits for a given squared error"
@@ -187,14 +187,14 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 class EntropyIsNoise(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and let s > 0 be the variance of the noise. Let h_i be the entropy of the
     classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
-    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels of
-    these rows with noise variances s (1 + h_i) give about a function. The prior of this function is the Gaussian
-    process with covariance K. The information is at most the information from labels with noise variance s. For the set
-    of all rows, this means
+    det(K_S + D_S). This objective is a sum of two terms. The first term is the sum of log(s (1 + h_i)) over S. The
+    second term is twice the information about a function that is given by labels of the rows in S, with the noise
+    variances s (1 + h_i). The prior of this function is the Gaussian process with covariance K. This information is at
+    most the information from labels with noise variance s. For the set of all rows, this means
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 
-    So the first term rewards rows of high entropy. But the second term treats the labels of these rows as noisier.
+    So the first term rewards rows of high entropy, but the second term treats the labels of these rows as noisier.
     """
 
     title = "In a log-determinant objective of row selection, a row's entropy on the diagonal acts as label noise"

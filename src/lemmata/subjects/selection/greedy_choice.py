@@ -113,9 +113,9 @@ class GreedyByPivots(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one. In each step, add the
     row that most increases log det(K_S + D_S). Here S is the set of chosen rows, and K_S and D_S are the blocks of K
     and D at S. A Cholesky factorisation of K + D that always takes the largest pivot next chooses the same rows in the
-    same order. Each row adds the logarithm of its pivot. Row i adds
+    same order. Each chosen row increases log det(K_S + D_S) by the logarithm of its pivot. For row i, this increase is
 
-        log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
+        log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   where S are the rows chosen before row i.
     """
 
     title = "Greedy choice of rows by a log-determinant takes the pivots of a Cholesky factorisation in order"
@@ -159,8 +159,9 @@ class PosteriorKernel(Claim[CodedFeatures]):
 
         K - K_L (K_LL + s I)^-1 K_L'.
 
-    Let the labels come from the function z -> z'w with w ~ N(0, I). Given the labels, this kernel is the covariance of
-    the function at the rows z of Z. In terms of the features, the kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
+    Let the labels come from the function z -> z'w with w ~ N(0, I). Given the labels, this kernel is the covariance
+    matrix of the values of this function at all rows z of Z. In terms of the features, the kernel is Z (I + Z_L' Z_L /
+    s)^-1 Z', where Z_L are the rows of Z at L.
     """
 
     title = "The posterior kernel for choosing rows is a conditional covariance given the labelled rows"
@@ -189,14 +190,14 @@ def _posterior(problem: CodedFeatures, factor: float) -> Array:
 
 
 class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
-    """Let a dense network have k outputs f_a. Its tangent kernel is the mean over outputs of <df_a(x)/dparams,
-    df_a(x')/dparams>. This kernel is the sum over all layers of
+    """Let a dense network have k outputs f_a. The tangent kernel of this network is the mean, over the outputs, of
+    <df_a(x)/dparams, df_a(x')/dparams>. This kernel is the sum over all layers of
 
         (<u, u'> + 1) * sum over a of <g_a, g_a'> / k.
 
-    Here u is the input of the layer, and the summand 1 comes from the bias of the layer. The vector g_a is the
-    derivative of output a with respect to the layer's preactivations. So the tangent kernel can be computed without the
-    Jacobian.
+    Here u and u' are the inputs of the layer for x and x', and the summand 1 comes from the bias of the layer. The
+    vectors g_a and g_a' are the derivatives of output a at x and at x' with respect to the layer's preactivations. So
+    the tangent kernel can be computed without the Jacobian.
     """
 
     title = "The tangent kernel of a dense network is a sum over layers that needs no Jacobian"
