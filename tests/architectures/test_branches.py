@@ -298,7 +298,7 @@ def test_shapes_that_do_not_fit():
         (matrix, jnp.ones((2, 3, 2, 1)), r"found a grid of shape \(3, 2\).*the array of shape \(4, 4\)"),
         (matrix, F, r"found a grid of shape \(4,\)"),
         (Contract(np.ones(2), "k,...->...k"), X, r"vectors.*a grid of positions of shape \(2,\)"),
-        (Concatenate([D, D], axis=2), F, "2 axes.*number 2"),
+        (Concatenate([D, D], axis=2), F, "outputs of the branches.*2 axes.*axis=2.*axis=-1"),
     ):
         with pytest.raises(ShapeError, match=words):
             gram(NNGPKernel(Serial([D, layer, Flatten(), D])), x)

@@ -126,7 +126,7 @@ def few(monkeypatch):
 )
 def test_auto_says_what_it_does(model):
     targets = (X[:, 0] > 0).astype(int)
-    with pytest.warns(ApproximationWarning, match=r"600 rows .* on 100 .*% to .*% smaller.*centres"):
+    with pytest.warns(ApproximationWarning, match=r"600 rows .* 100 of the rows .*% to .*% smaller.*centres"):
         model.fit(X, targets)
     assert getattr(model, "regressor_", model).centres_ == 100
     with warnings.catch_warnings():

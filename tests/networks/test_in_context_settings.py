@@ -33,8 +33,8 @@ INFINITE = Cosines(jnp.array([[1.0, 0.0]]), jnp.array([jnp.inf]))
         ({"step": 1e-60, "dtype": jnp.float32}, "step.*stored as 0"),
         ({"layers": True}, "layers.*found True.*whole"),
         ({"functions": INFINITE}, "class of functions.*inf.*finite Barron parameter"),
-        ({"temperature": 1e16}, "temperature.*1e\\+16.*rounded to 0.*at most.*remedy"),
-        ({"temperature": 1e9, "dtype": jnp.float32}, "temperature.*rounded to 0"),
+        ({"temperature": 1e16}, "temperature.*1e\\+16.*every target rounds to 0.*at most 3\\.16e\\+15.*remedy"),
+        ({"temperature": 1e9, "dtype": jnp.float32}, "temperature.*1e\\+09.*rounds to 0.*at most 5\\.88e\\+06"),
     ],
 )
 def test_settings_that_no_transformer_has(key, change, words):

@@ -108,6 +108,6 @@ def test_a_kernel_without_a_name_cannot_be_sent():
     class Local(Failing):
         pass
 
-    with pytest.raises(SettingError, match="another process"):
+    with pytest.raises(SettingError, match=r"kernel; .*Local.*other processes; remedy: .* top level of a module"):
         ProcessOperator(Local(), X, 1)
     assert not multiprocessing.active_children()

@@ -104,6 +104,14 @@ def test_infinite_bounds_count_for_nothing(relation, empty):
     assert wrong.holds is False
 
 
+@pytest.mark.parametrize("relation", [AtMost(), AtLeast(), Witness(), Equal()], ids=str)
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf])
+def test_the_same_infinity_on_both_sides_holds_without_a_warning(relation, infinity):
+    assert relation.compare(sample([infinity], [infinity])) is True
+    assert relation.compare(sample([[infinity, 1.0]], [[infinity, 2.0]])) is (relation in (AtLeast(), Witness()))
+    assert relation.compare(sample([[infinity, 2.0]], [[infinity, 1.0]])) is (relation == AtMost())
+
+
 def test_which_values_a_relation_cannot_judge():
     values = [1.0, np.nan, np.inf, -np.inf]
     everywhere = [False, True, True, True]

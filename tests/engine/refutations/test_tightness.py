@@ -128,7 +128,12 @@ def test_the_command_goes_on_where_it_stopped(empty_records):
     done = run("--all", "--write")
     assert done.output.count("of the constant") == 1
     assert len(empty_records) == 2
-    assert run("--all", "--write").output == ""
+    before = dict(empty_records)
+    done = run("--all", "--write")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == ""
+    assert done.stderr.startswith("Nothing to search")
+    assert empty_records == before
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def test_rectify_broadcasts_and_keeps_variances():
         (0.0, math.inf, 1.0, "left; found 1 entries"),
         (0.0, -1e-3, 1.0, r"left; found the variance -0\.001"),
         (0.0, 1.0, -1.0, "right; found the variance -1"),
-        (-1.1, 1.0, 1.0, r"cross; found a value that is 0\.1 above sqrt"),
-        (2.0, 1.0, 3.0, "cross; found a value that is 0.268 above sqrt"),
+        (-1.1, 1.0, 1.0, r"cross; found a size that is 0\.1 above sqrt"),
+        (2.0, 1.0, 3.0, r"cross; found a size that is 0\.268 above sqrt"),
     ],
 )
 def test_what_are_no_covariances_is_refused_and_rounding_is_not(cross, left, right, word):

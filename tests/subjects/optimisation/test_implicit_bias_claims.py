@@ -40,7 +40,9 @@ def test_it_fails_where_rows_outnumber_features_or_repeat(key):
     names = [finding.name for finding in findings if not finding.holds]
     assert "interpolation is possible (smallest eigenvalue)" in names
     hasty = LeastSquares(jnp.eye(2, 3), jnp.ones((2, 1)), jnp.zeros((3, 1)), jnp.asarray(0.5), 3)
-    assert examine(MinimumNormInterpolant(), hasty, key).culprit.startswith("steps are enough")
+    assert examine(MinimumNormInterpolant(), hasty, key).culprit.startswith(
+        "there are enough steps (t eta lambda_min): 1.5,"
+    )
 
 
 def test_equal_rows_are_named_before_the_steps_that_they_ask_for(key):

@@ -81,7 +81,9 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
     assert [own.status for own in found] == ["disagrees", "inapplicable", "inapplicable"]
     assert found[1].predicted is None
     assert "p-value of no shift = 0.005, required > 0.05" in found[1].reason
-    assert "404 labelled deployment rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
+    assert "classes of 404 deployment rows would give the error" in next(
+        own.why for own in found[1].hypotheses if own.holds is False
+    )
     texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
     assert f"an area of {shift_in_use(moved).area:.2f}" in texts["shift"]
     assert "To measure it to within 0.05, find the classes of 404 deployment rows." in texts["shift"]

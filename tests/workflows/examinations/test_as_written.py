@@ -144,7 +144,7 @@ def test_a_function_that_fixes_its_precision_is_examined_and_says_so(kind):
     record = run_examination(read_trained((function, weights), *TRAIN, held=HELD))
     assert [check for check in record.preflight if check.holds is False] == []
     (check,) = [check for check in record.preflight if check.name.startswith("derivatives")]
-    assert "the model rounds inside" in check.found
+    assert "the model rounds to float32 or coarser inside" in check.found
     assert record.gauges
     wrong = lambda w, x: low(jnp.tanh(low(x @ w["a"])) @ low(jax.lax.stop_gradient(w["b"])))
     record = run_examination(read_trained((wrong, weights), *TRAIN, held=HELD))
@@ -167,7 +167,7 @@ def test_a_state_in_float32_takes_its_parameters_in_float32():
     assert [check for check in record.preflight if check.holds is False] == []
     assert not [own.title for own in record.gauges if own.status == "failed"]
     (check,) = [check for check in record.preflight if check.name.startswith("derivatives")]
-    assert "the model rounds inside" in check.found
+    assert "the model rounds to float32 or coarser inside" in check.found
     model = read_model((function, weights))
     np.testing.assert_allclose(model.in_double().outputs(X), model.outputs(X), atol=1e-6)
     broken = lambda w, x: x @ w["a"] + None

@@ -35,7 +35,7 @@ def test_a_backdoor_is_named_and_its_absence_is_not(planted, seed):
     texts = [own.text for own in findings(model, [found], None) if "backdoor" in own.text]
     assert len(texts) == (1 if planted else 0)
     if planted:
-        assert "into class 0. For the" in texts[0]
+        assert f"class 0 for {100 * hit.mean():.2g} % of other held-out rows. For the" in texts[0]
         named = texts[0].split("Look at training rows ")[1].split(" (counted from 0)")[0].removesuffix(" and others")
         shown = [int(word) for word in named.split(", ")]
         assert (model.x[shown, -1] == 6.0).all()
@@ -48,7 +48,8 @@ def test_without_held_out_rows_it_is_predicted_and_not_scored():
     assert found.status == "unscored"
     assert found.predicted is not None
     assert 0.85 < found.predicted.value <= 1.0
-    assert "% of training rows into class 0. For the" in findings(model, [found], None)[0].text
+    wanted = f"class 0 for {100 * found.predicted.value:.2g} % of training rows. For the"
+    assert wanted in findings(model, [found], None)[0].text
 
 
 @pytest.mark.parametrize("said", ["predicts correctly", "classes = 3", "floating-point"])

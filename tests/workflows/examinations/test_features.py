@@ -58,10 +58,11 @@ def test_the_sentence_has_both_errors_and_the_residual(problem, gauges):
     (said,) = beside_its_kernels(problem, gauges)
     wrong = lambda f: 100 * np.mean(f.argmax(1) != problem.held[1].argmax(1))
     ours = f"{wrong(problem.model.outputs(problem.held[0])):.2g} %"
-    start, end = (f"({ours} against {wrong(own.outputs):.2g} %" for own in (start_kernel(problem), end_kernel(problem)))
+    theirs = (f"{wrong(own.outputs):.2g} %" for own in (start_kernel(problem), end_kernel(problem)))
+    start, end = (f"({ours} compared with {own})" for own in theirs)
     assert said.startswith("The network ")
-    assert f"the tangent kernel at the start {start})" in said
-    assert f"the trained tangent kernel {end})" in said
+    assert f"the tangent kernel at the start {start}" in said
+    assert f"the trained tangent kernel {end}" in said
     residual = next(own.value for own in gauges[2].hypotheses if "residual" in own.name)
     assert f"left the linear regime (residual {residual:.2g})" in said
     assert unexplained(problem, gauges)[0] == said
@@ -90,7 +91,7 @@ def test_a_lazy_model_that_equals_its_start_is_explained(problem, gauges):
     assert beside_its_kernels(other, known) == []
     keep(held_outputs, other, np.where(problem.held[1] > 0, 5.0, 0.0))
     assert beside_its_kernels(other, known)[0].startswith(
-        "The network beats the tangent kernel at the start (0 % against"
+        "The network beats the tangent kernel at the start (0 % compared with"
     )
 
 

@@ -160,7 +160,7 @@ def test_images_have_places_and_only_those_of_the_largest_gradients_are_permuted
     assert [own.name for own in table.columns[:2]] == ["[3, 4]", "[0, 1]"]
     assert [own.told for own in table.columns[:3]] == [True, True, False]
     assert len(table.columns) == MOST
-    assert table.notes == ["256 of 400 inputs were permuted: the inputs with the largest gradients."]
+    assert table.notes == ["Only 256 of 400 inputs were permuted: the inputs with the largest gradients."]
 
 
 def test_what_is_not_asked():

@@ -55,7 +55,8 @@ class AbstractBound(Relation):
 
     def against(self, sample: Sample) -> np.ndarray:
         """Which components violate the bound by more than rounding errors."""
-        excess = self.excess(columns(sample.predicted), columns(sample.measured))
+        with np.errstate(invalid="ignore"):  # if bound and measurement are the same infinity, the excess is NaN
+            excess = self.excess(columns(sample.predicted), columns(sample.measured))
         beyond = excess > columns(sample.tolerance(self.block))
         return blocks(beyond.reshape(sample.measured.shape), self.unit)
 
@@ -315,5 +316,6 @@ class Witness(Relation):
 
 def _short(sample: Sample) -> np.ndarray:
     """Which components of the constructed objects miss the predicted value by more than rounding."""
-    short = columns(sample.predicted) - columns(sample.measured)
+    with np.errstate(invalid="ignore"):  # the same infinity twice is no shortfall
+        short = columns(sample.predicted) - columns(sample.measured)
     return short > columns(sample.tolerance())
