@@ -5,7 +5,18 @@ import mpmath
 import numpy as np
 import pytest
 
-from lemmata.architectures import ABRelu, Dense, LeakyRelu, Relu, Serial, absolute, fully_connected
+from lemmata.architectures import (
+    ABRelu,
+    Dense,
+    Erf,
+    LeakyRelu,
+    NNGPKernel,
+    Relu,
+    Serial,
+    TangentKernel,
+    absolute,
+    fully_connected,
+)
 from lemmata.architectures._bends import BentLayer, Rows, _bend, _rows, _step, is_bent
 from lemmata.architectures._correlation import angle_and_bow
 from lemmata.architectures._entries import NetworkEntries
@@ -121,3 +132,11 @@ def test_a_bend_of_an_angle_or_of_its_supplement(angle):
             near, slope = _bend(layer, told, jnp.asarray(v))
             assert 1 - float(near) == pytest.approx(share * kappa1 + line * np.cos(angle), rel=1e-12)
             assert float(slope) == pytest.approx(share * kappa0 + line, rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
+def test_a_point_is_cheap_where_a_series_or_one_loop_replaces_the_layers(kernel):
+    cheap = {name: kernel(network).cheap_points for name, network in NETWORKS.items()}
+    assert all(cheap.values()), cheap
+    assert kernel(fully_connected(Relu(), 2, 8)).cheap_points
+    assert not kernel(fully_connected(Erf(), 2, 8, bias_std=0.1)).cheap_points
