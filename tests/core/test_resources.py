@@ -31,21 +31,24 @@ def test_pytorch_has_one_thread_for_a_while():
         torch.set_num_threads(before)
 
 
-def blas_threads():
-    return {own["num_threads"] for own in threadpoolctl.threadpool_info() if own["user_api"] == "blas"}
+def threads(blas):
+    """The numbers of threads of libraries of linear algebra, or of all others."""
+    return {own["num_threads"] for own in threadpoolctl.threadpool_info() if (own["user_api"] == "blas") == blas}
 
 
-@pytest.mark.parametrize(("stated", "threads"), [("3", 3), ("0", 2), ("many", 2), (None, 2)])
-def test_large_products_have_as_many_threads_as_the_environment_says(monkeypatch, stated, threads):
+@pytest.mark.parametrize(("stated", "number"), [("3", 3), ("0", 2), ("many", 2), (None, 2)])
+def test_large_products_have_as_many_threads_as_the_environment_says(monkeypatch, stated, number):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if stated is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", stated)
+    others = threads(blas=False)
     with one_blas_thread():
-        assert blas_threads() == {1}
+        assert threads(blas=True) == {1}
         with all_blas_threads():
-            assert blas_threads() == {threads}
-        assert blas_threads() == {1}
+            assert threads(blas=True) == {number}
+            assert threads(blas=False) == others
+        assert threads(blas=True) == {1}
 
 
 @pytest.mark.parametrize(("machine", "left", "free"), [(50, (70, 60), 50), (80, (70, 60), 60), (80, (), 80)])
