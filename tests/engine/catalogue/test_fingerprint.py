@@ -225,6 +225,10 @@ def test_a_definition_may_move_to_another_file(digests):
         ("F = lambda: smooth(1)\nG = lambda: rough(1)\nMARGIN = F() + 2 * G()",
          "F = lambda: smooth(1)\nG = lambda: rough(1)\nMARGIN = G() + 2 * F()"),
         ("MARGIN = 'a b'.split()", "MARGIN = 'a c'.split()"),
+        ("MARGIN = smooth('one')", "MARGIN = smooth('two')"),
+        ("MARGIN = smooth('i j -> i')", "MARGIN = smooth('i j -> j')"),
+        *((f"A = 1\nMARGIN = {inner}, A", f"A = 2\nMARGIN = {inner}, A")
+          for inner in ("[A for A in (3, 4)]", "{A: A for A in (3, 4)}", "lambda A: 2 * A", "max(A for A in (3, 4))")),
     ],
 )  # fmt: skip
 def test_what_differs_in_what_it_names_alone_is_told_apart(digests, before, after):

@@ -100,6 +100,26 @@ def test_ctrl_c_ends_a_search_and_the_setting_that_it_cut_short_does_not_count(c
     assert "interrupted" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("end", "status", "words"),
+    [
+        (KeyboardInterrupt, Status.INCONCLUSIVE, "interrupted while it confirmed a contradiction"),
+        (ValueError, None, "1 problems could not be judged"),
+        (None, None, "1 contradictions"),
+    ],
+)
+def test_a_contradiction_that_is_not_confirmed_is_no_counterexample(end, status, words, monkeypatch):
+    def confirm(*arguments):
+        if end is not None:
+            raise end
+
+    monkeypatch.setattr("lemmata.engine.refutations._search.confirm", confirm)
+    found = refute(own.Fails(), SPENT)
+    assert isinstance(found, Survived if status is None else Untested)
+    assert (found.interrupted, getattr(found, "status", None)) == (status is not None, status)
+    assert words in str(found)
+
+
 def test_a_search_goes_on_where_it_can_no_longer_be_stored(tmp_path, monkeypatch):
     tell, told = optuna.Study.tell, []
 

@@ -51,6 +51,13 @@ class Holds(AbstractMeans):
         return problem
 
 
+class Fails(AbstractMeans):
+    """A mean of numbers below 1 is never below -1, as this says."""
+
+    def measure(self, problem, key):
+        return problem + 2.0
+
+
 class Raises(AbstractMeans):
     """The measurement raises an error."""
 
