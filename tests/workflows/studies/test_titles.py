@@ -102,3 +102,9 @@ def test_comments_above_fields_that_blanks_separate(tmp_path, above):
 def test_a_name_may_begin_with_a_hash(tmp_path):
     (tmp_path / "t.csv").write_text("#a,b,y\n" + TABLE.write_csv(include_header=False))
     assert load_dataset(tmp_path / "t.csv", "y").raw_features == ("#a", "b")
+
+
+def test_a_row_of_numbers_is_no_header():
+    assert title_rows([(None, "y", None), (1, 2, 3), (4, 5, 6)]) == 0
+    assert title_rows([("Sales", None, None), ("2023", "2024", "2025"), (4, 5, 6)]) == 0
+    assert title_rows([("Sales", None, None), ("2023", "y", "2025"), (4, 5, 6)]) == 1

@@ -63,7 +63,8 @@ def comment_lines(lines: Sequence[str], separators: str) -> int:
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
     """Return how many of the first rows of a sheet are a title.
 
-    A title row has at most one non-empty cell. The first row below the title must fill more than half of its cells.
+    A title row has at most one non-empty cell. The first row below the title must fill more than half of its cells, and
+    one of these cells must contain a letter.
 
     Args:
         rows: the first rows, with None for empty cells.
@@ -74,7 +75,8 @@ def title_rows(rows: Sequence[Sequence[object]]) -> int:
     for place, row in enumerate(rows[:LOOK]):
         full = sum(cell is not None for cell in row)
         if full > 1:
-            return place if len(row) >= LEAST and 2 * full > len(row) else 0
+            named = any(letter.isalpha() for cell in row if isinstance(cell, str) for letter in cell)
+            return place if len(row) >= LEAST and 2 * full > len(row) and named else 0
     return 0
 
 
