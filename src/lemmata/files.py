@@ -10,15 +10,16 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from lemmata.errors import FileError, SettingError
+from lemmata.errors import FileError, SettingError, shortened
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+    import resource
 
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 """The operating system's error numbers for a full disk, an exceeded quota, and a file that is too large."""
@@ -27,6 +28,12 @@ MODEL = ".skops"
 _DRAFT = re.compile(r"\.lemmata-[0-9a-f]{32}\.draft")
 _DAY = 86400.0
 _FAR = 2**30  # position of the byte that is locked on Windows; no program reads or writes this byte
+_REMEDIES = dict.fromkeys(FULL, "free space there, or choose another directory") | {
+    errno.EFBIG: "raise the limit on the size of files, or choose another directory",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    **dict.fromkeys((errno.EEXIST, errno.EISDIR, errno.ENOTDIR), "choose another name, or another directory"),
+}
+"""What the user can do, by the operating system's error number."""
 _KINDS = (
     (stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
@@ -144,14 +151,83 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
         error: the error of the operating system.
         rule: the rule that must hold; by default, that a file is written completely or not at all.
     """
-    full = "free space there, or choose another directory"
-    closed = "make the directory writable, or choose another one"
-    return FileError(
-        f"file {path} cannot be written",
-        found=error.strerror or str(error),
-        rule=rule or "a file is written completely or not at all; the earlier file is unchanged",
-        remedy=full if error.errno in FULL else closed,
-    )
+    rule = rule or "a file is written completely or not at all; the earlier file is unchanged"
+    return FileError(f"file {path} cannot be written", rule=rule, **faults(error))
+
+
+def faults(error: Exception) -> dict[str, str]:
+    """What is wrong with a file or folder that cannot be written (`found`), and what the user can do (`remedy`).
+
+    Args:
+        error: the error of the operating system, or an error of lemmata.
+    """
+    number = getattr(error, "errno", None)
+    found = getattr(error, "found", None) or getattr(error, "strerror", None) or str(error)
+    if number == errno.EFBIG and sys.platform != "win32":
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if most != resource.RLIM_INFINITY:
+            found += f"; this process may write at most {most:,} bytes into a file (RLIMIT_FSIZE, `ulimit -f`)"
+    remedy = getattr(error, "remedy", None) or _REMEDIES.get(number or 0)
+    return {"found": str(found), "remedy": remedy or "make the directory writable, or choose another one"}
+
+
+def through_link(folder: Path, name: str) -> Path | None:
+    """The first folder on the way to a file that is a link, which may lead out of the folder; None if there is none.
+
+    Args:
+        folder: the folder of the result, which itself may be a link.
+        name: the path of the file below the folder, with slashes.
+    """
+    ways = reversed(PurePosixPath(name).parents[:-1])
+    return next((folder / way for way in ways if (folder / way).is_symlink()), None)
+
+
+def check_place(folder: Path, name: str) -> None:
+    """Raise an error if a file of a result cannot stand at its place, or if a link would lead it to another place.
+
+    Args:
+        folder: the folder of the result, which itself may be a link.
+        name: the path of the file below the folder, with slashes.
+
+    Raises:
+        FileError: if a folder on the way is a link or a file, or if a folder stands in the place of the file.
+    """
+    path, link = folder / name, through_link(folder, name)
+    if link is not None:
+        raise FileError(
+            f"file {path} cannot be written",
+            found=f"{link}, which is a link",
+            rule="a result is written only into its own folder, but a link may lead to another folder",
+            remedy="remove the link, or choose another directory",
+        )
+    for way in path.parents[: len(PurePosixPath(name).parts) - 1]:
+        if way.exists() and not way.is_dir():
+            raise unwritable(path, NotADirectoryError(errno.ENOTDIR, f"{way}, which is not a directory"))
+    if path.is_dir():
+        raise unwritable(path, IsADirectoryError(errno.EISDIR, f"{path}, which is a directory"))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise an error if no file can be written into a folder. The folder is not made.
+
+    Args:
+        folder: the folder. If it is missing, the nearest folder above it is checked.
+
+    Raises:
+        OSError: if the folder cannot be written to, or if a file or a link to nothing stands in its place.
+        ValueError: if no folder can have this name.
+    """
+    for place in (folder, *folder.parents):
+        try:
+            mode = os.stat(place).st_mode
+        except FileNotFoundError:
+            if place.is_symlink():
+                raise FileExistsError(errno.EEXIST, f"{place}, which is a link to nothing") from None
+            continue
+        if not stat.S_ISDIR(mode):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
+        with tempfile.TemporaryFile(dir=place):
+            return
 
 
 @contextlib.contextmanager
@@ -313,22 +389,19 @@ def check_model_file(path: str | Path, option: str) -> None:
     rule = f"the model needs a file that ends in {MODEL}; its card gets the same name with the ending .md"
     if path.suffix != MODEL:
         name = Path(path.name or "model").with_suffix(MODEL)
-        raise SettingError(f"{option} {path} does not end in {MODEL}", rule=rule, remedy=f"name it {name}")
+        raise SettingError(
+            f"{option} {shortened(str(path), 1000)} does not end in {MODEL}",
+            rule=rule,
+            remedy=f"name it {shortened(str(name))}",
+        )
     files = path, path.with_suffix(".md")
-    for file in files:
-        if file.is_dir():
-            raise SettingError(f"{option}: {file} is a directory", rule=rule, remedy="choose another name")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-        closed = [file for file in files if file.exists() and not os.access(file, os.W_OK)]
-        if closed:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(closed[0]))
+        check_folder(path.parent)
+        for file in files:
+            check_place(file.parent, file.name)
+            if file.exists() and not os.access(file, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
     except (OSError, ValueError) as error:
         raise SettingError(
-            f"{option} {path} cannot be written",
-            found=getattr(error, "strerror", None) or str(error),
-            rule=rule,
-            remedy="choose a directory that you may write to",
+            f"{option} {shortened(str(path), 1000)} cannot be written", rule=rule, **faults(error)
         ) from error

@@ -6,7 +6,8 @@ result.
 The files of a new result are first written into a hidden folder beside their final places. The new result is valid
 from the moment when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old
 result remains. If the process ends after this moment, the next reader or writer of the result moves the remaining
-files.
+files. A hidden folder may come from somebody else, for example with an archive. Its files are moved only if the user
+owns it, and never through a link. Its folder `files` has the new files, and `gone` an empty file for each removed file.
 """
 
 import contextlib
@@ -15,18 +16,28 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
+import stat
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from lemmata.errors import FileError, LemmataError
-from lemmata.files import check_file, encoded, read_bytes, replace_bytes, sweep_drafts, try_lock, unwritable
+from lemmata.files import (
+    check_place,
+    encoded,
+    read_bytes,
+    replace_bytes,
+    sweep_drafts,
+    through_link,
+    try_lock,
+    unwritable,
+)
 
-_MOVES = "moves.json"
 _OWN = ".lemmata-"
 _PAUSE = 0.05
 Files = Mapping[str, str | bytes]
@@ -65,20 +76,20 @@ class Result:
                 files are removed.
 
         Raises:
-            FileError: if a file cannot be written. The earlier result is then unchanged. The error is also raised if a
-                complete file cannot be moved to its place. The next reader or writer of the result then moves the file.
+            FileError: if a file cannot be written, or if a link leads out of the folder of the result. The earlier
+                result is then unchanged. The error is also raised if a complete file cannot be moved to its place. The
+                next reader or writer of the result then moves the file.
         """
         draft = self._folder / f"{_prefix(self._name)}{uuid.uuid4().hex}.draft"
         whole = draft.with_suffix(".whole")
         try:
             for name in files:
-                if (self._folder / name).is_dir():
-                    raise unwritable(self._folder / name, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
+                check_place(self._folder, name)
             for name, content in files.items():
                 _written(draft / "files" / name, content, self._folder / name)
-                (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
-            moves = {"files": list(files), "gone": [name for name in gone if name not in files]}
-            _written(draft / _MOVES, json.dumps(moves), self._folder)
+            for name in gone:
+                if name not in files and (self._folder / name).is_file() and not through_link(self._folder, name):
+                    _written(draft / "gone" / name, b"", self._folder / name)
             draft.rename(whole)
         except OSError as error:
             raise error if isinstance(error, LemmataError) else unwritable(self._folder, error) from error
@@ -87,7 +98,8 @@ class Result:
         try:
             _move(whole, self._folder)
         except KeyboardInterrupt:  # Ctrl-C must not leave some files of the result unmoved
-            _move(whole, self._folder)
+            if whole.is_dir():
+                _move(whole, self._folder)
             raise
 
 
@@ -101,7 +113,7 @@ def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Re
     another machine counts as running.
 
     Args:
-        folder: the folder of the result; it is made if it is missing.
+        folder: the folder of the result. If it is missing, it is made, and removed if nothing is written into it.
         name: the name of the result, which is the name of its main file. All writers of the result use this name.
         patience: seconds to wait for another writer.
 
@@ -109,18 +121,23 @@ def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Re
         FileError: if another process is writing the result, or if the folder cannot be written to.
     """
     folder = Path(folder)
+    made = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock, file = _locked(folder, name, time.monotonic() + patience)
-    except OSError as error:
-        raise error if isinstance(error, LemmataError) else unwritable(folder, error) from error
-    try:
-        _settle(folder, name)
-        yield Result(folder, name)
+        try:
+            lock, file = _locked(folder, name, time.monotonic() + patience)
+        except OSError as error:
+            raise error if isinstance(error, LemmataError) else unwritable(folder, error) from error
+        try:
+            _settle(folder, name)
+            yield Result(folder, name)
+        finally:
+            with contextlib.suppress(OSError):
+                lock.unlink()
+            file.close()
     finally:
-        with contextlib.suppress(OSError):
-            lock.unlink()
-        file.close()
+        for place in made:  # only empty folders are removed
+            with contextlib.suppress(OSError):
+                place.rmdir()
 
 
 def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[str] = ()) -> None:
@@ -152,49 +169,86 @@ def finish(folder: str | Path, name: str) -> None:
         folder: the folder of the result.
         name: the name of the result.
     """
+    folder = Path(folder)
     with contextlib.suppress(OSError, LemmataError):
-        prefix = _prefix(name)
-        if any(own.startswith(prefix) and own.endswith(".whole") for own in os.listdir(folder)):
+        if any(_is_whole(own, folder) for own in _left(folder, name)):
             with writing(folder, name):
                 pass
 
 
+def _left(folder: Path, name: str) -> list[Path]:
+    """The drafts and the complete results that earlier writers of a result left."""
+    pattern = re.compile(re.escape(_prefix(name)) + r"[0-9a-f]{32}\.(draft|whole)")
+    return sorted(folder / own for own in os.listdir(folder) if pattern.fullmatch(own))
+
+
 def _settle(folder: Path, name: str) -> None:
-    """Move the files of complete results of killed writers, and remove incomplete results. The caller has the lock."""
+    """Move the files of complete results of killed writers, and remove everything else. The caller has the lock."""
     sweep_drafts(folder)
-    prefix = _prefix(name)
-    for own in sorted(own for own in os.listdir(folder) if own.startswith(prefix)):
-        if own.endswith(".whole"):
-            _move(folder / own, folder)
-        elif own.endswith(".draft"):
-            shutil.rmtree(folder / own, ignore_errors=True)
+    for own in _left(folder, name):
+        if _is_whole(own, folder):
+            _move(own, folder)
+        else:
+            _discard(own)
+
+
+def _is_whole(own: Path, folder: Path) -> bool:
+    """Whether this is a complete result that a writer of this user left, with only files that have a place."""
+    try:
+        state = own.lstat()
+        if own.suffix != ".whole" or not stat.S_ISDIR(state.st_mode):
+            return False
+        for name in _listed(own):
+            check_place(folder, name.partition("/")[2])
+    except OSError:
+        return False
+    return not hasattr(os, "getuid") or state.st_uid == os.getuid()
+
+
+def _listed(whole: Path) -> list[str]:
+    """The paths of all files of a complete result, with slashes: `files/a.json`, or `gone/b.csv` for a removed file.
+
+    Raises:
+        OSError: if there is a link, or anything else that is not a folder or a regular file.
+    """
+    folders, found = [""], []
+    for folder in folders:
+        for entry in sorted(os.listdir(whole / folder)):
+            mode = (whole / folder / entry).lstat().st_mode
+            if stat.S_ISDIR(mode):
+                folders.append(f"{folder}{entry}/")
+            elif stat.S_ISREG(mode):
+                found.append(f"{folder}{entry}")
+            else:
+                raise OSError(errno.EINVAL, f"{whole / folder / entry} is neither a folder nor a regular file")
+    return found
 
 
 def _move(whole: Path, folder: Path) -> None:
     """Move the files of a complete result to their places. An interrupted move can be repeated."""
-    moves = json.loads(read_bytes(whole / _MOVES)) if (whole / _MOVES).exists() else {"files": [], "gone": []}
-    for name in filter(_is_below, moves["files"]):
-        draft, path = whole / "files" / name, folder / name
-        if not draft.exists():
-            continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.replace(path)
-        except OSError as error:
-            if error.errno != errno.EXDEV:  # the error EXDEV means that the place is on another disk
-                raise unwritable(
-                    path, error, f"the complete result is in {whole}; the next command moves this result to its place"
-                ) from error
-            replace_bytes(path, read_bytes(draft))
-    for name in filter(_is_below, moves["gone"]):
-        with contextlib.suppress(OSError):
-            (folder / name).unlink()
-    shutil.rmtree(whole, ignore_errors=True)
+    for kind, _, name in (own.partition("/") for own in _listed(whole)):
+        draft, path = whole / kind / name, folder / name
+        if kind == "gone":
+            with contextlib.suppress(OSError):
+                path.unlink()
+        elif kind == "files":
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                draft.replace(path)
+            except OSError as error:
+                if error.errno != errno.EXDEV:  # the error EXDEV means that the place is on another disk
+                    rule = f"the complete result is in {whole}; the next command moves this result to its place"
+                    raise unwritable(path, error, rule) from error
+                replace_bytes(path, read_bytes(draft))
+    _discard(whole)
 
 
-def _is_below(name: str) -> bool:
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
+def _discard(own: Path) -> None:
+    """Remove a draft, or a complete result whose files were moved. What cannot be removed is at least not complete."""
+    with contextlib.suppress(OSError):
+        own = own.rename(own.with_suffix(".draft"))
+    with contextlib.suppress(RecursionError):  # folders that are nested very deeply
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def _written(draft: Path, content: str | bytes, path: Path) -> None:
@@ -223,15 +277,20 @@ def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
     """
     path = folder / f"{_prefix(name).removesuffix('-')}.lock"
     while True:
-        with contextlib.suppress(FileNotFoundError):
-            check_file(path)
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            file = _opened(path)
+        except FileNotFoundError:
+            if folder.is_dir():
+                raise
+            continue  # another writer, which wrote nothing, has removed the folder
         try:
             got = try_lock(file)
             if got is None:
                 got = not _runs(_holder(file))
             if got and _is_at(file, path):
-                own = {"pid": os.getpid(), "host": socket.gethostname(), "started": _now()}
+                now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+                own = {"pid": os.getpid(), "host": socket.gethostname(), "started": now}
                 file.seek(0)
                 file.truncate()
                 file.write(json.dumps(own).encode())
@@ -246,16 +305,39 @@ def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
         time.sleep(0.0 if got else _PAUSE)
 
 
+def _opened(path: Path) -> BinaryIO:
+    """Open a lock file, which is made if it is missing.
+
+    A lock is written to, so it must not be another name of somebody else's file: a link, or a hard link.
+    """
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise OSError(errno.EINVAL, "a link, a folder, or another thing that is not a regular file")
+        number = os.open(path, flags, 0o666)
+        state = os.fstat(number)
+        if stat.S_ISREG(state.st_mode) and state.st_nlink <= 1:
+            return os.fdopen(number, "r+b")
+        os.close(number)
+        raise OSError(errno.EMLINK, "a file that has another name too (a hard link)")
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) or not os.path.lexists(path):  # the reason is the folder
+            raise
+        raise FileError(
+            f"the lock {path} cannot be used",
+            found=error.strerror or str(error),
+            rule="a lock is a regular file that lemmata makes, and that you may write to",
+            remedy="remove it, or choose another directory",
+        ) from error
+
+
 def _is_at(file: BinaryIO, path: Path) -> bool:
     """Whether an open lock file still exists under its name. The holder of the lock removes the file at the end."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
     except FileNotFoundError:
         return False
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _holder(file: BinaryIO) -> dict[str, object]:
@@ -263,7 +345,7 @@ def _holder(file: BinaryIO) -> dict[str, object]:
     file.seek(0)
     try:
         found = json.loads(file.read(4096))
-    except (ValueError, OSError):
+    except (ValueError, OSError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -277,7 +359,7 @@ def _runs(holder: dict[str, object]) -> bool:
         return True
     try:
         os.kill(number, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # OverflowError: no process has such a number
         return False
     except OSError:
         return True

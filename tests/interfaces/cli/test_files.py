@@ -25,6 +25,10 @@ from lemmata.interfaces.cli import main
 sys.argv = ["lemmata", *sys.argv[1:]]
 main()
 """
+TOO_LARGE = (
+    r"cannot be written; found File too large; this process may write at most 2,000 bytes into a file .*; "
+    "remedy: raise the limit on the size of files"
+)
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def refused(path, bound, write, old="old"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(old)
     bound(2000)
-    with pytest.raises(DataError, match=r"cannot be written; found File too large; .*; remedy: free space") as error:
+    with pytest.raises(DataError, match=TOO_LARGE) as error:
         write()
     bound(resource.RLIM_INFINITY)
     assert str(path) in str(error.value)
@@ -89,7 +93,7 @@ def test_an_interruption_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_a_directory_in_the_place_of_the_file(tmp_path):
     (tmp_path / "a.txt").mkdir()
-    with pytest.raises(DataError, match="remedy: make the directory writable"):
+    with pytest.raises(DataError, match="remedy: choose another name"):
         replace_text(tmp_path / "a.txt", "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
@@ -104,7 +108,7 @@ def test_in_context_ends_with_one_message(tmp_path, bound):
     assert result.exit_code == 2, result.output
     assert "Error: file " in result.stderr
     assert "Traceback" not in result.stderr
-    assert list((tmp_path / "in_context").iterdir()) == []
+    assert [entry.name for entry in tmp_path.iterdir()] == ["table.csv"]
 
 
 def test_a_study_ends_with_one_message(tmp_path, monkeypatch, bound):
@@ -116,7 +120,80 @@ def test_a_study_ends_with_one_message(tmp_path, monkeypatch, bound):
     assert result.exit_code == 2, result.output
     assert "Error: file " in result.stderr
     assert json.loads((tmp_path / "study.json").read_text()) == {"old": True}
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report", "study.json"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["study.json"]
+
+
+@pytest.mark.parametrize("words", [["--out", "out"], ["--out", "out", "--save-model", "models/m.skops"]])
+def test_no_folder_is_made_before_there_is_a_result(tmp_path, monkeypatch, words):
+    """A program of the user's may end the process at any moment of the computation."""
+    seen = []
+
+    def run(*_a, **_k):
+        seen.extend(sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")))
+        raise DataError("no result")
+
+    monkeypatch.setattr("lemmata.workflows.studies.run_study", run)
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["study", "iris", *words]).exit_code == 2
+    assert seen == ["out", "out/.lemmata-study.json.lock"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        (["study", "iris"], "report"),
+        (["compare", "lookup"], "compare"),
+        (["in-context", "table.csv", "--target", "y"], "in_context"),
+    ],
+)
+def test_a_link_below_the_folder_of_the_results_is_refused_before_the_computation(tmp_path, monkeypatch, words, folder):
+    for name in ("studies.run_study", "studies.run_in_context", "comparisons.run_comparison"):
+        monkeypatch.setattr(f"lemmata.workflows.{name}", lambda *_a, **_k: pytest.fail("it computed"), raising=False)
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"a": [row % 7 for row in range(40)], "y": [row**0.5 for row in range(40)]}).write_csv("table.csv")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "index.html").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / folder).symlink_to(tmp_path / "home")
+    result = CliRunner().invoke(app, [*words, "--out", "out"])
+    said = " ".join(result.stderr.split())
+    assert result.exit_code == 2, result.output
+    assert "cannot be written to" in said
+    assert f"out/{folder}, which is a link" in said
+    assert (tmp_path / "home" / "index.html").read_text() == "mine"
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["index.html"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["study", "iris", "--save-model", "o" * 250 + ".skops"],
+            ["--save-model ooo", "File name too long", "shorter"],
+        ),
+        (["study", "iris", "--out", "o" * 300], ["--out", "File name too long", "choose a shorter name"]),
+        (["study", "o" * 5000 + ".csv"], ["cannot be opened", "found: File name too long", "remedy: give one of"]),
+        (["study", "o" * 5000 + ".csv"], ["5006 characters"]),
+        (["report", "o" * 5000 + ".json"], ["File name too long", "check the path"]),
+    ],
+)
+def test_a_name_that_is_too_long_is_told(tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2, result.output
+    assert not [word for word in said if word not in " ".join(result.stderr.split())], result.stderr
+    assert len(result.stderr) < 5000
+
+
+@pytest.mark.parametrize("words", [["study", "iris"], ["verify", "hoeffding", "--ledger", "l.sqlite"]], ids=" ".join)
+def test_a_current_folder_that_was_removed_is_told(tmp_path, words):
+    shell = 'mkdir "$0"; cd "$0"; rmdir "$0"; exec "$@"'
+    command = ["sh", "-c", shell, str(tmp_path / "gone"), sys.executable, "-P", "-c", PROGRAM, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "the current folder does not exist any more" in done.stderr
+    assert "remedy: change to an existing folder" in done.stderr
 
 
 def started(*words, **options):

@@ -14,6 +14,7 @@ from lemmata.engine.refutations import Counterexample, load_counterexample
 from lemmata.engine.refutations._problem import Place
 from lemmata.errors import DataError
 from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli._refute import _Told
 from lemmata.interfaces.python import ModelStudy, Study
 from lemmata.interfaces.report import write_page
 from lemmata.interfaces.report._pages import files_of
@@ -120,3 +121,14 @@ def test_arrays_of_another_search_are_refused(tmp_path):
     content = io.BytesIO()
     np.savez(content, x=np.full(3, 1.0))
     assert record["arrays"] == results.digest(content.getvalue())
+
+
+def test_a_counterexample_is_not_written_behind_a_link(tmp_path, capsys):
+    """The folder below --out has the name of the claim, and may already stand there as a link."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.b").symlink_to(tmp_path / "home")
+    assert _Told(tmp_path / "out", as_json=False)._written("a.b", counterexample(1.0)) is None
+    assert list((tmp_path / "home").iterdir()) == []
+    assert "a.b, which is a link" in " ".join(capsys.readouterr().err.split()).replace(" ,", ",")
+    assert _Told(tmp_path / "out", as_json=False)._written("c.d", counterexample(1.0)) is not None

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 import typer.core
 
-from lemmata.errors import DataError, LemmataError, SettingError, line_of, words_of
+from lemmata.errors import DataError, LemmataError, SettingError, line_of, shortened, words_of
 from lemmata.interruption import exit_code
 from lemmata.limits import lacked_memory
 
@@ -85,16 +85,7 @@ class Commands(typer.core.TyperGroup):
             if lost_stream(error):
                 raise  # the waiting process reports this error
             _drop_output()
-            # Errors about files name the file, but a stream has no name.
-            what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
-            complain(
-                DataError(
-                    what,
-                    found=error.strerror or str(error),
-                    rule="a place that can be written to",
-                    remedy="write to another place",
-                )
-            )
+            complain(_of_a_file(error))
             raise typer.Exit(REFUSED) from None
         except Exception as error:
             # Typer's own errors are a usage error or the end. A lost stream is reported by the waiting process.
@@ -111,6 +102,18 @@ class Commands(typer.core.TyperGroup):
                 raise typer.Exit(FAILED) from None
             found = line_of(error, 160) + raised_at(error)
             raise typer.Exit(left([ctx.invoked_subcommand or ""], found)) from None
+
+
+def _of_a_file(error: OSError) -> DataError:
+    """The error to show for an error of the operating system. A stream, other than a file, has no name."""
+    what, rule, remedy = "the output cannot be written", "a place that can be written to", "write to another place"
+    if error.filename is not None:
+        what = f"file {shortened(str(error.filename), 1000)}"
+        rule, remedy = "a file that can be read or written", "check the length of the path, and its permissions"
+    elif isinstance(error, FileNotFoundError):
+        what = "the current folder does not exist any more"
+        rule, remedy = "a command runs in an existing folder", "change to an existing folder, and repeat the command"
+    return DataError(what, found=error.strerror or str(error), rule=rule, remedy=remedy)
 
 
 def _unforeseen(error: BaseException) -> LemmataError:

@@ -2,49 +2,32 @@
 
 import json
 import math
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from lemmata.errors import SettingError
-from lemmata.files import replace_text
+from lemmata.errors import SettingError, shortened
+from lemmata.files import check_folder, check_place, faults, replace_text
 
 
-def prepare_directory(
-    directory: Path,
-    folders: tuple[str, ...] = ("report",),
-    files: tuple[str, ...] = ("study.json", "report/index.html"),
-) -> None:
-    """Make the directory, and check before any computation that its files can be written.
+def prepare_directory(directory: Path, *files: str) -> None:
+    """Check before any computation that files can be written into a directory. Nothing is made.
 
     Args:
         directory: the directory for the files.
-        folders: names of the folders needed in it.
-        files: names of the files to be written in it.
+        files: the paths of the files below the directory, with slashes.
 
     Raises:
-        SettingError: if the directory cannot be made or written to, or if a file stands where a directory is needed,
-            or a directory where a file is needed.
+        SettingError: if a file cannot be written, or if a link below the directory leads to another place.
     """
     try:
-        for place in (directory, *(directory / folder for folder in folders)):
-            place.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=place):
-                pass
+        for name in files:
+            check_place(directory, name)
+            check_folder((directory / name).parent)
     except (OSError, ValueError) as error:
+        rule = f"a directory in which {' and '.join(files)} can be written"
         raise SettingError(
-            f"--out {directory} cannot be written to",
-            found=getattr(error, "strerror", None) or str(error),
-            rule=f"a directory in which {' and '.join(files)} can be written",
-            remedy="choose another directory with --out",
+            f"--out {shortened(str(directory), 1000)} cannot be written to", rule=rule, **faults(error)
         ) from error
-    for name in files:
-        if (directory / name).is_dir():
-            raise SettingError(
-                f"{directory / name} is a directory",
-                rule="this path must not be a directory, because a file is written there",
-                remedy="choose another directory with --out",
-            )
 
 
 def strict_json(record: Any) -> str:

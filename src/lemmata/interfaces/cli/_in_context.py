@@ -79,7 +79,7 @@ def in_context(
             max_rows=MOST_ROWS, seed=seed,
         )  # fmt: skip
         folder = directory / "in_context"
-        prepare_directory(directory, ("in_context",), ("in_context/run.json",))
+        prepare_directory(directory, "in_context/run.json")
         result = at_end.enter_context(writing(folder, "run.json"))
         describe_data(err, dataset)
         run = run_in_context(

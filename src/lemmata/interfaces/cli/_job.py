@@ -102,7 +102,7 @@ class Job:
             place = directory.absolute()  # the user's own code may change the folder
             with contextlib.redirect_stdout(sys.stderr):  # stdout is only for the answer
                 loaded = self.load(told, *data)
-            prepare_directory(place, (self.folder,), (file, f"{self.folder}/index.html"))
+            prepare_directory(place, file, f"{self.folder}/index.html")
             result = at_end.enter_context(writing(place, file))
             with contextlib.redirect_stdout(sys.stderr):
                 record = self.run(loaded, told, progress, started, executor)

@@ -89,6 +89,6 @@ def _written(directory: Path, where: Any) -> Path:
     from ._progress import StageProgress
 
     own_files(directory)
-    prepare_directory(directory, folders=(), files=("index.html",))
+    prepare_directory(directory, "index.html")
     with StageProgress(err) as progress:
         return write_site(directory, progress, where)

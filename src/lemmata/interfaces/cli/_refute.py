@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lemmata.errors import LemmataError, SettingError, line_of
+from lemmata.files import check_place
 from lemmata.interruption import exit_code
 from lemmata.printable import clean
 
@@ -172,6 +173,7 @@ class _Told:
         assert self._directory is not None
         assert self._place is not None
         try:
+            check_place(self._place, f"{name}/counterexample.json")
             return self._directory / found.save(self._place / name).relative_to(self._place)
         except OSError as error:  # also a FileError of lemmata
             self._amiss(f"{name}: the counterexample could not be written: {error}")

@@ -61,7 +61,7 @@ def report(
     found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
     page = directory / "index.html"
     keep_inputs(records, [page, *(directory / name for name in left_by(page))])
-    prepare_directory(directory, folders=(), files=("index.html",))
+    prepare_directory(directory, "index.html")
     names = " or ".join(map(str, records))
     for sentence in (sentence for path in records for sentence in mixed(path)):
         err.print(f"Warning: {clean(sentence)}", markup=False, highlight=False, soft_wrap=True)

@@ -25,7 +25,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
     model = next(own for own in record.models if own.name == final.name)
     target = record.data.target
     parts = [
-        f"# {model.title[:1].upper()}{model.title[1:]} for {_code(target)}",
+        f"# {_plain(model.title[:1].upper() + model.title[1:])} for {_code(target)}",
         *_predicts(final, record, model),
         "## Expected error",
         *_error(record, model),
@@ -49,16 +49,20 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
         what = f"the class {_code(data.target)}: {names}" + (f" and {more} more" if more > 0 else "")
     kinds = {column.name: column for column in data.columns}
     shown = [kinds[name] for name in final.inputs if name in kinds]
-    rows = [f"| {_in_table(_code(own.name))} | {own.kind} | {_in_table(_plain(own.range))} |" for own in shown]
+    rows = [
+        f"| {_in_table(_code(own.name))} | {_in_table(_plain(own.kind))} | {_in_table(_plain(own.range))} |"
+        for own in shown
+    ]
     named = "the model that the study recommends" if record.answers.best == final.name else "one of the study's models"
     takes = (
         "Give it an array with the columns of x in their order. Cells may be missing."
         if final.positional
         else "Give it a data frame with these columns, unchanged. Other columns are ignored, and cells may be missing."
     )
+    table = _code(data.name) if data.name else "a table"
     return [
-        f"The model predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to "
-        f"{final.rows:,} rows. {takes}",
+        f"The model predicts {what}. It is {named} for {table} ({_plain(model.formula)}), fitted to {final.rows:,} "
+        f"rows. {takes}",
         "\n".join(["| column | kind | range, or most frequent |", "| --- | --- | --- |", *rows]),
     ]
 
@@ -66,31 +70,47 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
 def _code(text: str) -> str:
     r"""Write a name as code on one line, with a backslash and n for a new line, and with enough backticks around it.
 
-    >>> print(_code(f"a{chr(10)}b"), _code("a`b"))
-    `a\nb` `` a`b ``
+    >>> print(_code(f"a{chr(10)}b{chr(27)}"), _code("a`b"))
+    `a\nb\x1b` `` a`b ``
     """
-    text = re.sub(r"[\r\n\t\v\f\x85\u2028\u2029]", lambda found: repr(found[0])[1:-1], text)
-    longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
+    text, longest = _visible(text), _ticks(text)
     return f"`{text}`" if not longest else f"{'`' * (longest + 1)} {text} {'`' * (longest + 1)}"
 
 
+def _ticks(text: str) -> int:
+    """The length of the longest run of backticks."""
+    return max((len(ticks) for ticks in re.findall("`+", text)), default=0)
+
+
+def _program(code: str) -> str:
+    """Write a program in Python, with enough backticks around it."""
+    fence = "`" * max(3, _ticks(code) + 1)
+    return f"{fence}python\n{code.rstrip()}\n{fence}"
+
+
+def _visible(text: str) -> str:
+    """Write characters that are invisible, break the line or reorder the text as Python's escapes."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 def _plain(text: str) -> str:
-    """Write values on one line, without any sign that Markdown reads as markup."""
-    return re.sub(r"([\\`*<\[\]])", r"\\\1", " ".join(text.splitlines()))
+    """Write a text on one line, without any sign that Markdown reads as markup."""
+    return re.sub(r"([\\`*_<>\[\]&~#$])", r"\\\1", _visible(" ".join(text.split())))
 
 
 def _in_table(text: str) -> str:
-    """Write a text for a cell of a table. A bar in it would end the cell, even in code."""
-    return text.replace("|", r"\|")
+    """Write a text for a cell of a table. A bar in it would end the cell, even in code, or after two backslashes."""
+    return re.sub(r"(\\*)\|", lambda found: found[1] + (r"\x7c" if len(found[1]) % 2 else r"\|"), text)
 
 
 def _error(record: StudyRecord, model: ModelResult) -> list[str]:
     unit = record.unit
+    name, now = _plain(unit.name), told_interval(model.now, unit)
     lines = [
-        f"On new rows like these, the model's {unit.name} is expected to be **{told_interval(model.now, unit)}** "
-        f"({unit.words}). The brackets show a 90 % interval. Guessing without any column gives "
+        f"On new rows like these, the model's {name} is expected to be **{now}** "
+        f"({_plain(unit.words)}). The brackets show a 90 % interval. Guessing without any column gives "
         f"{told(unit.guessing, unit)}.",
-        *record.answers.sentences[:1],
+        *map(_plain, record.answers.sentences[:1]),
     ]
     if not model.learns:
         lines.append("The study did not show that this model beats guessing.")
@@ -99,9 +119,7 @@ def _error(record: StudyRecord, model: ModelResult) -> list[str]:
 
 def _warnings(record: StudyRecord) -> list[str]:
     lines = list(dict.fromkeys(record.notes))
-    return (
-        ["## Before you rely on it", "\n".join(f"* {' '.join(line.splitlines())}" for line in lines)] if lines else []
-    )
+    return ["## Before you rely on it", "\n".join(f"* {_plain(line)}" for line in lines)] if lines else []
 
 
 def _making(final: Any, model: ModelResult, target: str) -> list[str]:
@@ -109,14 +127,14 @@ def _making(final: Any, model: ModelResult, target: str) -> list[str]:
     if not final.code:
         return [
             "## Make it again",
-            f"The estimator is your own ({model.formula}), so this card holds no program. After loading, "
+            f"The estimator is your own ({_plain(model.formula)}), so this card holds no program. After loading, "
             "`sklearn.base.clone(model)` gives the same model, but unfitted. Fit it to the columns above and the "
             f"target {_code(target)}.",
         ]
     return [
         "## Make it without lemmata" if "lemmata" not in final.code else "## Make it again",
         "This program fits the same model. Run it in the folder of the table.",
-        f"```python\n{final.code.rstrip()}\n```",
+        _program(final.code),
     ]
 
 
@@ -133,10 +151,10 @@ def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
     names = "".join(f"\n    {name!r}," for name in trusted)
     code = f"import skops.io\n\nmodel = skops.io.load({file!r}, trusted=[{names}\n])\nmodel.predict(table)"
     lemmata = any(name.startswith("lemmata") for name in trusted)
-    others = [found or f"your module `{name}`" for name, found in _packages(trusted).items()]
+    others = [found or f"your module {_code(name)}" for name, found in _packages(trusted).items()]
     *most, last = ["scikit-learn", "skops", *others, *(["lemmata"] if lemmata else [])]
     needs = ", ".join(most) + (f" and {last}" if others or lemmata else f", {last}")
-    lines = [f"Loading the file needs {needs}.", f"```python\n{code}\n```"]
+    lines = [f"Loading the file needs {needs}.", _program(code)]
     if "keep_default_na" in final.code:
         lines.append(
             "Read tables for the model with the arguments `keep_default_na` and `na_values` of the program below. "
@@ -146,7 +164,7 @@ def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
         each: dict[str, list[str]] = {}
         for name, reason in final.why.items():
             each.setdefault(reason, []).append(_code(name))
-        reasons = "; ".join(f"{reason} ({', '.join(names)})" for reason, names in each.items())
+        reasons = "; ".join(f"{_plain(reason)} ({', '.join(names)})" for reason, names in each.items())
         lines.append(
             f"scikit-learn cannot read some columns, so the model uses `lemmata.estimators.PlainTable`: {reasons}."
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from lemmata.engine.catalogue import rows, tags
 from lemmata.errors import SettingError
+from lemmata.files import through_link
 from lemmata.results import finish, is_own, writing
 from lemmata.stored import Told, built, parsed, read_bytes
 
@@ -61,7 +62,7 @@ def write_site(
         pages = site(progress, where)
         foreign = sorted(
             name for name in pages
-            if _through_link(directory, name) or (name not in earlier and (directory / name).exists())
+            if through_link(directory, name) or (name not in earlier and (directory / name).exists())
         )  # fmt: skip
         if foreign:
             found = f"{foreign[0]}, which does not belong to the site"
@@ -103,7 +104,7 @@ def own_files(directory: pathlib.Path) -> set[str]:
     for name in names:
         if not name or "\0" in name:
             told.refuse(repr(name), "names of files")
-    return {name for name in names if _below(name) and not _through_link(directory, name)}
+    return {name for name in names if _below(name) and not through_link(directory, name)}
 
 
 def _below(name: str) -> bool:
@@ -115,11 +116,6 @@ def _below(name: str) -> bool:
         and not {".", ".."} & {name, *path.parts}
         and "\0" not in name
     )
-
-
-def _through_link(directory: pathlib.Path, name: str) -> bool:
-    """Whether a folder on the way to a file is a link, which may lead out of the directory."""
-    return any((directory / folder).is_symlink() for folder in pathlib.PurePosixPath(name).parents[:-1])
 
 
 def site(

@@ -98,7 +98,9 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
         exists = path.exists()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DataError("the data cannot be opened", found=repr(shortened(data)), rule=reason) from error
+        rule = f"DATA must be a single {bundled.rule}"
+        what = f"{shortened(repr(data))} cannot be opened"
+        raise DataError(what, found=reason, rule=rule, remedy=bundled.remedy) from error
     if data in bundled.sets and not path.is_file():
         from sklearn import datasets
 
