@@ -81,16 +81,7 @@ def check_file(path: str | Path) -> None:
 
 
 def check_database(path: str | Path) -> None:
-    """Raise an error if a file that SQLite would open next to a database is not a regular file.
-
-    SQLite could wait for ever for such a file, and could not be interrupted.
-
-    Args:
-        path: the path of the database.
-
-    Raises:
-        OSError: if one of these files is a directory, a named pipe, a socket or a device.
-    """
+    """Raise OSError if a file that SQLite opens next to a database is not regular. SQLite could wait for ever."""
     for end in ("-journal", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             check_file(os.fspath(path) + end)

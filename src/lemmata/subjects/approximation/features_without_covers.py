@@ -11,12 +11,11 @@ B, let A be all sums of a constant and n features whose coefficients are at most
 
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
-where phi_mu is the integral of phi over mu and P_n the mean over the n features. The reason is that dist(g, A) is the
-largest value, over mu, of the integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|. The integral of g, E rho
-phi_mu, is largest at rho = 3 M sign(phi_mu). It remains to bound the deviation of a mean, uniformly over mu.
-Symmetrisation and contraction bound the expectation of this deviation. McDiarmid's inequality bounds how far the
-deviation exceeds its expectation. The reason is that one feature moves the deviation by at most 1/(2n), because
-|phi_mu| <= 1/2.
+where phi_mu is the integral of phi over mu and P_n the mean over the n features. Proof: dist(g, A) is the largest
+value, over mu, of E rho phi_mu (the integral of g over mu) minus (3 M/n) sum |phi_mu(theta_i)|. The first term is
+largest at rho = 3 M sign(phi_mu). It remains to bound the deviation of a mean, uniformly over mu.
+Symmetrisation and contraction bound its expectation. McDiarmid's inequality bounds the excess over the expectation,
+because one feature moves the deviation by at most 1/(2n).
 """
 
 import math
@@ -163,9 +162,8 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
         w = min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    This holds however rich the class is. By contrast, the bound of Lemma 1 of the source contains the logarithm of a
-    covering number. The test uses the class of all means f = E rho phi of the features with weights |rho| <= 3 M = 1.
-    For this class, the bound holds without the term 1/(4 tau).
+    This holds however rich the class is. The bound of Lemma 1 of the source contains a logarithm of a covering number.
+    The test uses all means f = E rho phi of features with |rho| <= 3 M = 1. They do not need the term 1/(4 tau).
     """
 
     title = "Random ramps approximate a whole Barron class uniformly, with an error bound without covering numbers"
@@ -201,8 +199,7 @@ class WholeClassByComplexity(Claim[FeaturePool]):
         sup over x of |f(x) - c_0 - sum_i c_i phi_i(x)| <= M (1/(4 tau) + 3 W_n + (3/2) sqrt(log(1/delta) / (2n))),
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x).
 
-    The test uses the class of all means f = E rho phi of the features with weights |rho| <= 3 M = 1. For this class,
-    the bound holds without the term 1/(4 tau).
+    The test uses all means f = E rho phi of features with |rho| <= 3 M = 1. They do not need the term 1/(4 tau).
     """
 
     title = "The Rademacher complexity of random ramps bounds their uniform approximation error over a whole class"
@@ -232,11 +229,10 @@ class WidthOfRamps(Claim[FeaturePool]):
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x)
            <= min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    The proof writes a ramp as the mean, over |s| <= 1/2, of indicators 1(<u, x> > t + s/tau) of half-spaces. For each
-    s, the n boundaries of the half-spaces cut R^d into at most sum over k <= d of C(n, k) cells. On each cell, the
-    vector of the n numbers 1(<u_i, x> > t_i + s/tau) - 1/2 is constant, and its length is sqrt(n)/2. Massart's lemma
-    for the maximum and for the minimum gives the first bound. The second bound follows by chaining over nets of the
-    cells, which have at most e (d+1) (2e/eps²)^d elements by Haussler's lemma.
+    Proof: a ramp is the mean, over |s| <= 1/2, of indicators of half-spaces <u, x> > t + s/tau. For each s, the n
+    boundaries cut R^d into at most sum over k <= d of C(n, k) cells. On each cell, the vector of the n indicators minus
+    1/2 is constant, and its length is sqrt(n)/2. Massart's lemma for the maximum and for the minimum gives the first
+    bound. The second follows by chaining over nets of the cells, with at most e (d+1) (2e/eps²)^d elements by Haussler.
     """
 
     title = "An upper bound on the Rademacher complexity of random ramps of d variables"
@@ -266,11 +262,9 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
     whatever the class and the dimension. With probability at least 1 - delta, the largest distance exceeds this bound
-    by at most (3/2) M sqrt(log(1/delta) / (2n)). In the proof, let h run over the functions of mean 0 and mean square 1
-    under nu. Let eps_i = +-1 be random signs, and let mean be the mean of phi_i under nu. Then 2 E sup_h (1/n) sum
-    eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n), which times 3 M is the second term of the
-    bound. The test uses the class of all means f = E rho phi of the features with weights |rho| <= 3 M = 1. In the
-    test, nu has 24 points of equal mass, and the largest distance is averaged over 4 draws of the features.
+    by at most (3/2) M sqrt(log(1/delta) / (2n)). The second term is 3 M times 2 E |(1/n) sum eps_i (phi_i - m_i)| <= 2
+    s/sqrt(n), where eps_i = +-1 are random signs and m_i is the mean of phi_i under nu. The test uses all means f = E
+    rho phi with |rho| <= 3 M = 1, a nu with 24 points of equal mass, and the average over 4 draws of the features.
     """
 
     title = "Random ramps approximate a whole Barron class in mean square at the rate 1/sqrt(n) in their number n"
@@ -361,11 +355,10 @@ class RiskWithoutCover(Claim[CosineExamples]):
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    The term of order M²/n in this bound replaces the term C_F² log|N|/n in Theorem 1 of the source. Here C_F >= M is
-    the Barron parameter of the class, and |N| is the size of a cover. For the proof, let the distribution nu in
-    `whole_class_in_mean_square` be the distribution of the examples. Then some coefficients rho* satisfy |rho*|_1 <=
-    |f(0)| + 7 M, and <phi, rho*> is within eps of f. The rest follows from l(rho) <= l(rho*) + e, since lambda is at
-    least 2 |Phi^T z|_inf / N for the matrix Phi of features. The test uses e = 3e-3.
+    The term of order M²/n replaces C_F² log|N|/n in Theorem 1 of the source, where C_F >= M is the Barron parameter of
+    the class and |N| the size of a cover. Proof: by `whole_class_in_mean_square`, some coefficients rho* satisfy
+    |rho*|_1 <= |f(0)| + 7 M, and <phi, rho*> is within eps of f. The rest follows from l(rho) <= l(rho*) + e, since
+    lambda >= 2 |Phi^T z|_inf / N for the matrix Phi of features. The test uses e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps that does not use covering numbers"

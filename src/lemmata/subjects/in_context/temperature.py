@@ -197,8 +197,8 @@ class StepError(AbstractStepError):
 class StepErrorOfThirdOrder(AbstractStepError):
     """Let a prompt have N examples with targets y and features in [0, 1]. Let the transformer with step eta and
     temperature tau move the coefficients from rho_{t-1} to rho_t. Let e_t be the difference between rho_t and the
-    proximal step from rho_{t-1} on the Lasso. The second derivative of the logistic function at 0 is 0. So the largest
-    absolute entry |e_t|_inf of e_t is at most
+    proximal step from rho_{t-1} on the Lasso. Since the second derivative of the logistic function at 0 is 0, |e_t|_inf
+    is at most
 
         (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²),   R = |rho_{t-1}|_1,
 
@@ -226,8 +226,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         |e_t|_1 <= C_F / ((L + n) n N),   |rho_t|_1 <= n sqrt(N) C_F,   (phi^T rho_T - y^)² <= sqrt(log N / N) C_F²,
 
     where |.|_1 is the sum of absolute entries. The penalty is lambda = (sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F)
-    / 32, where sigma is the standard deviation of the noise and eps_dis a discretisation error. The test computes the
-    forward pass in a form without cancellation.
+    / 32, where sigma is the standard deviation of the noise and eps_dis a discretisation error.
     """
 
     title = "Bounds on the errors and coefficients of a Lasso transformer at the temperature of Lemma 7"
@@ -291,8 +290,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The trials measure the smallest power of 2 that suffices as a temperature. The slack is
-    log10(tau / this power).
+    C_F² in all T steps. The trials measure the smallest power of 2 that suffices. The slack is log10(tau / this power).
     """
 
     title = "The temperature of Lemma 7 suffices for this lemma's bounds on the errors of a Lasso transformer"
@@ -311,8 +309,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
     Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature, (n +
-    1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials measure the smallest power of 2 that
-    suffices as a temperature.
+    1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials find the least sufficient power of 2.
     """
 
     title = "A temperature below that of Lemma 7 suffices for a Lasso transformer, as its errors are of third order"
