@@ -17,6 +17,7 @@ ORDER = (
         "answers",
         "bundled",
         "code_files",
+        "directories",
         "facts",
         "files",
         "interruption",

@@ -1,12 +1,17 @@
 """Limits on memory are read, and errors that come from them are known as such."""
 
 import errno
+import os
 import resource
+import subprocess
+import sys
 
+import polars as pl
 import pytest
 
 from lemmata import core, errors, limits
 from lemmata.core import _memory
+from lemmata.workflows.studies import _tables
 
 
 def test_control_groups_bound_the_free_memory(tmp_path, monkeypatch):
@@ -102,3 +107,32 @@ class SilentError(Exception):
 def test_an_error_whose_text_cannot_be_read_is_told_by_its_class():
     assert not limits.lacked_memory(SilentError())
     assert (errors.words_of(SilentError()), errors.line_of(SilentError())) == ("", "SilentError")
+
+
+@pytest.mark.parametrize("most", [12, limits.OPEN_FILES - 1])
+def test_a_command_begins_only_if_it_may_open_enough_files(most):
+    words = [sys.executable, "-m", "lemmata", "study", "no_such_table.csv"]
+    begin = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=begin, timeout=120)
+    assert done.returncode == 2
+    assert f"found: {most} (RLIMIT_NOFILE" in done.stderr
+    assert "ulimit -n 1024" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+        OSError(errno.ENFILE, os.strerror(errno.ENFILE)),
+        pl.exceptions.ComputeError("Too many open files (os error 24)"),
+        pl.exceptions.PanicException('Err(Os { code: 24, message: "Too many open files" })'),
+    ],
+)
+def test_a_table_is_not_blamed_for_too_many_open_files(error, tmp_path, monkeypatch):
+    def refused(*given):
+        raise error
+
+    (tmp_path / "table.csv").write_text("a,y\n1,2\n")
+    monkeypatch.setitem(_tables._READ, "text", refused)
+    with pytest.raises(errors.LemmataError, match=r"too many files are open.*ulimit -n"):
+        _tables.read_table(str(tmp_path / "table.csv"), _tables.Reading(10**6, 0))

@@ -33,13 +33,35 @@ def forget_current_folder() -> None:
     by_module = getattr(sys.modules.get("__main__"), "__spec__", None) is not None
     if not by_module or sys.flags.safe_path or not sys.path:
         return
-    try:
-        here = os.getcwd()
-    except OSError:  # the current folder was removed
-        here = ""
+    here = current_folder()
     own = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     if sys.path[0] in ("", here) and os.path.realpath(here) != own:
         del sys.path[0]
+
+
+def current_folder() -> "str":
+    """The path of the current folder; empty if this folder was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def in_folder(folder: "str") -> "Iterator[None]":
+    """A context in which a folder is the current folder. Code of the user may have chosen another current folder.
+
+    Args:
+        folder: the path of the folder; if it is empty, the current folder stays as it is.
+    """
+    before = current_folder()
+    if folder:
+        os.chdir(folder)
+    try:
+        yield
+    finally:
+        if before:
+            os.chdir(before)
 
 
 class _Source(importlib.machinery.SourceFileLoader):

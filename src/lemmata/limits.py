@@ -8,7 +8,7 @@ import os
 import pathlib
 from typing import NamedTuple
 
-from lemmata.errors import words_of
+from lemmata.errors import LemmataError, SettingError, words_of
 
 # Each tuple names a control group's files with its limit and its use, and the entry of its file `memory.stat` for the
 # used bytes that the operating system can free on demand.
@@ -19,6 +19,10 @@ _UNLIMITED = 2**60
 """A limit of at least this many bytes means no limit.
 
 If there is no limit, control groups of version 1 report about 2^63 bytes."""
+OPEN_FILES = 64
+"""A process needs at least this many open files. Measured studies and verdicts had up to 25."""
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+_MORE_FILES = "raise the limit, for example with `ulimit -n 1024`, or use fewer processes (--jobs)"
 _OWN = (
     ("RLIMIT_AS", "the address space of this process (RLIMIT_AS, `ulimit -v`)"),
     ("RLIMIT_DATA", "the data segment of this process (RLIMIT_DATA, `ulimit -d`)"),
@@ -72,6 +76,44 @@ def own_limits() -> list[Limit]:
         if most != resource.RLIM_INFINITY:
             found.append(Limit(what, most, max(most - used, 0), True))
     return found
+
+
+def check_open_files() -> None:
+    """Refuse to begin if this process may open too few files. Some libraries end with a traceback at that limit.
+
+    Raises:
+        SettingError: if the limit is below `OPEN_FILES`.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if most != resource.RLIM_INFINITY and most < OPEN_FILES:
+        raise SettingError(
+            "this process may open too few files",
+            found=f"{most} (RLIMIT_NOFILE, `ulimit -n`)",
+            rule=f"at least {OPEN_FILES} open files",
+            remedy=_MORE_FILES,
+        )
+
+
+def no_open_files(error: BaseException) -> LemmataError | None:
+    """What to tell if an error is due to the limit on open files; None for other errors.
+
+    Args:
+        error: an error of Python, or of a library that quotes an error of the system.
+    """
+    if getattr(error, "errno", None) not in _NO_FILES and not any(
+        os.strerror(code) in words_of(error, _LONG) for code in _NO_FILES
+    ):
+        return None
+    return LemmataError(
+        "too many files are open",
+        found=words_of(error, 200),
+        rule="the operating system limits how many files a process, or all processes, may open",
+        remedy=_MORE_FILES,
+    )
 
 
 def used_bytes(process: int | str = "self") -> tuple[int, int]:

@@ -75,7 +75,7 @@ def leaving(world: World, command: Command, most: int, seed: int) -> Iterator[tu
                 else:
                     head = _CALLED[path.name]
                     indent = " " * (len(head) - len(head.lstrip()) + 4)
-                    text = text.replace(head, f"{head}{indent}{line}\n")
+                    text = after(text, head, f"{indent}{line}\n")
                 path.write_text(text)
             own = {"patches": []} if command.verb == "study" else {}
             ended = world.run(command, folder, words=words, **own)
@@ -84,6 +84,12 @@ def leaving(world: World, command: Command, most: int, seed: int) -> Iterator[tu
             if ended.code == 0 and command.says not in ended.out:
                 found.append("success without an answer")
             yield f"{way} at {place}", found
+
+
+def after(text: str, head: str, more: str) -> str:
+    """The text with more words after each occurrence of `head`, which must occur."""
+    assert head in text, f"{head!r} is not in the text"
+    return text.replace(head, head + more)
 
 
 _EMPTY = b"a,b,y\n"
@@ -105,15 +111,14 @@ def nothing(world: World, command: Command, most: int, seed: int) -> Iterator[tu
 def _nothing(command: Command) -> list[tuple[str, list[str], dict[str, bytes], set[int]]]:
     """What is asked, with which files, and the exit codes that are right."""
     own = [*command.words, *command.new]
-    claims = CLAIMS.encode()
-    measured = _CALLED["claim.py"]
-    raising, nan = ((measured + f"        {line}\n").encode() for line in (_RAISES, _NAN))
-    bad = {
-        "every problem raises": {"claim.py": claims.replace(measured.encode(), raising)},
-        "every problem is NaN": {"claim.py": claims.replace(measured.encode(), nan)},
-        "no problem can be drawn": {"claim.py": claims.replace(b"return jax.random", b"raise ValueError(1)  # ")},
-        "no claim in the file": {"claim.py": b"x = 1\n"},
+    measured, drawn = _CALLED["claim.py"], "    def sample(self, setting, key):\n"
+    changed = {
+        "every problem raises": after(CLAIMS, measured, f"        {_RAISES}\n"),
+        "every problem is NaN": after(CLAIMS, measured, f"        {_NAN}\n"),
+        "no problem can be drawn": after(CLAIMS, drawn, f"        {_RAISES}\n"),
+        "no claim in the file": "x = 1\n",
     }
+    bad = {name: {"claim.py": text.encode()} for name, text in changed.items()}
     if command.program == "claim.py" and command.verb != "show":
         found = [(name, own, files, {2, 4} if "file" in name else {3, 4}) for name, files in bad.items()]
         if command.verb in ("judge", "walk", "mutate"):

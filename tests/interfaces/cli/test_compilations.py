@@ -162,11 +162,6 @@ def test_none_are_kept(start, tmp_path, off):
     assert not list(tmp_path.rglob("*-cache"))
 
 
-def test_the_platform_says_where_they_lie(monkeypatch):
-    monkeypatch.delenv("LEMMATA_CACHE_DIR", raising=False)
-    assert _compilations.cache_directory().parts[-2:] == ("lemmata", "compilations")
-
-
 def test_a_second_verification_compiles_nothing(tmp_path):
     claim = claim_file(tmp_path)
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}

@@ -72,6 +72,22 @@ def test_a_command_line_without_other_code_stays_in_its_process():
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120).returncode == 7
 
 
+@pytest.mark.parametrize("command", ["show", "study", "model", "list", "map", "compare"])
+def test_with_claims_of_another_package_every_command_is_guarded(command, tmp_path):
+    info = tmp_path / "third-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[lemmata.claims]\nthird = third\n")
+    program = PROGRAM.format(ends="os._exit(0)", command=command).replace("mine.py:f", "third")
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths},
+        check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "ended by a program that it ran" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_to_the_waiting_process_reaches_the_command(tmp_path, name):
     mark = tmp_path / "begun"

@@ -1,5 +1,7 @@
 """Programs of `lemmata model` that return pipelines and estimators, and names in a program that are no settings."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,3 +107,20 @@ def test_losses_of_torch_are_read_or_refused_with_their_text():
     ):
         with pytest.raises(SettingError, match=words):
             stated_loss(loss, "loss in net.py")
+
+
+@pytest.mark.parametrize("line", ["import os; os.chdir('elsewhere')", "def start(): import os; os.chdir('elsewhere')"])
+def test_a_program_that_changes_the_folder_moves_no_file(line, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    start = "start()" if "start" in line else "None"
+    text = f"{line}\ndef build():\n    {start}\n    return lambda x: x @ [1.0, 2.0, 3.0]\n"
+    (tmp_path / "net.py").write_text(text)
+    table = FRAME[list("abc")].assign(y=FRAME[list("abc")] @ [1.0, 2.0, 3.0])
+    for name, rows in {"train": table[:60], "right": table[:60], "held": table[60:], "deployed": table[60:]}.items():
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    told = ModelOptions(held="held.csv", deploy="deployed.csv", corrected="right.csv")
+    trained, name, rows, _ = load_trained("net.py", "train.csv", told)
+    assert (name, rows) == ("net.py", "train.csv")
+    assert [len(part) for part in (trained.x, trained.held[0], trained.deployed)] == [60, 60, 60]
+    assert os.getcwd() == str(tmp_path / "elsewhere")  # where later calls of the program expect to be

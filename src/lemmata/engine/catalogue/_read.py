@@ -13,6 +13,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+from lemmata.directories import cache_directory
 from lemmata.errors import DataError
 from lemmata.files import replace_text
 from lemmata.stored import sealed, unsealed
@@ -43,12 +44,13 @@ def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         read: a function that computes the values, which must be plain values.
     """
     key, path = _key(), _path(name)
-    known = unsealed(path, key)
+    known = path and unsealed(path, key)
     if known is not None:
         return known
     found = read()
-    with contextlib.suppress(DataError):  # if the values cannot be stored, the next process computes them again
-        replace_text(path, sealed(key, found))
+    if path is not None:
+        with contextlib.suppress(DataError):  # if the values cannot be stored, the next process computes them again
+            replace_text(path, sealed(key, found))
     return json.loads(json.dumps(found))
 
 
@@ -91,11 +93,9 @@ def cost(entry: dict[str, Any]) -> float:
     return costs().get(entry["class"], 0.0)
 
 
-def _path(name: str) -> pathlib.Path:
-    import platformdirs
-
-    folder = platformdirs.user_cache_path("lemmata", appauthor=False)
-    return folder / f"{name}-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}.json"
+def _path(name: str) -> pathlib.Path | None:
+    folder = cache_directory()
+    return folder and folder / f"{name}-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}.json"
 
 
 def _key() -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import platformdirs
 
+from lemmata.directories import data_directory
 from lemmata.errors import DataError, FileError, shortened
 from lemmata.files import check_database, encoded, open_file, replace_bytes
 
@@ -52,8 +52,7 @@ TRIAL = ("claim", "fingerprint", "setting", "seed", "number", "size", "run", "ho
 
 def default_path() -> Path:
     """The ledger in the platform's data directory. Set `LEMMATA_DATA_DIR` to use another directory."""
-    folder = os.environ.get("LEMMATA_DATA_DIR") or platformdirs.user_data_dir("lemmata", appauthor=False)
-    return Path(folder) / "ledger.sqlite"
+    return data_directory() / "ledger.sqlite"
 
 
 class FullDiskError(FileError):

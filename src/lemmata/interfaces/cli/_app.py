@@ -12,7 +12,7 @@ import typer.core
 
 from lemmata.errors import DataError, LemmataError, SettingError, line_of, shortened, words_of
 from lemmata.interruption import exit_code
-from lemmata.limits import lacked_memory
+from lemmata.limits import check_open_files, lacked_memory, no_open_files
 
 from ._flags import no_start
 from ._guard import FAILED, REFUSED, left, raised_at
@@ -55,6 +55,7 @@ class Commands(typer.core.TyperGroup):
 
         try:
             with at_end, plain_warnings():
+                check_open_files()
                 return super().invoke(ctx)
         except LemmataError as error:
             complain(error)
@@ -81,6 +82,9 @@ class Commands(typer.core.TyperGroup):
         except OSError as error:
             if lacked_memory(error):
                 complain(_unforeseen(error))
+                raise typer.Exit(FAILED) from None
+            if (told := no_open_files(error)) is not None:
+                complain(told)
                 raise typer.Exit(FAILED) from None
             if lost_stream(error):
                 raise  # the waiting process reports this error

@@ -24,6 +24,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from lemmata.directories import compilations_directory
+
 BOUND = 256 * 2**20
 """The size limit of the cache between runs, in bytes. The least recently used entries are removed first."""
 
@@ -43,11 +45,11 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
     """
     import jax
 
-    place = cache_directory()
+    place = compilations_directory()
     run = None
     if place is not None and not jax.config.values["jax_compilation_cache_dir"]:
         with contextlib.suppress(OSError):
-            run = _Run(place)
+            run = _Run(place / "compilations")
     if run is None:
         yield
         return
@@ -57,16 +59,6 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
             yield
     finally:
         run.finish(spoilt, bound)
-
-
-def cache_directory() -> Path | None:
-    """The directory of compiled functions; None if LEMMATA_CACHE_DIR is set to an empty text."""
-    from platformdirs import user_cache_path
-
-    chosen = os.environ.get("LEMMATA_CACHE_DIR")
-    if chosen is None:
-        return user_cache_path("lemmata", appauthor=False) / "compilations"
-    return Path(chosen).expanduser().absolute() / "compilations" if chosen else None
 
 
 class _Run:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lemmata.bundled import SETS
+from lemmata.code_files import current_folder, in_folder
 from lemmata.errors import SettingError
 from lemmata.files import check_model_file, keep_inputs
 from lemmata.options import StudyOptions
@@ -61,13 +62,12 @@ def _study(
     --save-model is given and the study recommends no model; 2 if the input is refused; 130 after Ctrl-C, when the
     finished parts are written.
     """
-    place = save_model
+    here = current_folder()
     if save_model is not None:
         check_model_file(save_model, "--save-model")
         program = (told.model or "").partition(".py:")
         inputs = [data, program[0] + ".py" if program[1] else None]
         keep_inputs(inputs, (save_model, save_model.with_suffix(".md")))
-        place = save_model.absolute()  # the user's own code may change the folder
     kept: list[Dataset] = []  # the data set, for saving the model
 
     def loaded(told: StudyOptions, data: str) -> "Dataset":
@@ -77,12 +77,13 @@ def _study(
     say = functools.partial(print_summary, saves=save_model is not None)
     job = dataclasses.replace(_JOB, load=loaded, say=say)
     record = job(told, data, directory=directory, as_json=as_json, dask=dask)
-    if place is not None:
+    if save_model is not None:
         from lemmata.interfaces.python import Given
 
         from ._console import err, out
 
-        _save(Given(data, kept[0], told), record, place, err if as_json else out)
+        with in_folder(here):  # the user's own code may have changed the folder, and may change it again
+            _save(Given(data, kept[0], told), record, save_model.absolute(), err if as_json else out)
 
 
 def _save(given: "Given", record: StudyRecord, path: Path, console: "Console") -> None:

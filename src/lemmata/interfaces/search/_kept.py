@@ -5,6 +5,7 @@ import hashlib
 import importlib.resources
 from collections.abc import Sequence
 
+from lemmata.directories import cache_directory
 from lemmata.errors import FileError
 from lemmata.files import replace_text
 from lemmata.stored import sealed, unsealed
@@ -19,10 +20,10 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
         name: the kind of the items.
         items: the items, each with the same fields.
     """
-    import platformdirs
-
-    path = platformdirs.user_cache_path("lemmata", appauthor=False) / f"search-{name}.json"
-    key = _key(items)
+    folder = cache_directory()
+    if folder is None:
+        return shelf(name, items)
+    path, key = folder / f"search-{name}.json", _key(items)
     known = unsealed(path, key)
     if known is not None:
         return Shelf(name, tuple(items), known["postings"])

@@ -2,11 +2,12 @@
 
 import dataclasses
 
+from lemmata.code_files import current_folder, in_folder
 from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
 
 from ._pipelines import as_examined, form_of
-from ._program import load_program
+from ._program import Program, load_program
 from ._row_names import RowNames, naming_rows
 from ._rows import PLAIN, read_corrected, read_deployed, read_held, read_rows
 from ._saved import is_saved, load_saved
@@ -25,7 +26,13 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
     """
     if is_saved(program):
         return load_saved(program, data, options)
+    here = current_folder()
     own = load_program(program, options.weights, options.start, options.checkpoint, options.size)
+    with in_folder(here):  # the program may have changed the folder, but the names of files are relative to this one
+        return _with_rows(own, data, options)
+
+
+def _with_rows(own: Program, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
     documents = own.task == "language"
     form = PLAIN if documents else form_of(own.model)
     rows = read_rows(data, options.target, options.split, documents, options.corrected, form)

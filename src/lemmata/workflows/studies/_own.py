@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -187,7 +188,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
     if not is_program or not Path(path).is_file():
         kind = MissingFileError if is_program else SettingError
         raise kind("--model does not name a function in a file", found=file[:80], rule="FILE.py:function")
-    make = functools.partial(_made, path, name)
+    make = functools.partial(_made, os.path.abspath(path), name)  # the file's code may change the current folder
     try:
         estimator = make()
     except LemmataError:

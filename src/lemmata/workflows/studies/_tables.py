@@ -17,6 +17,7 @@ import polars as pl
 from lemmata.bundled import SETS, SUFFIXES, Bundled
 from lemmata.errors import DataError, LemmataError, file_error, shortened
 from lemmata.files import check_file
+from lemmata.limits import no_open_files
 from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
@@ -135,6 +136,8 @@ def _file(data: str, path: Path, how: Reading) -> Table:
     except LemmataError:
         raise
     except OSError as error:
+        if (told := no_open_files(error)) is not None:
+            raise told from error
         raise file_error(error)(
             f"{data} cannot be read",
             found=error.strerror or str(error),
@@ -142,6 +145,8 @@ def _file(data: str, path: Path, how: Reading) -> Table:
             remedy="check its permissions" if error.errno == errno.EACCES else "name a file that holds the table",
         ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError) as error:
+        if (told := no_open_files(error)) is not None:
+            raise told from error
         reason = (str(error).strip() or "garbage").splitlines()[0]
         raise DataError(
             f"{data} cannot be read as {suffix[1:].upper()}",
