@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from lemmata.engine.catalogue import entries
+from lemmata.interfaces.site._front import ABOUT
 from lemmata.version import __version__
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -25,6 +26,11 @@ def test_it_is_one_screen_with_the_two_commands_that_continuous_integration_runs
     assert len(TEXT.splitlines()) <= 85
     blocks = re.findall(r"```sh\n(.*?)\n```", TEXT, re.S)
     assert blocks == ["pip install . && lemmata study digits", "pip install '.[test]' && pytest"]
+
+
+def test_its_lead_is_that_of_the_first_page():
+    assert TEXT.split("\n\n")[1].replace("\n", " ") == ABOUT
+    assert len(re.findall(r"\.(?= |$)", ABOUT)) == 2
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -81,6 +81,9 @@ def test_a_slip_finds_the_nearest_word_and_says_so():
     assert found.mistyped == ("tagnent", "kernal")
     assert ask(things, "tang").hits == (0,), "the beginning of a word"
     assert ask(things, "tang").mistyped == ()
+    told = ask(things, "tagnent kernal peer xyzzy").told
+    nearest = "1 has the nearest spelling of"
+    assert told == f"{nearest} 'tagnent kernal', {nearest} 'peer', 0 have 'xyzzy'", "what was corrected is said"
 
 
 def test_a_section_does_not_fill_the_first_places():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from lemmata.engine.catalogue import rows
+from lemmata.engine.catalogue import Change, rows
 from lemmata.interfaces.site import _build, _pictures, _published
 from lemmata.interfaces.site._claims import claim_page, withdrawn_page
 from lemmata.interfaces.site._download import download_files
@@ -73,8 +73,11 @@ def test_the_table_and_what_can_be_downloaded_are_as_they_were():
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_what_a_published_site_has_besides_is_as_it_was(where):
+def test_what_a_published_site_has_besides_is_as_it_was(where, monkeypatch):
     own = known()
+    days = {row["class"]: (Change("2026-11-22", row["status"]),) for row in own}
+    days[own[0]["class"]] = (Change("2026-11-20", "failed"), Change("2026-11-21", own[0]["status"]))
+    monkeypatch.setattr("lemmata.interfaces.site._front.history", lambda: days)
     pages = {"index.html": "<html><head></head></html>", "claims/0009.html": "<head></head>", "site.css": "a {}"}
     found = _published.finished(pages, WHERE[where], own)
     pinned.check(__file__, f"published-{where}", "\n".join(f"== {name}\n{told(text)}" for name, text in found.items()))

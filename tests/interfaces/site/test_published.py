@@ -1,6 +1,7 @@
 """Links to works, the catalogue to download, and what a site has when it is published under an address."""
 
 import csv
+import email.utils
 import hashlib
 import io
 import json
@@ -11,7 +12,7 @@ import pytest
 from pybtex.database import parse_string
 from typer.testing import CliRunner
 
-from lemmata.engine.catalogue import rows
+from lemmata.engine.catalogue import history, rows
 from lemmata.engine.claims import bibliography
 from lemmata.errors import SettingError
 from lemmata.interfaces.cli import app
@@ -74,6 +75,15 @@ def test_the_metadata_say_what_the_files_hold():
     assert {field["source"]["fileObject"]["@id"] for field in records["field"]} == {"catalogue.csv"}
 
 
+def test_the_metadata_have_what_their_format_requires():
+    told = json.loads(_download.download_files(rows(), Published(BASE))["croissant.json"])
+    required = ("@context", "@type", "name", "conformsTo", "description", "license", "url", "creator", "datePublished")
+    assert [name for name in required if not told.get(name)] == []
+    assert told["url"] == f"{BASE}/"
+    assert told["datePublished"] == max(change.day for changes in history().values() for change in changes)
+    assert "url" not in json.loads(_download.download_files([])["croissant.json"]), "no address is invented"
+
+
 def test_every_claim_can_be_cited():
     for row in rows():
         entries = parse_string(_claims.cited(row, Published(BASE)), "bibtex").entries
@@ -100,8 +110,12 @@ def test_an_address_brings_canonical_links_a_map_and_a_feed():
     assert f"Sitemap: {BASE}/sitemap.xml" in found["robots.txt"]
     items = ElementTree.fromstring(found["feed.xml"]).findall("channel/item")
     assert len(items) == _published._FED
-    tags = [item.find("link").text for item in items]
-    assert tags == sorted(tags, reverse=True), "the newest first"
+    changed = {row["tag"] for row in known if len(history().get(row["class"], ())) > 1}
+    tags = [item.find("link").text[-9:-5] for item in items]
+    assert set(tags[: len(changed)]) == changed, "every changed verdict comes before the new claims"
+    days = [email.utils.parsedate_to_datetime(item.find("pubDate").text) for item in items]
+    for part in (days[: len(changed)], days[len(changed) :]):
+        assert part == sorted(part, reverse=True), "the newest first"
     assert len({item.find("guid").text for item in items}) == len(items)
 
 

@@ -42,9 +42,10 @@ class Found:
 
     @property
     def told(self) -> str:
-        """The reason why no item has all words: the number of items with each part."""
+        """The reason why no item has all words: the number of items with each part, or with its nearest spelling."""
         some = [
-            f"{count} {'has' if count == 1 else 'have'} '{word}'"
+            f"{count} {'has' if count == 1 else 'have'} "
+            f"{'the nearest spelling of ' if set(word.split()) & set(self.mistyped) else ''}'{word}'"
             for word, count in zip(self.words, self.counts, strict=True)
         ]
         return ", ".join(some)

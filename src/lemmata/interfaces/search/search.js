@@ -158,8 +158,9 @@ function lemmataSearch(facts, shelves) {
     for (const found of scores) for (const [place, score] of found) total.set(place, [...(total.get(place) || []), score]);
     const whole = new Map(), some = new Map();
     for (const [place, found] of total) (found.length === parts.length ? whole : some).set(place, found.reduce((a, b) => a + b, 0));
-    const told = parts.map((part, i) => `${scores[i].size} ${scores[i].size === 1 ? "has" : "have"} '${part.typed}'`).join(", ");
     const mistyped = plain(typed).filter((word) => !stops.has(word) && mended(shelf, stem(word)) !== stem(word));
+    const spelt = (part) => (part.typed.split(" ").some((word) => mistyped.includes(word)) ? "the nearest spelling of " : "");
+    const told = parts.map((part, i) => `${scores[i].size} ${scores[i].size === 1 ? "has" : "have"} ${spelt(part)}'${part.typed}'`).join(", ");
     return { words: parts.length, hits: ordered(shelf, whole), near: ordered(shelf, some), told, mistyped };
   }
 

@@ -131,7 +131,7 @@ def site(
     for others in (subject_pages, source_pages):
         pages |= others(known, addresses)
     pages |= reference_pages(addresses) | document_pages(addresses) | gallery_pages(addresses)
-    pages |= search_pages(known) | download_files(known)
+    pages |= search_pages(known) | download_files(known, where)
     for done, row in enumerate(known):
         progress("claims", done, len(known))
         pages[claim_address(row)] = claim_page(row, by_name, addresses, where)

@@ -6,9 +6,11 @@ import io
 import json
 from typing import Any
 
+from lemmata.engine.catalogue import history
 from lemmata.version import __version__
 
 from ._pages import claim_address
+from ._published import Published
 from ._works import title_of, work
 
 COLUMNS = {
@@ -23,18 +25,23 @@ COLUMNS = {
     "corrects": "name of the claim that it corrects", "page": "its page on this site",
 }  # fmt: skip
 """The columns of catalogue.csv and their meanings."""
+_CREATOR = "The lemmata developers"
 _NUMBERS = ("estimate", "low", "high")
 _FILES = {"catalogue.csv": "text/csv", "catalogue.json": "application/json"}
 
 
-def download_files(known: list[dict[str, Any]]) -> dict[str, str]:
+def download_files(
+    known: list[dict[str, Any]],
+    where: Published = Published(),  # noqa: B008 (frozen)
+) -> dict[str, str]:
     """The files to download and a JSON file for each claim, by address.
 
     Args:
         known: the rows of the catalogue.
+        where: the address of the site.
     """
     files = {"catalogue.json": _json({"lemmata": __version__, "claims": known}), "catalogue.csv": _table(known)}
-    files["croissant.json"] = _json(croissant(files))
+    files["croissant.json"] = _json(croissant(files, where))
     for row in known:
         files[claim_address(row).replace(".html", ".json")] = _json(row)
     return files
@@ -62,21 +69,26 @@ def _table(known: list[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def croissant(files: dict[str, str]) -> dict[str, Any]:
-    """Describe the files in the format Croissant 1.0.
+def croissant(files: dict[str, str], where: Published) -> dict[str, Any]:
+    """Describe the files in the format Croissant 1.0. The date is the day of the last change of a verdict.
 
     Args:
         files: catalogue.csv and catalogue.json.
+        where: the address of the site; without it, the property `url`, which the format requires, is missing.
     """
+    days = [change.day for changes in history().values() for change in changes]
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": "lemmata-catalogue",
         "description": "Statements of deep-learning theory, each with the last verdict of its computer trials.",
+        **({"url": f"{where.base}/"} if where.base else {}),
+        "creator": {"@type": "sc:Organization", "name": _CREATOR},
+        **({"datePublished": max(days)} if days else {}),
         "license": "https://spdx.org/licenses/MIT",
         "version": __version__,
-        "citeAs": f"The lemmata developers. lemmata {__version__}, the catalogue of claims.",
+        "citeAs": f"{_CREATOR}. lemmata {__version__}, the catalogue of claims.",
         "distribution": [
             {
                 "@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name, "encodingFormat": kind,

@@ -52,9 +52,9 @@ def front_page(known: list[dict[str, Any]]) -> str:
 
 
 ABOUT = (
-    "lemmata estimates how many rows of data you need and how far you can trust a trained model. Each answer is a "
-    "number with an interval. It also tests statements of deep-learning theory numerically, and shows which "
-    "statements are false."
+    "lemmata tells you how many rows of data you need and how far you can trust a trained model, each with an "
+    "interval. It also tests published statements of deep-learning theory numerically, and shows which of them are "
+    "false."
 )
 """The purpose of lemmata, in two sentences."""
 

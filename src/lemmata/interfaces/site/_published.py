@@ -1,6 +1,8 @@
 """Additions to a site that is published under an address: canonical links, a sitemap and a feed."""
 
 import dataclasses
+import datetime
+import email.utils
 import re
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -10,7 +12,7 @@ from markupsafe import Markup, escape
 from lemmata.errors import SettingError
 from lemmata.version import __version__
 
-from ._front import ABOUT, newest
+from ._front import ABOUT, last_changed
 from ._pages import HEAD, claim_address, page
 
 _FED = 60
@@ -87,7 +89,7 @@ def _head(name: str, where: Published) -> Markup:
     return Markup(
         '<link rel="canonical" href="{0}">\n<meta property="og:url" content="{0}">\n'
         '<meta property="og:image" content="{1}">\n'
-        '<link rel="alternate" type="application/rss+xml" title="New claims" href="{2}">\n'
+        '<link rel="alternate" type="application/rss+xml" title="Changed verdicts and new claims" href="{2}">\n'
     ).format(url, picture, _url(where, "feed.xml"))
 
 
@@ -104,24 +106,36 @@ def _sitemap(where: Published, names: list[str]) -> str:
 
 
 def _feed(where: Published, known: list[dict[str, Any]]) -> str:
-    """The feed: the newest claims with their verdicts.
+    """The feed: the changed verdicts, followed by the new claims. In both parts, the latest day comes first.
 
     A claim with a changed verdict appears again, because the entry for the new verdict has another name.
     """
+    fed = sorted(last_changed(known), key=lambda row: not row["before"])[:_FED]
     items = "".join(
         str(
             Markup(
-                "<item><title>{0}: {1}</title><link>{2}</link>"
+                "<item><title>{0}{6}: {1}</title><link>{2}</link><pubDate>{7}</pubDate>"
                 '<guid isPermaLink="false">lemmata:{3}:{0}:{4}</guid><description>{5}</description></item>\n'
             ).format(
                 row["status"], row["title"], _url(where, claim_address(row)), row["tag"],
-                (row.get("fingerprint") or {}).get("whole", ""), (row.get("verdict") or {}).get("reason", ""),
+                row["since"], (row.get("verdict") or {}).get("reason", ""),
+                f", earlier {row['before']}" if row["before"] else "", _mailed(row["since"]),
             )
         )
-        for row in newest(known)[:_FED]
+        for row in fed
     )  # fmt: skip
     return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0"><channel><title>lemmata: new claims</title>'
+        '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0"><channel>'
+        f"<title>lemmata: changed verdicts and new claims</title>"
         f"<link>{escape(_url(where, 'index.html'))}</link><description>{escape(ABOUT)}</description>\n"
         f"{items}</channel></rss>\n"
     )
+
+
+def _mailed(day: str) -> str:
+    """A day, such as "2026-11-28", in the form that feeds use.
+
+    >>> _mailed("2026-11-28")
+    'Sat, 28 Nov 2026 00:00:00 +0000'
+    """
+    return email.utils.format_datetime(datetime.datetime.fromisoformat(f"{day}T00:00:00+00:00"))
