@@ -67,8 +67,8 @@ SHIFTS = """window.shifts = []; new PerformanceObserver((list) => {
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_nothing_moves_while_a_page_loads(small, width):
     pages = ("index.html", "claims.html", "claims.html#verdict=refuted", "claims/0009.html", "docs/tutorial.html",
-             "docs/examples/index.html", "docs/examples/attempts.html", "docs/in_context/finite-precision.html", "docs/study.html",
-             "subjects/scaling.html", "search.html?q=grokking", "sources/foundation2025.html",
+             "docs/examples/index.html", "docs/examples/attempts.html", "docs/in_context/finite-precision.html",
+             "docs/study.html", "subjects/scaling.html", "search.html?q=grokking", "sources/foundation2025.html",
              "reference/kernels.html")  # fmt: skip
     moving = small / "moving.html"
     moving.write_text("<p>a</p><script>setTimeout(() => { document.body.prepend(document.createElement('pre')); "
