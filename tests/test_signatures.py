@@ -5,8 +5,10 @@ import inspect
 import pydoc
 
 import pytest
+import sklearn
 
 import lemmata
+from lemmata import estimators
 from lemmata.signatures import ShownSignature, shows_signature
 
 PACKAGES = ("functions", "kernels", "networks", "solvers", "spectra", "subjects.preferences", "subjects.privacy")
@@ -29,6 +31,31 @@ def test_the_signatures_of_public_functions_have_short_lines(package):
         assert isinstance(inspect.signature(own), ShownSignature), name
         lines = f"{name}{inspect.signature(own)}".split("\n")
         assert max(map(len, lines)) <= 100, name
+
+
+ESTIMATORS = [name for name, own in vars(estimators).items() if name[0] != "_" and isinstance(own, type)]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_has_short_signatures_in_help(name):
+    """The first line, the signature of the class, and those of its methods; texts of scikit-learn are its own."""
+    kind = getattr(estimators, name)
+    lines = pydoc.plain(pydoc.render_doc(kind)).split("\n")
+    heads = ["class ", *(f" |  {own}(" for own in (name, *dir(kind)))]
+    shown = [line for line in lines if line.startswith(tuple(heads))]
+    assert len(shown) > 4
+    assert [line for line in shown if len(line) > 100] == []
+
+
+def test_the_shown_signatures_of_an_estimator_do_not_change_what_scikit_learn_reads():
+    model = estimators.CascadeRegressor((3,), damping=2.0)
+    assert sklearn.base.clone(model).get_params() == model.get_params()
+    assert model.get_params()["widths"] == (3,)
+    with sklearn.config_context(enable_metadata_routing=True):
+        weighted = estimators.KernelRegressor().set_fit_request(sample_weight=True)
+        assert weighted.get_metadata_routing().fit.requests == {"sample_weight": True}
+        assert estimators.KernelRegressor().get_metadata_routing().fit.requests == {"sample_weight": None}
+    assert list(inspect.signature(weighted.set_fit_request).parameters) == ["self", "sample_weight"]
 
 
 def test_a_signature_is_the_same_to_programs():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+K = TypeVar("K", bound=type)
 _WIDE = 64  # characters of a signature on one line; the name of the function stands before the signature
 _ANNOTATION = 48  # characters; longer annotations are left out, because the docstring describes the argument
 _MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
@@ -46,6 +47,32 @@ def shows_signature(function: F) -> F:
     shown = ShownSignature(list(own.parameters.values()), return_annotation=own.return_annotation)
     function.__signature__ = shown  # pyright: ignore[reportFunctionMemberAccess]
     return function
+
+
+def shows_signatures(kind: K) -> K:
+    """Give the methods of a class and of its bases in lemmata signatures whose text is short, and return the class.
+
+    The methods `set_..._request`, which scikit-learn makes when they are looked up, are among them.
+    """
+    for each in kind.__mro__:
+        for name, own in list(vars(each).items()) if each.__module__.startswith("lemmata.") else ():
+            if name != "__init__" and name.startswith("_"):
+                continue
+            if inspect.isfunction(own):
+                shows_signature(own)
+            elif re.fullmatch("set_[a-z_]+_request", name) and not isinstance(own, _ShownWhenMade):
+                setattr(each, name, _ShownWhenMade(own))
+    return kind
+
+
+class _ShownWhenMade:
+    """A descriptor that makes a method, which gets a short text of its signature."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return shows_signature(self.made.__get__(instance, owner))
 
 
 def _shown(parameter: inspect.Parameter) -> str:

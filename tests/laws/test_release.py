@@ -26,6 +26,16 @@ def test_the_recipe_of_conda_asks_for_what_the_package_asks_for():
     assert f"- lemmata = {entry}\n" in recipe
 
 
+def test_the_recipe_of_conda_finds_the_licence_where_the_sources_are_unpacked():
+    recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text()
+    folders = re.findall(r"^    folder: (.+)$", recipe, re.M)
+    folder, _, file = re.search(r"^  license_file: (.+)$", recipe, re.M)[1].rpartition("/")
+    assert folder in folders
+    assert file in PROJECT["license-files"]
+    assert f"  home: https://pypi.org/project/{PROJECT['name']}/\n" in recipe.partition("\nabout:")[2]
+    assert "\nextra:\n  recipe-maintainers:" in recipe
+
+
 def test_the_version_is_the_same_everywhere():
     version = PROJECT["version"]
     assert version == lemmata.__version__ == importlib.metadata.version("lemmata")

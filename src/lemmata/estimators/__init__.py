@@ -1,6 +1,7 @@
 """Scikit-learn estimators that use lemmata's kernels, networks and solvers."""
 
 from lemmata.core import read_arguments as _read_arguments
+from lemmata.signatures import shows_signatures as _shows_signatures
 from lemmata.storage import storable as _storable
 from lemmata.subjects.machines import ConvolutionalMachine as _ConvolutionalMachine
 from lemmata.subjects.machines import SparseMachine as _SparseMachine
@@ -42,6 +43,6 @@ for _estimator in (
     TangentKernelClassifier,
     TangentKernelRegressor,
 ):
-    _storable(_estimator)
+    _storable(_shows_signatures(_estimator))
 
 _read_arguments(__name__)

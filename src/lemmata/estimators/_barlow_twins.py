@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import positive
@@ -14,12 +13,12 @@ from lemmata.errors import DataError, SettingError
 from lemmata.kernels import RBF, AbstractKernel, gram
 from lemmata.subjects.dynamics import StepwisePrediction, terminal_embedding
 
-from ._kernel_parameters import KernelParametersMixin
+from ._bases import AbstractKernelTransformer
 from ._leaves import jax_leaves
 from ._rows import float64_leaves, points_of
 
 
-class KernelBarlowTwins(KernelParametersMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelBarlowTwins(AbstractKernelTransformer):
     """Embed rows by functions of a kernel so that the cross-correlation of two views of every row is the identity.
 
     A view is a changed copy of a row, such as a shifted image. The embedding is the limit of gradient flow on |C - I|²

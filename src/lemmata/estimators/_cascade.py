@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +15,7 @@ from lemmata.core import check_whole
 from lemmata.errors import SettingError
 from lemmata.subjects.splines import SplineCovariance, initial_cascade
 
+from ._bases import AbstractRegressor
 from ._kernel_ridge import above_0
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows
@@ -74,7 +75,7 @@ class AbstractCascadeEstimator(BaseEstimator):
             return np.asarray(jax_leaves(self.cascade_)(jnp.asarray(scaled))).T
 
 
-class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimator):
+class CascadeRegressor(AbstractRegressor, AbstractCascadeEstimator):
     """Regression with a cascade, a composition of packages of polyharmonic splines, trained in the space of functions.
 
     Inputs are divided by their range and centred, targets by their standard deviation. A package is a vector of splines

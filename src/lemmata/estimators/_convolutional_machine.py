@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,11 +14,12 @@ from lemmata.core import check_whole
 from lemmata.errors import SettingError
 from lemmata.subjects.machines import initial_machine, train_machine
 
+from ._bases import AbstractClassifier
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows
 
 
-class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
+class ConvolutionalDeepKernelMachineClassifier(AbstractClassifier):
     """Classification of images by a convolutional network of infinitely many channels that learns representations.
 
     The network is represented by Gram matrices of inducing points, a few points that stand for all patches of images

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.architectures import NNGPKernel
 from lemmata.core import check_real
 from lemmata.errors import SettingError
 
+from ._bases import AbstractRegressor
 from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
 from ._exactness import beyond_the_ridge, within_rounding
 from ._graphs import of_one_shape
@@ -31,7 +31,7 @@ from ._rows import (
 _LOG_2_PI = math.log(2 * math.pi)
 
 
-class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NNGPRegressor(AbstractRegressor):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
     The prior is the distribution of the network's initial outputs. Each column of the targets is centred and divided by

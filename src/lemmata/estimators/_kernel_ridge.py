@@ -24,10 +24,10 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import leave_one_out, spectrum
 
+from ._bases import KernelParametersMixin
 from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
 from ._exactness import beyond_the_ridge, beyond_the_time, within_rounding
 from ._graphs import of_one_shape
-from ._kernel_parameters import KernelParametersMixin
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import (
     Rows,

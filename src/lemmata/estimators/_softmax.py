@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +20,7 @@ from lemmata.solvers import gradient_flow
 from lemmata.spectra import Spectrum, leave_one_out, spectrum
 
 from ._ball import ball_scale, longest_row
+from ._bases import AbstractRegressor
 from ._leaves import jax_leaves, numpy_leaves
 
 # Steps are 1 / (2 lambda_max). Descent on a quadratic is stable up to 2 / lambda_max, but the kernel changes in
@@ -33,7 +33,7 @@ _TIMES = np.geomspace(0.1, 1e4, 51)
 _SMALLEST = float(_TIMES[-1] / np.finfo(float).max)
 
 
-class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class SoftmaxRegressor(AbstractRegressor):
     """Regression with a two-layer softmax network trained for a time, or with the network's kernel at infinite width.
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>

@@ -67,7 +67,9 @@ SHIFTS = """window.shifts = []; new PerformanceObserver((list) => {
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_nothing_moves_while_a_page_loads(small, width):
     pages = ("index.html", "claims.html", "claims.html#verdict=refuted", "claims/0009.html", "docs/tutorial.html",
-             "docs/examples/index.html", "sources/foundation2025.html", "reference/kernels.html")  # fmt: skip
+             "docs/examples/index.html", "docs/examples/attempts.html", "docs/in_context/finite-precision.html",
+             "docs/study.html", "subjects/scaling.html", "search.html?q=grokking", "sources/foundation2025.html",
+             "reference/kernels.html")  # fmt: skip
     moving = small / "moving.html"
     moving.write_text("<p>a</p><script>setTimeout(() => { document.body.prepend(document.createElement('pre')); "
                       "document.body.firstChild.style.height = '200px'; }, 200)</script>")  # fmt: skip
@@ -75,7 +77,7 @@ def test_nothing_moves_while_a_page_loads(small, width):
         driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": SHIFTS})
         for page in pages:
             driver.get("about:blank")
-            driver.get((small / page.partition("#")[0]).as_uri() + "#" * ("#" in page) + page.partition("#")[2])
+            driver.get(f"{small.as_uri()}/{page}")
             driver.execute_async_script("setTimeout(arguments[0], 300)")
             assert sum(driver.execute_script("return shifts")) < 0.001, page
         driver.get(moving.as_uri())
@@ -232,6 +234,14 @@ def test_a_source_in_part_says_which_chapters_are_listed(small):
     assert f"{said}{', '.join(map(str, chapters('emergence2026')))};" in page
     assert page.count('<span class="soft">(caption)</span>') > 50
     assert said not in (small / "sources" / "foundation2025.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("number", "parts"), [(0, [0]), (300, [300]), (301, [150, 151]), (903, [225, 226, 226, 226])])
+def test_the_statements_of_a_source_are_divided_evenly_among_its_pages(number, parts):
+    """A page of as many statements as may stand on one is almost too large, next to a short one."""
+    divided = _sources._parts("li2025incontext", {"statements": list(range(number))})
+    assert [len(part["statements"]) for part in divided] == parts
+    assert [each for part in divided for each in part["statements"]] == list(range(number))
 
 
 def test_a_misprint_and_its_correction_name_each_other(small):

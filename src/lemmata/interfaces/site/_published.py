@@ -14,6 +14,7 @@ from lemmata.version import __version__
 
 from ._front import ABOUT, last_changed
 from ._pages import HEAD, claim_address, page
+from ._sizes import sized
 
 _FED = 60
 """The number of claims in the feed."""
@@ -57,7 +58,7 @@ class Published:
 
 
 def finished(pages: dict[str, str | bytes], where: Published, known: list[dict[str, Any]]) -> dict[str, str | bytes]:
-    """Return the pages with head elements for search engines, and with a sitemap, a feed and similar files added.
+    """Return the pages with head elements for search engines and sizes of pictures, and a sitemap, a feed and the like.
 
     Args:
         pages: all pages and files, by their addresses.
@@ -72,7 +73,7 @@ def finished(pages: dict[str, str | bytes], where: Published, known: list[dict[s
         found |= {"sitemap.xml": _sitemap(where, html), "feed.xml": _feed(where, known)}
     for name, text in found.items():
         if isinstance(text, str) and name.endswith(".html"):
-            found[name] = text.replace(HEAD, str(_head(name, where)), 1)
+            found[name] = sized(name, text.replace(HEAD, str(_head(name, where)), 1), pages)
     return found
 
 

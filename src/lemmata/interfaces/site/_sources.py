@@ -4,6 +4,8 @@ The page lists the statements in order, each with its claims and their verdicts,
 """
 
 import functools
+import itertools
+import math
 import re
 from typing import Any
 
@@ -54,9 +56,11 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
 
 
 def _parts(key: str, source: dict[str, Any]) -> list[dict[str, Any]]:
-    """Divide the statements of a source among its pages, and give the addresses of these pages."""
-    first = source_address(key)
-    divided = [source["statements"][i : i + MOST] for i in range(0, max(len(source["statements"]), 1), MOST)]
+    """Divide the statements of a source evenly among its pages, and give the addresses of these pages."""
+    first, statements = source_address(key), source["statements"]
+    count = max(math.ceil(len(statements) / MOST), 1)
+    ends = [len(statements) * i // count for i in range(count + 1)]
+    divided = [statements[start:end] for start, end in itertools.pairwise(ends)]
     addresses = [first, *(first.replace(".html", f"-{i}.html") for i in range(2, len(divided) + 1))]
     return [
         {"address": address, "href": address.rpartition("/")[2], "statements": own}

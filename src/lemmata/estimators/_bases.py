@@ -1,10 +1,27 @@
-"""Parameters of a kernel as parameters of the estimator: `kernel__lengthscale`, as in scikit-learn's searches."""
+"""Bases of estimators. One name instead of three of scikit-learn keeps the first line of `help` short."""
 
 import dataclasses
 from typing import Any
 
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+
 from lemmata.errors import SettingError
 from lemmata.kernels import AbstractKernel
+
+
+class AbstractRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """A regressor of scikit-learn for one target or several."""
+
+
+class AbstractClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of scikit-learn."""
 
 
 class KernelParametersMixin:
@@ -49,6 +66,12 @@ def _fields(kernel: object) -> list[str]:
     if not isinstance(kernel, AbstractKernel):
         return []
     return [field.name for field in dataclasses.fields(kernel) if field.init]
+
+
+class AbstractKernelTransformer(
+    KernelParametersMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """A transformer of scikit-learn with a kernel."""
 
 
 def _inner(prefix: str, kernel: AbstractKernel) -> dict[str, Any]:

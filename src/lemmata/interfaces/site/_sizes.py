@@ -1,0 +1,36 @@
+"""Give each picture of a page its width and height, so that a browser keeps its place while the picture loads."""
+
+import posixpath
+import re
+import struct
+
+_PICTURE = re.compile(r'<img src="([^"]+)"(?![^>]*\bwidth=)')
+_BOX = re.compile(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
+
+
+def sized(address: str, text: str, files: dict[str, str | bytes]) -> str:
+    """Return a page whose pictures have their sizes.
+
+    Args:
+        address: the address of the page.
+        text: the page.
+        files: the files of the site by address; a picture that is not among them stays as it is.
+
+    >>> sized("docs/a.html", '<img src="b.svg">', {"docs/b.svg": '<svg viewBox="0 0 64 32.5">'})
+    '<img src="b.svg" width="64" height="32">'
+    """
+
+    def with_size(found: re.Match[str]) -> str:
+        picture = files.get(posixpath.normpath(posixpath.join(posixpath.dirname(address), found[1])))
+        size = None if picture is None else _size(picture)
+        return found[0] if size is None else f'{found[0]} width="{size[0]}" height="{size[1]}"'
+
+    return _PICTURE.sub(with_size, text)
+
+
+def _size(picture: str | bytes) -> tuple[int, int] | None:
+    """The size of an SVG (text) by its view box, or of a PNG (bytes) by its header; None for another file."""
+    if isinstance(picture, str):
+        box = _BOX.search(picture)
+        return None if box is None else (round(float(box[1])), round(float(box[2])))
+    return struct.unpack(">II", picture[16:24]) if picture.startswith(b"\x89PNG") else None
