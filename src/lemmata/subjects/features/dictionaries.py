@@ -189,8 +189,8 @@ class Absorption(Claim[ParentAndChild]):
         p_C (2 h(1) - h(sqrt(2))).
 
     The best dictionary absorbs the parent. One latent has the direction (parent + child)/sqrt(2). The other latent has
-    the direction of the parent, and its code is 0 if the child is active. No dictionary has a smaller loss: since |D z|
-    <= |z|_1, the loss of every input x is at least h(|x|), and this dictionary attains h(|x|) for every x != 0.
+    the direction of the parent, and its code is 0 if the child is active. No dictionary has a smaller loss, because |D
+    z| <= |z|_1. So the loss of every input x is at least h(|x|), and this dictionary attains h(|x|) for every x != 0.
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"

@@ -199,7 +199,7 @@ def _additive_ridge(problem: SeenPairs, times: float) -> Array:
 class LazyIsBelowChance(AbstractLazyPrediction):
     """Let a lazy network be trained on the one-hot codes of a + b mod p, p >= 7, on a random share of at least 0.3 of
     all pairs (a, b). Its accuracy on the other pairs is below the chance level 1/p: the mean accuracy is 0, up to a
-    tenth of 1/p. If independent uniform labels replace the sums, the accuracy is 1/p. There are two reasons. First, the
+    tenth of 1/p. If independent uniform labels replace the sums, the accuracy is 1/p. The reason is twofold. First, the
     output is a sum u(a) + v(b). Second, a training pair that shares a or b with the predicted pair always has another
     class than the predicted pair.
     """
