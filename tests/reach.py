@@ -72,7 +72,8 @@ class Reach:
         node = Node(module, *function.split("."))
         taken, others = self._examples(file, node), list[Test]()
         alone = len(taken)
-        by_effort = lambda test: len(test.rests) ** 0.5 * (0.2 + test.cost)
+        shared = lambda test: budget.costs().get(test.node.partition("::")[0], 0.0)  # the first of a file makes it
+        by_effort = lambda test: len(test.rests) ** 0.5 * (0.2 + test.cost + shared(test))
         spent = lambda: sum(test.cost for test in taken[alone:])
         for place, folder in enumerate([self._naming(function), *self._folders(file)]):
             found = list[Test]()

@@ -85,6 +85,13 @@ def test_a_request_that_is_swallowed_is_raised_at_the_next_safe_place_until_it_i
         assert exit_code() == 143
 
 
+def test_a_request_ends_with_its_context():
+    with contextlib.suppress(KeyboardInterrupt), listening():
+        signal.raise_signal(signal.SIGINT)
+    heed()
+    assert exit_code() == 130
+
+
 def test_signals_of_one_cause_are_one_request_and_a_later_one_ends_at_once(monkeypatch):
     ended = []
     monkeypatch.setattr(interruption, "end_at_once", ended.append)

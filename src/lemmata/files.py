@@ -73,6 +73,22 @@ def check_file(path: str | Path) -> None:
     _check_kind(os.stat(path).st_mode, path)
 
 
+def check_database(path: str | Path) -> None:
+    """Raise an error if a file that SQLite would open next to a database is not a regular file.
+
+    SQLite could wait for ever for such a file, and could not be interrupted.
+
+    Args:
+        path: the path of the database.
+
+    Raises:
+        OSError: if one of these files is a directory, a named pipe, a socket or a device.
+    """
+    for end in ("-journal", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            check_file(os.fspath(path) + end)
+
+
 def _check_kind(mode: int, path: str | Path) -> None:
     for is_kind, name in _KINDS:
         if is_kind(mode):

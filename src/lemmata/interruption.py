@@ -109,7 +109,7 @@ def listening() -> Iterator[None]:
     try:
         yield
     finally:
-        _request.process = None
+        _request.process, _request.pending = None, False
         sys.unraisablehook = shown
         for number in taken:
             signal.signal(number, before[number])

@@ -1,12 +1,15 @@
 """Threads of PyTorch and freed memory: set for a while, and given back."""
 
 import ctypes
+import os
 import pathlib
 
 import numpy as np
 import pytest
+import threadpoolctl
 
-from lemmata.core import one_torch_thread, release_freed
+from lemmata.core import all_blas_threads, available_bytes, one_blas_thread, one_torch_thread, release_freed
+from lemmata.limits import Limit
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations._run import _ONE_THREAD, _is_small
 
@@ -26,6 +29,33 @@ def test_pytorch_has_one_thread_for_a_while():
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def threads(blas):
+    """The numbers of threads of libraries of linear algebra, or of all others."""
+    return {own["num_threads"] for own in threadpoolctl.threadpool_info() if (own["user_api"] == "blas") == blas}
+
+
+@pytest.mark.parametrize(("stated", "number"), [("3", 3), ("0", 2), ("many", 2), (None, 2)])
+def test_large_products_have_as_many_threads_as_the_environment_says(monkeypatch, stated, number):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if stated is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", stated)
+    others = threads(blas=False)
+    with one_blas_thread():
+        assert threads(blas=True) == {1}
+        with all_blas_threads():
+            assert threads(blas=True) == {number}
+            assert threads(blas=False) == others
+        assert threads(blas=True) == {1}
+
+
+@pytest.mark.parametrize(("machine", "left", "free"), [(50, (70, 60), 50), (80, (70, 60), 60), (80, (), 80)])
+def test_available_memory_is_the_least_that_the_machine_and_all_limits_leave(monkeypatch, machine, left, free):
+    monkeypatch.setattr("lemmata.core._memory._machine_bytes", lambda: machine)
+    monkeypatch.setattr("lemmata.core._memory.limits", lambda: [Limit("a limit", 100, own, True) for own in left])
+    assert available_bytes() == free
 
 
 @pytest.mark.parametrize("small", [True, False])

@@ -91,6 +91,15 @@ def test_the_weights_are_the_fit_and_annihilate_nothing_of_the_drift():
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("K", "words"), [
+    (np.zeros((5, 5)), "which is 0 up to the rounding error"), (np.full((5, 5), 7.0), "which is 0 up to the rounding"),
+    (-np.eye(5), r"a smallest eigenvalue of -1 on the complement of the drift;"),
+])  # fmt: skip
+def test_a_sign_that_cannot_be_determined_is_told_from_a_negative_one(K, words):
+    with pytest.raises(NotPositiveDefiniteError, match=words):
+        universal_kriging(K, np.ones((5, 1)), np.arange(5.0))
+
+
 def test_bad_input_is_refused():
     x, y, _, _ = data(10, 2)
     with pytest.raises(DataError, match="hyperplane"):

@@ -140,7 +140,9 @@ def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
+    """Return the even and the odd solution psi of order `squares * J` at the points `t / sqrt(J)`.
+
+    Each array has the shape (blocks, nodes, orders).
 
     In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0. The equation is solved by Taylor series from
     node to node.

@@ -109,10 +109,16 @@ class SettingError(Exception):
         super().__init__(f"{what}: {found} {rule}")
 """
 
+INTERRUPTION = """
+def heed():
+    if PENDING:
+        raise KeyboardInterrupt
+"""
+
 
 @pytest.fixture
 def digests(tmp_path, monkeypatch):
-    """Digests of `Bound` in a package of four files of which some text was replaced."""
+    """Digests of `Bound` in a package of five files of which some text was replaced."""
     caches = (files.module_of, files.methods_of, meanings.meaning, meanings._speaks, meanings._is_error,
               prints._brief, prints._reached, prints._is_called_elsewhere, prints._registrations)  # fmt: skip
 
@@ -121,7 +127,7 @@ def digests(tmp_path, monkeypatch):
             cache.cache_clear()
 
     def found(*changes: tuple[str, str]) -> prints.Fingerprint:
-        texts = {"section": SECTION, "shared": SHARED, "claims": CLAIMS, "errors": ERRORS}
+        texts = {"section": SECTION, "shared": SHARED, "claims": CLAIMS, "errors": ERRORS, "interruption": INTERRUPTION}
         for old, new in changes:
             assert any(old in text for text in texts.values()), old
             texts = {name: text.replace(old, new) for name, text in texts.items()}
@@ -148,6 +154,10 @@ SAME = {
     "an error's class": [("super().__init__", "self.what = what\n        super().__init__")],
     "titles and controls in words": [('"A bound"', '"Bound"'), ("twice as much", "double"), ("no nearer", "no near")],
     "a hypothesis in words": [("x is large", "x is above 1"), ("else nothing is said", "else it says nothing")],
+    "a look for a request to stop": [
+        ("    half = [value", "    heed()\n    half = [value"),
+        ("MARGIN = 0.5", "from lemmata.interruption import heed\n\nMARGIN = 0.5"),
+    ],
     "locals": [("half", "halves"), ("value / 2 for value in", "v / 2 for v in"), ("kernel", "k")],
     "parameters": [("def smooth(value):\n    return value", "def smooth(number):\n    return number")],
     "a function's name": [("_scaled", "_halved"), ("smooth", "softened")],
@@ -161,6 +171,10 @@ SAME = {
 OTHER = {
     "a constant": [("MARGIN = 0.5", "MARGIN = 0.6")],
     "a default": [("power=2", "power=3")],
+    "a call of another function named heed": [
+        ("    half = [value", "    heed()\n    half = [value"),
+        ("MARGIN = 0.5", "def heed():\n    pass\n\n\nMARGIN = 0.5"),
+    ],
     "an operand": [("value + 1", "value + 2")],
     "another function": [("- smooth(", "- rough("), ("import Kernel, Wide, smooth", "import Kernel, rough")],
     "a method below": [("x**self.degree", "x**self.degree + 1")],
@@ -211,6 +225,10 @@ def test_a_definition_may_move_to_another_file(digests):
         ("F = lambda: smooth(1)\nG = lambda: rough(1)\nMARGIN = F() + 2 * G()",
          "F = lambda: smooth(1)\nG = lambda: rough(1)\nMARGIN = G() + 2 * F()"),
         ("MARGIN = 'a b'.split()", "MARGIN = 'a c'.split()"),
+        ("MARGIN = smooth('one')", "MARGIN = smooth('two')"),
+        ("MARGIN = smooth('i j -> i')", "MARGIN = smooth('i j -> j')"),
+        *((f"A = 1\nMARGIN = {inner}, A", f"A = 2\nMARGIN = {inner}, A")
+          for inner in ("[A for A in (3, 4)]", "{A: A for A in (3, 4)}", "lambda A: 2 * A", "max(A for A in (3, 4))")),
     ],
 )  # fmt: skip
 def test_what_differs_in_what_it_names_alone_is_told_apart(digests, before, after):

@@ -4,10 +4,13 @@ import contextlib
 import os
 import resource
 
+import numpy as np
 import polars as pl
 import pytest
 
-from lemmata.engine.ledger import open_ledger, read_ledger, recorded_trials
+from lemmata.engine.ledger import numbers_of, open_ledger, read_ledger, recorded_trials
+from lemmata.engine.ledger._file import TRIAL
+from lemmata.engine.ledger._rows import ARRAYS
 from lemmata.errors import FileError, SettingError
 
 from . import slow
@@ -59,6 +62,20 @@ def test_an_export_replaces_only_an_earlier_export(recorded, tmp_path):
             with pytest.raises(SettingError, match="may replace only an earlier export"):
                 ledger.export(path)
             assert path.read_bytes() == before
+
+
+def test_an_export_has_every_trial_with_its_numbers(recorded, tmp_path):
+    with read_ledger(recorded) as ledger:
+        ledger.export(tmp_path / "trials.parquet")
+        rows = [dict(row) for row in ledger.query("SELECT * FROM trials")]
+    table = pl.read_parquet(tmp_path / "trials.parquet")
+    assert table.columns == [name for name in TRIAL if name not in ("arrays", "shapes")] + list(ARRAYS)
+    assert table.select("claim", "number", "size", "holds").rows() == [
+        tuple(row[name] for name in ("claim", "number", "size", "holds")) for row in rows
+    ]
+    for name in ARRAYS:
+        np.testing.assert_array_equal(np.stack(table[name].to_list()), [numbers_of(row)[name] for row in rows])
+    np.testing.assert_allclose(table["measured"].explode(), table["predicted"].explode() ** 2)
 
 
 def test_a_ledger_on_a_full_disk_is_read_and_gets_no_file_beside_it(recorded):

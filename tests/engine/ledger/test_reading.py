@@ -9,7 +9,7 @@ import pytest
 
 from lemmata.engine.claims import Trials
 from lemmata.engine.ledger import FullDiskError, TolerantTrials, open_ledger, read_ledger
-from lemmata.errors import DataError
+from lemmata.errors import DataError, FileError
 from tests.engine.ledger import slow
 
 KILLED = """
@@ -73,6 +73,17 @@ def test_a_pipe_and_a_folder_are_refused_without_waiting(tmp_path):
     for path, words in ((tmp_path / "pipe", "not a regular file"), (tmp_path, "a folder")):
         for read in (open_ledger, read_ledger):
             with pytest.raises(DataError, match=words), read(path):
+                pass
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+def test_a_pipe_in_the_place_of_a_file_of_sqlite_is_refused_without_waiting(tmp_path, end):
+    with open_ledger(tmp_path / "old.sqlite"):
+        pass
+    for name in ("old.sqlite", "new.sqlite"):
+        os.mkfifo(tmp_path / (name + end))
+        for read in (open_ledger, read_ledger):
+            with pytest.raises(FileError, match=f"{name}{end}: it is a named pipe"), read(tmp_path / name):
                 pass
 
 

@@ -1,13 +1,15 @@
 """A search that judged nothing is never survived, one setting is always searched, and Ctrl-C ends a search."""
 
+import os
 import sqlite3
 
 import optuna
 import pytest
 
-from lemmata.engine.claims import Status
+from lemmata.engine.claims import Status, verify
 from lemmata.engine.refutations import Survived, Untested, measure_tightness, refute
 from lemmata.errors import SettingError, SolverError
+from lemmata.interruption import listening
 from tests.engine.refutations import untested as own
 
 SPENT = 1e-9
@@ -36,11 +38,41 @@ def test_a_search_that_judged_nothing_is_not_survived(claim, status, words):
 
 
 def test_one_setting_is_searched_when_the_budget_is_spent_at_once(tmp_path):
-    ticks = iter(range(0, 10**9, 100))
+    ticks = iter(range(10**9))
     for storage in (None, str(tmp_path / "new.db"), str(tmp_path / "new.db")):
-        found = refute(own.Holds(), 1.0, clock=lambda: float(next(ticks)), storage=storage)
+        found = refute(own.Holds(), 0.5, clock=lambda: next(ticks) / 10, storage=storage)
         assert isinstance(found, Survived)
         assert (found.settings, found.trials, found.failed) == (1, 64, 0)
+
+
+@pytest.mark.parametrize(("claim", "result"), [(own.Holds, Survived), (own.Raises, Untested)])
+def test_the_first_setting_of_a_slow_claim_is_cut_short(claim, result):
+    """The clock moves on by 8 s each time that it is looked at; a setting may take 10 s beyond the budget."""
+    ticks = iter(range(0, 10**9, 8))
+    found = refute(claim(), 0.5, clock=lambda: float(next(ticks)))
+    assert isinstance(found, result)
+    assert found.settings == 1
+    assert 1 <= found.trials + found.failed < 5
+
+
+@pytest.mark.parametrize("claim", [own.Catches, own.OftenCatches])
+def test_a_claim_that_catches_ctrl_c_is_stopped_all_the_same(claim, monkeypatch):
+    monkeypatch.setattr(claim, "done", 0)
+    with listening(), pytest.raises(KeyboardInterrupt):
+        refute(claim(), 100.0)
+    assert claim.done == 3
+    monkeypatch.setattr(claim, "done", 0)
+    with listening():
+        found = verify(claim(), budget=9, corners=0, progress=False)
+    assert found.interrupted
+    assert found.executed == claim.done == 3
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+def test_a_pipe_in_the_place_of_a_file_of_the_database_is_refused(tmp_path, end):
+    os.mkfifo(tmp_path / f"s.db{end}")
+    with pytest.raises(SettingError, match=f"s.db{end}: it is a named pipe"):
+        refute(own.Holds(), SPENT, storage=str(tmp_path / "s.db"))
 
 
 def test_a_tightness_that_rests_on_nothing_is_an_error():
@@ -68,6 +100,26 @@ def test_ctrl_c_ends_a_search_and_the_setting_that_it_cut_short_does_not_count(c
     assert "interrupted" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("end", "status", "words"),
+    [
+        (KeyboardInterrupt, Status.INCONCLUSIVE, "interrupted while it confirmed a contradiction"),
+        (ValueError, None, "1 problems could not be judged"),
+        (None, None, "1 contradictions"),
+    ],
+)
+def test_a_contradiction_that_is_not_confirmed_is_no_counterexample(end, status, words, monkeypatch):
+    def confirm(*arguments):
+        if end is not None:
+            raise end
+
+    monkeypatch.setattr("lemmata.engine.refutations._search.confirm", confirm)
+    found = refute(own.Fails(), SPENT)
+    assert isinstance(found, Survived if status is None else Untested)
+    assert (found.interrupted, getattr(found, "status", None)) == (status is not None, status)
+    assert words in str(found)
+
+
 def test_a_search_goes_on_where_it_can_no_longer_be_stored(tmp_path, monkeypatch):
     tell, told = optuna.Study.tell, []
 
@@ -79,7 +131,7 @@ def test_a_search_goes_on_where_it_can_no_longer_be_stored(tmp_path, monkeypatch
 
     monkeypatch.setattr(optuna.Study, "tell", full)
     ticks = iter(range(10**9))
-    found = refute(own.Holds(), 12.0, clock=lambda: float(next(ticks)), storage=str(tmp_path / "s.db"))
+    found = refute(own.Holds(), 300.0, clock=lambda: float(next(ticks)), storage=str(tmp_path / "s.db"))
     assert isinstance(found, Survived)
     assert "the disk is full" in found.unstored
     assert found.settings >= 2

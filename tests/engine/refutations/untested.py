@@ -1,5 +1,7 @@
 """Claims on which a search has nothing to say, and claims that Ctrl-C cuts short."""
 
+import contextlib
+import signal
 import sys
 
 import jax
@@ -47,6 +49,13 @@ class Holds(AbstractMeans):
 
     def measure(self, problem, key):
         return problem
+
+
+class Fails(AbstractMeans):
+    """A mean of numbers below 1 is never below -1, as this says."""
+
+    def measure(self, problem, key):
+        return problem + 2.0
 
 
 class Raises(AbstractMeans):
@@ -120,6 +129,25 @@ class CutShort(AbstractMeans):
         if type(self).done > self.after:
             raise KeyboardInterrupt
         return problem
+
+
+class Catches(AbstractMeans):
+    """A measurement during which Ctrl-C comes, and which catches it."""
+
+    done = 0
+
+    def measure(self, problem, key):
+        type(self).done += 1
+        if type(self).done == 3:
+            with contextlib.suppress(BaseException):
+                signal.raise_signal(signal.SIGINT)
+        return problem
+
+
+class OftenCatches(Catches):
+    """The same of a statement with a probability."""
+
+    relation = AtMost(delta=0.1)
 
 
 class OftenCutShort(CutShort):

@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli._scaling import _lines
+from lemmata.subjects.scaling import AbstractFinding, Allocation
 
 SIZES = np.logspace(6, 9.5, 8)
 LOSSES = (1.7 + 400 * SIZES**-0.34) * np.exp(0.003 * np.random.default_rng(0).normal(size=8))
@@ -55,3 +57,23 @@ def test_a_budget_is_shared(tmp_path):
     plain = json.loads(run(*words, "--compute", "1e22", "--json").stdout)["answers"][0]
     assert served["n"] < plain["n"]
     assert served["claim"] == "scaling.laws.inference_aware_allocation"
+
+
+def test_each_answer_has_its_numbers_and_the_notes_that_were_not_given_yet():
+    all_of = {"level": 0.9, "hypotheses": ()}
+    law = AbstractFinding(value=0.3, interval=(0.2, 0.4), claim="of.a.law", notes=("few points", "no floor"), **all_of)
+    loss = AbstractFinding(value=1.5, interval=(1.25, 1.75), claim="a", notes=("no floor", "far away"), **all_of)
+    budget = Allocation(value=2.5, interval=(2.0, 3.0), claim="b", notes=("few points", "very far away"), n=8.0, d=6.0,
+                        n_interval=(7.0, 9.0), d_interval=(5.0, float("inf")), **all_of)  # fmt: skip
+    assert _lines(law, [("loss at n = 5", loss), ("budget 288", budget)]) == [
+        "0.3, 90 % interval 0.2 to 0.4",
+        "- few points",
+        "- no floor",
+        "loss at n = 5: 1.5, 90 % interval 1.25 to 1.75",
+        "  - far away",
+        "budget 288: 2.5, 90 % interval 2 to 3",
+        "  n: 8, 90 % interval 7 to 9",
+        "  d: 6, 90 % interval 5 to infinity",
+        "  - very far away",
+        "The intervals rely on the claim of.a.law. `lemmata show of.a.law` prints it.",
+    ]

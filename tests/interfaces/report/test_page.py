@@ -102,7 +102,9 @@ def test_each_picture_says_in_words_what_it_shows(text):
     assert "linear model measured 51.2 % at 20 rows" not in told["all-curves"], "the last size, not the first"
     assert "random forest measured" in told["all-curves"]
     assert "RBF kernel predicted 0.212, measured 0.234 at 80 rows" in told["theory"]
-    assert "linear model: largest eigenvalue 90.0, the first 10 eigenvectors contain 70 % of the target" in told["spectra"]
+    assert (
+        "linear model: largest eigenvalue 90.0, the first 10 eigenvectors contain 70 % of the target" in told["spectra"]
+    )
     assert "width 64, largest gap 0.250; width 1,024, largest gap 0.0625" in told["training-0"]
 
 

@@ -1,8 +1,8 @@
-"""A claim's population is found in every private file of its subject, not in the first of them alone."""
+"""A claim's population is found in every private file of its subject, and a public name has the address of its page."""
 
 import pytest
 
-from lemmata.interfaces.site import _code
+from lemmata.interfaces.site import _code, _reference
 
 NAMES = ("_a.py", "_b.py", "_c.py")
 
@@ -41,3 +41,29 @@ def test_a_function_that_calls_itself_is_read_a_few_times(monkeypatch):
     monkeypatch.setattr(_code, "population_of", lambda place, name: own if name == "conditions" else None)
     found = list(_code._conditions(own.node, {}, "own.claims", 3))
     assert [(each.name, each.asked) for each in found] == [("x is small", "< 1")] * 4
+
+
+def test_names_have_the_address_of_their_page_unless_two_subpackages_have_them(monkeypatch):
+    entry = lambda name: _reference.Entry(name, "", "")
+    shelves = {
+        "kernels": [("reference/kernels.html", [entry("Matern"), entry("gram")]),
+                    ("reference/kernels-2.html", [entry("Twice"), entry("gram_plan")])],
+        "solvers": [("reference/solvers.html", [entry("Twice"), entry("Ridge")])],
+        "interfaces.cli": [("reference/interfaces.cli.html", [entry("Study")])],
+    }  # fmt: skip
+    monkeypatch.setattr(_reference, "public_rooms", lambda: list(shelves))
+    monkeypatch.setattr(_reference, "shelves", lambda room: shelves[room])
+    assert _reference.public_addresses() == {
+        "lemmata.kernels": "reference/kernels.html",
+        "lemmata.solvers": "reference/solvers.html",
+        "lemmata.interfaces.cli": "reference/interfaces.cli.html",
+        "lemmata.kernels.Matern": "reference/kernels.html#Matern",
+        "lemmata.kernels.gram": "reference/kernels.html#gram",
+        "lemmata.kernels.Twice": "reference/kernels-2.html#Twice",
+        "lemmata.kernels.gram_plan": "reference/kernels-2.html#gram_plan",
+        "lemmata.solvers.Twice": "reference/solvers.html#Twice",
+        "lemmata.solvers.Ridge": "reference/solvers.html#Ridge",
+        "Matern": "reference/kernels.html#Matern",
+        "gram_plan": "reference/kernels-2.html#gram_plan",
+        "Ridge": "reference/solvers.html#Ridge",
+    }

@@ -41,6 +41,22 @@ def test_the_estimate_is_within_a_third_of_what_a_browser_shows(kind, tmp_path):
     assert 0.67 < _heights.height(page.read_text()) / shown < 1.5
 
 
+@pytest.mark.parametrize(
+    ("text", "height"),
+    [
+        (f'<svg viewBox="0 0 {2 * _heights.WIDTH} 100"></svg>', 8 + 50),
+        (f'<svg viewBox="-1 0 {_heights.WIDTH / 2} 100"></svg>', 8 + 100),
+        ("<svg></svg>", 8 + 260),
+        ("<pre>a\nb\nc\n</pre>", 38 + 4 * 18.5),
+        ("<pre>a</pre>\n", 38 + 18.5),
+        ("<select><option>a</option></select>", 0),
+        (f"<table><tr><th>{'a ' * 17}</th></tr><tr class='b'><td>{'a' * 35}</td></tr></table>", 12 + 14 + 3 * 18.5),
+    ],
+)
+def test_a_block_is_as_tall_as_its_lines_or_its_picture_on_a_narrow_screen(text, height):
+    assert _heights._of_block(text) == pytest.approx(height)
+
+
 def test_what_is_closed_or_scrolls_in_a_box_counts_by_what_is_seen():
     text = "<p>" + "word " * 2000 + "</p>"
     assert _heights.height(f"<details><summary>More</summary>{text}</details>") < 50

@@ -204,6 +204,11 @@ def test_times_become_days_and_are_suggested():
     ("catalogue", np.arange(N) % 9, False),
     ("cat", np.arange(N), False),
     ("cat", np.arange(N) % 9, True),
+    ("cat", np.arange(N) % (N // 2), True),
+    ("cat", np.arange(N) % (N // 2 + 1), False),
+    ("cat", np.arange(N) % 3, True),
+    ("cat", np.arange(N) % 2, False),
+    ("code", np.arange(N) % (N // 2 + 1), True),
     ("SICCode", np.arange(N) % 9, True),
     ("PlotType", np.arange(N) % 5, True),
 ])  # fmt: skip

@@ -7,6 +7,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import ElasticNetCV, GammaRegressor, LassoCV, PoissonRegressor
 
 from lemmata.workflows.studies import _run, _trees, _usual
+from lemmata.workflows.studies._architectures import architectures
+from lemmata.workflows.studies._final_settings import LEAF_OF_MANY, usual_estimator
 from lemmata.workflows.studies._validation import group_parts
 
 RNG = np.random.default_rng(0)
@@ -124,3 +126,26 @@ def test_one_thread_of_a_fit_is_one_of_openmp():
         assert threads() == {2}
         _run._one_openmp_thread()
         assert threads() == {1}
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize(("n", "trees"), [(_trees.FULL_FOREST, 100), (2 * _trees.FULL_FOREST, 50)])
+def test_a_saved_forest_is_that_of_the_study_and_asks_for_no_processes(task, n, trees):
+    made = usual_estimator("forest", *rows(n), task)
+    leaf = LEAF_OF_MANY if task == "regression" and n > _trees.FULL_FOREST else 1
+    assert type(made).__name__ == ("RandomForestRegressor" if task == "regression" else "RandomForestClassifier")
+    told = made.get_params()
+    assert {name: told[name] for name in ("n_estimators", "min_samples_leaf", "n_jobs", "random_state")} == {
+        "n_estimators": trees, "min_samples_leaf": leaf, "n_jobs": None, "random_state": 0,
+    }  # fmt: skip
+
+
+def test_the_scales_of_kernels_are_those_of_the_columns():
+    x = np.array([[3.0, 4.0, 0.0, 0.0], [1.0, 0.0, 0.0, 2.0]])
+    names = ("linear", "rbf", "laplace", "matern-3/2", "matern-5/2", "softmax")
+    linear, *stationary, softmax = (each.kernel for each in architectures(names, x))
+    assert float(linear.scale) == 4.0
+    assert [float(kernel.lengthscale) for kernel in stationary] == [2.0] * 4
+    assert [float(kernel.nu) for kernel in stationary[2:]] == [1.5, 2.5]
+    np.testing.assert_array_equal(softmax.transform(x), x / 5.0)  # the largest norm is 5
+    np.testing.assert_array_equal(architectures(["softmax"], 0 * x)[0].kernel.transform(x), x)

@@ -94,3 +94,18 @@ def test_what_cannot_be_asked_is_refused(text, task, words):
 def test_values_are_told_in_one_way():
     assert tell(metric("accuracy", "classification"), 0.0123, 1.0) == "98.8 %"
     assert tell(metric("rmse", "regression"), 0.25, 16.0) == "2.00"
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "remedy"),
+    [
+        ("precison", "classification", "did you mean 'precision' or 'precision_micro'?"),
+        ("recal", "classification", "did you mean 'recall'?"),
+        ("mean_error", "regression", "did you mean 'median_absolute_error' or 'mae'?"),
+        ("nothing of the kind", "regression", None),
+    ],
+)
+def test_at_most_two_metrics_of_a_similar_name_are_offered(name, task, remedy):
+    with pytest.raises(SettingError) as refused:
+        metric(name, task)
+    assert refused.value.remedy == remedy

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError, UnknownNameError
-from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies import Reading, load_dataset, read_table
 from lemmata.workflows.studies._final_table import raw_table
 from tests.workflows.studies.test_wild_tables import sheets
 
@@ -35,6 +35,20 @@ def test_a_target_that_no_sheet_has_names_the_sheets(tmp_path):
     assert refusal.value.rule == (
         "the columns of sheet 'Fields' are Field, Meaning; the other sheets with cells are 'Numbers'"
     )
+
+
+@pytest.mark.parametrize("header", ["x..y", "x.y", "xyz..", "x....y"])
+def test_a_header_names_at_least_half_of_the_columns(tmp_path, header):
+    path, unnamed = tmp_path / "t.xlsx", header.count(".")
+    names = [None if name == "." else name for name in header]
+    sheets(path, {"Data": [names, *([i % k for k in range(2, 2 + len(header))] for i in range(20))]})
+    if 2 * unnamed > len(header):
+        with pytest.raises(DataError, match="seems to have no header") as refused:
+            read_table(str(path), Reading(10**9, 0))
+        assert f"{unnamed} of {len(header)} columns without a name" in refused.value.found
+    else:
+        frame = read_table(str(path), Reading(10**9, 0)).frame
+        assert frame.columns == [name or f"column {k} (unnamed)" for k, name in enumerate(names, 1)]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx"])

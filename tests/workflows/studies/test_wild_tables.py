@@ -47,9 +47,11 @@ def with_blanks(frame):
 
 
 def sheets(path, tables):
-    """A spreadsheet by hand: one sheet a table, texts in the cells themselves."""
+    """A spreadsheet by hand: one sheet a table, texts in the cells themselves; None is an empty cell."""
 
     def cell(value):
+        if value is None:
+            return "<c/>"
         if isinstance(value, str):
             return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
         return f"<c><v>{value}</v></c>"

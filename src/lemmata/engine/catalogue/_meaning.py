@@ -1,10 +1,10 @@
 """The meaning of a piece of code: its syntax tree, without the parts that cannot affect a result.
 
 The meaning contains no docstrings, no annotations, no messages (prose, and the arguments of exceptions, warnings and
-assertions), and no texts of claims that only people read. For an error of lemmata, the builtin errors among its bases
-are left out, too. Names of local variables and of positional parameters are replaced by numbers. Names of lemmata's
-functions, classes and constants are replaced by their definitions. Names of attributes and keywords are kept, because
-the code does not show to which objects they belong.
+assertions), no calls of `heed`, and no texts of claims that only people read. For an error of lemmata, the builtin
+errors among its bases are left out, too. Names of local variables and of positional parameters are replaced by numbers.
+Names of lemmata's functions, classes and constants are replaced by their definitions. Names of attributes and keywords
+are kept, because the code does not show to which objects they belong.
 """
 
 import ast
@@ -26,6 +26,7 @@ PROSE: dict[str, tuple[int | str, ...]] = {
     "where": (0, "rule"),
 }  # fmt: skip
 """The positions and names of the arguments that only people read, for each function or class."""
+_HEED = Node("lemmata.interruption", "heed")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -166,7 +167,8 @@ class _Writer:
         if isinstance(part, list):
             self.tokens.append("[")
             for each in part:
-                self.write(each)
+                if not self._is_heeding(each):
+                    self.write(each)
             self.tokens.append("]")
         elif isinstance(part, ast.AST):
             self.data.update(word for word in _compared(part) if " " in word)
@@ -174,6 +176,12 @@ class _Writer:
             (own or self._plain)(part)
         else:
             self.tokens.append(repr(part))
+
+    def _is_heeding(self, part: object) -> bool:
+        """Whether a statement only looks for a request to stop, which cannot affect a result."""
+        call = part.value if isinstance(part, ast.Expr) else None
+        named = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
+        return named is not None and resolved(self.module, named) == _HEED
 
     def _plain(self, part: ast.AST) -> None:
         self.tokens.append(f"({type(part).__name__}")

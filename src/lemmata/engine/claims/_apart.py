@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from ._registry import file_of, find
 from ._trials import Outcome, Trials, _untraced
 
 Run = Callable[..., Trials]
+_LOST = 2  # trials of a claim that may lose their processes before its other trials are cancelled
 
 
 def sent(claim: Claim) -> Claim | str:
@@ -96,12 +97,15 @@ def in_order(found: Trials) -> Trials:
 class TrialExecutor(Executor):
     """An executor for single trials of a claim that is not written in JAX. A lost trial becomes a text about the error.
 
+    If two trials have lost their processes, the trials that have not begun are cancelled.
+
     Args:
         executor: where the trials run.
     """
 
     def __init__(self, executor: Executor):
-        self._executor = executor
+        self._executor, self._lost = executor, 0
+        self._inner: list[Future] = []
 
     def submit(self, fn: Callable[..., Outcome | str], /, *args: Any, **kwargs: Any) -> Future:
         """Submit one trial, given by claim, setting, seed, number, and whether float64 is on."""
@@ -112,15 +116,20 @@ class TrialExecutor(Executor):
 
         def told(inner: Future) -> None:
             if inner.cancelled():
-                outer.set_result(f"trial {args[3]}: cancelled because its executor was shut down")
+                why = "earlier trials lost their processes" if self._lost >= _LOST else "its executor was shut down"
+                outer.set_result(f"trial {args[3]}: cancelled because {why}")
             elif (error := inner.exception()) is not None:
-                said = words_of(error)
-                outer.set_result(f"trial {args[3]}: {type(error).__name__}: {said}")
+                outer.set_result(f"trial {args[3]}: {type(error).__name__}: {words_of(error)}")
+                self._lost += isinstance(error, BrokenExecutor)
+                if self._lost >= _LOST:
+                    for other in self._inner:
+                        other.cancel()
             else:
                 outer.set_result(inner.result())
 
         try:
-            submitted(self._executor, _one_trial, sent(claim), *rest).add_done_callback(told)
+            self._inner.append(inner := submitted(self._executor, _one_trial, sent(claim), *rest))
+            inner.add_done_callback(told)
         # the executor died, perhaps because of a trial like this one; so this trial is not run in this process
         except RuntimeError as error:
             outer.set_result(f"trial {args[3]}: could not be started, {type(error).__name__}: {words_of(error)}")

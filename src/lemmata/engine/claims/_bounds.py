@@ -55,8 +55,7 @@ class AbstractBound(Relation):
 
     def against(self, sample: Sample) -> np.ndarray:
         """Which components violate the bound by more than rounding errors."""
-        with np.errstate(invalid="ignore"):  # if bound and measurement are the same infinity, the excess is NaN
-            excess = self.excess(columns(sample.predicted), columns(sample.measured))
+        excess = self.excess(columns(sample.predicted), columns(sample.measured))
         beyond = excess > columns(sample.tolerance(self.block))
         return blocks(beyond.reshape(sample.measured.shape), self.unit)
 
@@ -316,6 +315,5 @@ class Witness(Relation):
 
 def _short(sample: Sample) -> np.ndarray:
     """Which components of the constructed objects miss the predicted value by more than rounding."""
-    with np.errstate(invalid="ignore"):  # the same infinity twice is no shortfall
-        short = columns(sample.predicted) - columns(sample.measured)
+    short = columns(sample.predicted) - columns(sample.measured)
     return short > columns(sample.tolerance())

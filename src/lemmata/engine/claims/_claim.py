@@ -54,7 +54,8 @@ class Status(enum.StrEnum):
             "outside": "A hypothesis is known to be false here, but the conclusion still holds.",
             "fails outside": "A hypothesis is known to be false here, and the conclusion is false, too.",
             "failed": (
-                "A solver or the arithmetic failed. The reason says how. The failure says nothing about the statement."
+                "The claim's code, a solver or the machine failed. The reason says how. The failure says nothing about "
+                "the statement."
             ),
         }[self.value]
 

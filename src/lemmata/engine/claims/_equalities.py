@@ -40,9 +40,9 @@ class Equal(Relation):
 
     def _ratios(self, sample: Sample) -> np.ndarray:
         """|measured - predicted| of each component, in units of its tolerance."""
+        gaps = np.abs(columns(sample.measured) - columns(sample.predicted))
         tolerance = columns(sample.tolerance(self.block))
         with np.errstate(divide="ignore", invalid="ignore"):
-            gaps = np.abs(columns(sample.measured) - columns(sample.predicted))
             return np.where(gaps > 0, gaps / tolerance, 0.0)
 
     def against(self, sample: Sample) -> np.ndarray:

@@ -85,7 +85,8 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.divide(shown, seen))
     amiss = undefined or any(True for _ in faults(claim, jax.tree.map(lambda leaf: np.asarray(leaf)[None], found)))
-    agrees = None if amiss else claim.relation.compare(sample)
+    with np.errstate(invalid="ignore"):  # a bound and a measurement may be the same infinity
+        agrees = None if amiss else claim.relation.compare(sample)
     culprit = None
     if failing:
         worst = min(failing, key=lambda finding: np.inf if finding.margin is None else finding.margin)

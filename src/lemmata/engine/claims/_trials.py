@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.core import float64_enabled, key_from, one_blas_thread
+from lemmata.interruption import heed
 
 from ._claim import Claim
 from ._hypothesis import Hypothesis
@@ -259,7 +260,9 @@ def executed(claim: Claim, setting: dict, trials: int, seed: int, executor: conc
     x64 = float64_enabled()
     if executor is None:
         for number in range(trials):
+            heed()  # the code of the claim may have caught an interruption
             yield [number], _row(_untraced(claim, setting, seed, number, x64))
+        heed()
         return
     futures = {executor.submit(_untraced, claim, setting, seed, number, x64): number for number in range(trials)}
     try:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -91,7 +92,8 @@ def verify(
     others = space.corners((0 if setting else CORNERS) if corners is None else corners, seed)
     start = time.perf_counter()
     wanted = [(resolved, trials), *((other, min(trials, CORNER_TRIALS)) for other in others)]
-    with _progress(claim.name, sum(count for _, count in wanted), progress) as report:
+    shown = _progress(claim.name, sum(count for _, count in wanted), progress)
+    with shown as report, np.errstate(invalid="ignore"):  # a bound and a measurement may be the same infinity
         verdict = judged_in_turn(claim, wanted, _in_turn(claim, wanted, seed, executor, run, report), seed, level)
     return dataclasses.replace(verdict, seconds=time.perf_counter() - start)
 

@@ -18,7 +18,7 @@ import jax
 import platformdirs
 
 from lemmata.errors import DataError, FileError, shortened
-from lemmata.files import encoded, open_file, replace_bytes
+from lemmata.files import check_database, encoded, open_file, replace_bytes
 
 from ._export import check_export
 from ._rows import numbers_of
@@ -281,6 +281,7 @@ def _recognised(path: Path) -> bool:
         DataError: if the file at this path is not a ledger, or has a newer version.
     """
     try:
+        check_database(path)
         if not stat.S_ISREG(path.stat().st_mode):
             return _foreign(path, "a folder" if path.is_dir() else "not a regular file")
         with open_file(path) as file:
@@ -288,7 +289,9 @@ def _recognised(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise _unwritable(path, error.strerror or str(error)) from error
+        found = error.strerror or str(error)
+        beside = error.filename not in (None, str(path), path)
+        raise _unwritable(path, f"{error.filename}: {found}" if beside else found) from error
     if not head:
         return False
     if head != _HEADER:

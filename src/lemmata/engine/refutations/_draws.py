@@ -1,6 +1,7 @@
 """Draw many problems of one shape at once, give their fields special values, and judge them in a compiled function."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.engine.claims import COMPILER, Claim, Real, hypotheses_of, measured, root_key, run_trials
+from lemmata.interruption import heed
 
 from ._pressure import margins, pressure, pressures
 from ._problem import Place, free_fields, with_fields
@@ -96,19 +98,44 @@ class Draws:
         return Drawn(places, holds, value, np.nan_to_num(margin, nan=-1.0), predicted, found, condition)
 
 
-def drawn_one_by_one(claim: Claim, setting: dict[str, Any], seed: int, count: int, without: str | None = None) -> Drawn:
+def drawn_one_by_one(
+    claim: Claim,
+    setting: dict[str, Any],
+    seed: int,
+    count: int,
+    without: str | None = None,
+    late: Callable[[], bool] = lambda: False,
+) -> Drawn:
     """Problems at one setting from the engine's own trials, for claims or settings that JAX cannot trace.
+
+    Args:
+        claim: the claim.
+        setting: the setting.
+        seed: the seed of all randomness.
+        count: the number of problems.
+        without: the name of a hypothesis that is left out.
+        late: whether the time is up. At least one problem is drawn.
 
     Raises:
         KeyboardInterrupt: if Ctrl-C cut the trials short.
     """
-    finished = run_trials(claim, setting, count, seed)
-    if finished.interrupted:
+    ended = False
+
+    def until_late(done: int, total: int) -> None:
+        nonlocal ended
+        heed()
+        ended = late()
+        if ended:
+            raise KeyboardInterrupt  # the finished trials are kept
+
+    finished = run_trials(claim, setting, count, seed, progress=until_late)
+    if finished.interrupted and not ended:
         raise KeyboardInterrupt
     own, error = finished.stacked, next(iter(finished.errors), "")
     if own is None:
         none = np.zeros(0)
-        return Drawn([], none.astype(bool), none, none, none, none, none, count, error)
+        lost = len(finished.errors) if ended else count
+        return Drawn([], none.astype(bool), none, none, none, none, none, lost, error)
     kept: Bool[np.ndarray, " R"] = np.ones(len(own.holds), bool)
     margin = np.ones(len(kept))
     for hypothesis in own.hypotheses:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from lemmata.engine.claims import Claim, Equal, Real
+from lemmata.interruption import heed
 
 from ._ascent import Ascent
 from ._draws import FORMS, Drawn, Draws, drawn_one_by_one, unnumbered
@@ -61,6 +63,7 @@ class Look:
     place: Place | None = None
     traced: bool | None = None
     shapes: dict[tuple[Any, ...], tuple[Draws, list[Ascent]]] = dataclasses.field(default_factory=dict)
+    late: Callable[[], bool] = lambda: False
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
         """Search a setting. Return its largest pressure, and a place that contradicts the claim if one was found."""
@@ -117,7 +120,7 @@ class Look:
                 if self.traced:
                     raise
                 self.traced = False
-        return drawn_one_by_one(self.claim, setting, seed, _PROBLEMS, self.without)
+        return drawn_one_by_one(self.claim, setting, seed, _PROBLEMS, self.without, self.late)
 
     def _shape(self, setting: dict[str, Any]) -> tuple[Draws, list[Ascent]]:
         variables = self.claim.population.settings().variables
@@ -144,7 +147,7 @@ class Look:
         """
         highest, start = -math.inf, None
         for place in places:
-            if not free_fields(self.claim, place.problem(self.claim)):
+            if self.late() or not free_fields(self.claim, place.problem(self.claim)):
                 return seen
             self.climbed += 1
             value, moved, against = self._climbed(place) if self.claim.traced else self._evolved(place)
@@ -182,6 +185,9 @@ class Look:
         flat, unravel = ravel_pytree(fields)
 
         def height(z: np.ndarray) -> float:
+            heed()
+            if self.late():
+                return -np.inf
             try:
                 own = facts(claim, with_fields(problem, unravel(jnp.asarray(z))), key)
             except Exception:  # a claim's own code may raise any error for numbers that were not drawn

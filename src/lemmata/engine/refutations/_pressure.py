@@ -59,7 +59,8 @@ def contradicts(claim: Claim, predicted: Any, measured: Any, condition: Any) -> 
     rows = [np.asarray(value, float)[None] for value in (predicted, measured, condition)]
     if not all(np.isfinite(row).all() for row in rows[:2]):
         return False
-    return claim.relation.compare(Sample(*rows)) is False  # pyright: ignore[reportArgumentType]
+    with np.errstate(invalid="ignore"):  # a bound and a measurement may be the same infinity
+        return claim.relation.compare(Sample(*rows)) is False  # pyright: ignore[reportArgumentType]
 
 
 def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[Array, " k"]:

@@ -38,6 +38,7 @@ _WANDERING = 3  # one in this number of settings is drawn from the whole region
 _TRIES = 20
 _QUICK = 1 / 30  # share of the budget: if a setting takes longer, no larger settings are tried
 _SEEDS = 100_000  # the number of seeds that one search may use
+_GRACE = 10.0  # seconds beyond the budget for the first setting, if the claim is not written in JAX
 _SHRINKING = 0.4  # share of the budget for making a counterexample simpler
 
 
@@ -105,14 +106,14 @@ def refute(
     fixed = {name: space.resolve(setting)[name] for name in setting or {}}
     _check_hypothesis(claim, space, without)
     stays, opening = frozenset(fixed), (claim, seed, without, space, fixed)
-    study = open_study(*opening, storage)
+    study, begun = open_study(*opening, storage), clock()
     search = (
-        Look(claim, _SEEDS * seed, without, stays)
+        Look(claim, _SEEDS * seed, without, stays, late=lambda: clock() - begun >= budget + _GRACE)
         if searchable(claim)
         else Chances(claim, _SEEDS * seed, _QUICK * budget, stays, clock)
     )
     simplify = _SHRINKING * budget if simplify is None else simplify
-    run, unstored = _Run(claim, space, fixed, seed, budget, clock, simplify, search, clock()), ""
+    run, unstored = _Run(claim, space, fixed, seed, budget, clock, simplify, search, begun), ""
     try:
         try:
             run.through(study, progress)

@@ -11,6 +11,7 @@ import optuna
 
 from lemmata.engine.claims import Claim, Space, fingerprint_of
 from lemmata.errors import SettingError
+from lemmata.files import check_database
 
 from ._region import beginnings, steps_of
 
@@ -94,6 +95,7 @@ def _check_file(url: str | None) -> None:
         return
     path = pathlib.Path(rest.partition("?")[0])
     try:
+        check_database(path)
         mode = os.stat(path).st_mode
         head = b""
         if stat.S_ISREG(mode):
@@ -102,7 +104,7 @@ def _check_file(url: str | None) -> None:
     except (FileNotFoundError, ValueError):  # a new file, or a name for which Optuna itself raises an error
         return
     except OSError as error:
-        raise _refused(str(path), error.strerror or str(error)) from error
+        raise _refused(str(error.filename or path), error.strerror or str(error)) from error
     if not stat.S_ISREG(mode):
         raise _refused(str(path), "a folder" if stat.S_ISDIR(mode) else "not a regular file")
     if not head:

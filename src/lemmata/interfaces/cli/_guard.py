@@ -71,8 +71,8 @@ def left(words: list[str], found: str, calls: str = "sys.exit, os._exit and simi
 def guarded(run: Callable[[], None], words: list[str]) -> None:
     """Run the command line, in a separate process if memory is limited or other code may end the process.
 
-    Other code may end the process in three cases: an unknown flag of XLA, a Python file among the words, and, for
-    commands that judge claims, a package with its own claims.
+    Other code may end the process in three cases: an unknown flag of XLA, a Python file among the words, and a package
+    with its own claims. Most commands load the claims of all packages, some only after lemmata itself has changed.
 
     Args:
         run: the function that runs the command line and ends with SystemExit.
@@ -106,7 +106,7 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
 def _runs_other_code(words: list[str]) -> bool:
     if any(_PROGRAM.search(word) for word in words):
         return True
-    if not (words[:1] and words[0] in JUDGING):
+    if not words or words[0].startswith("-"):  # without a command, no claims are loaded
         return False
     from importlib.metadata import entry_points
 

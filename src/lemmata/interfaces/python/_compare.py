@@ -20,6 +20,7 @@ from lemmata.signatures import shows_signature
 from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
 
 from ._asked import asked, typed
+from ._exits import exits_told
 from ._finished import Finished
 
 
@@ -80,6 +81,7 @@ class Comparison(Finished[ComparisonRecord]):
 
 
 @shows_signature
+@exits_told()
 def compare(
     x: object, y: object = None, mask: object = None, executor: Executor | None = None, **options: Any
 ) -> Comparison:

@@ -33,6 +33,7 @@ from lemmata.workflows.examinations import (
 )
 from lemmata.workflows.records.examinations import ROWS
 
+from ._exits import exits_told
 from ._finished import Finished
 from ._model_frames import inputs_frame, layers_frame
 
@@ -105,6 +106,7 @@ class ModelStudy(Finished[ExaminationRecord]):
 
 @shows_signature
 @states_facts
+@exits_told()
 def study_model(
     model: Any,
     x: Any,

@@ -29,6 +29,7 @@ from lemmata.workflows.studies import (
 )
 
 from ._asked import asked, typed
+from ._exits import exits_told
 from ._finished import Finished
 from ._model_file import write_model
 
@@ -44,6 +45,7 @@ class Given:
     dataset: Dataset
     options: StudyOptions
 
+    @exits_told()
     def fitted(self, record: StudyRecord, name: str | None) -> FinalModel:
         """A model of the study, fitted to all rows that have a target, including rows that the study did not use.
 
@@ -181,6 +183,7 @@ class Study(Finished[StudyRecord]):
 
 
 @shows_signature
+@exits_told()
 def study(table: object, target: str | None = None, executor: Executor | None = None, **options: Any) -> Study:
     """Estimate how much data you need, which model predicts best, and what more data would bring.
 

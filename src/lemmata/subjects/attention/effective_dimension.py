@@ -137,8 +137,8 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
     )
     stated = Kind.OWN
     population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 4))
-    # From n tokens, the trace is too small, because it is concave. The error is 1.8 % if d_eff is n/16 (p = 3, beta 1
-    # to 2).
+    # The trace estimated from n tokens is too small on average, because it is a concave function of the covariance. The
+    # error is 1.8 % if d_eff is n/16 (p = 3, beta 1 to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
     control = Control("the multiplicities for one dimension less", _one_dimension_lower)
     controls, unexplained = _CONTROLS, _UNIFORM

@@ -185,8 +185,8 @@ def _learned(found: Any, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray]
     trivial = min(float(np.mean(new[1] ** 2)), float(np.mean((new[1] - targets.mean()) ** 2)))
     ratio = min(own.error for own in found.values()) / trivial if trivial > 0 else np.inf
     return (
-        Condition("some method predicts held-out rows better than 0 and than the mean target (ratio of errors)", ratio,
-                  ratio < 1, "otherwise every interpolant predicts new rows no better than a constant"),
+        Condition("some method has a smaller held-out error than the better constant, 0 or the mean target (ratio)",
+                  ratio, ratio < 1, "otherwise every interpolant predicts new rows no better than a constant"),
     )  # fmt: skip
 
 

@@ -221,10 +221,10 @@ def product_with_rho(problem: Prompt) -> Array:
 
 
 class PredictionAsPrinted(AbstractPrediction):
-    """Let a prompt have N examples with w_i = 1 and a query with w = 0, with features phi_i. Let rho be the
-    coefficients, let y^ be the previous prediction, and let sigma be a logistic function at temperature tau. As
-    printed, the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors. Then Attn2 writes the
-    prediction
+    """Let a prompt have N examples and a query. Token i has features phi_i and a flag w_i, which is 1 for examples and
+    0 for the query. Let rho be the coefficients, let y^ be the previous prediction, and let sigma be a logistic
+    function at temperature tau. As printed, the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors.
+    Then Attn2 writes the prediction
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)}.
 
@@ -250,9 +250,9 @@ class PredictionAsPrinted(AbstractPrediction):
 
 
 class PredictionWithN(AbstractPrediction):
-    """Let a prompt have N examples with w_i = 1 and a query with w = 0, with features phi_i. Let rho be the
-    coefficients and y^ the previous prediction. Take 4 tau N (u_{d+1} - u_{d+3}) as the last row of V, where u_j are
-    unit vectors. Then Attn2 writes the prediction
+    """Let a prompt have N examples and a query. Token i has features phi_i and a flag w_i, which is 1 for examples and
+    0 for the query. Let rho be the coefficients and y^ the previous prediction. Take 4 tau N (u_{d+1} - u_{d+3}) as the
+    last row of V, where u_j are unit vectors. Then Attn2 writes the prediction
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 

@@ -111,7 +111,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
 
 
 def _beyond(method: Callable[[], optax.GradientTransformation], inner: Callable, outer: Callable) -> Callable:
-    """Train in coordinates of the larger group, map the end back, and return its image under the inner map."""
+    """Map the start by `outer` and train. Map the final matrix back by `outer`, and then by `inner`."""
 
     def other(value: Array, problem: MatrixTraining) -> Array:
         back = outer(problem)[1]

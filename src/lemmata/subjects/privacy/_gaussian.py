@@ -207,7 +207,7 @@ def ratio_for(eps: float, delta: float) -> float:
         raise SettingError(
             "eps and delta",
             found=f"{eps:g} and {delta:g}",
-            rule="a budget that noise of double precision can meet",
+            rule="a privacy budget for which double precision can hold the noise level",
             remedy="pass a larger eps or delta",
         )
     high = 2 * low

@@ -219,8 +219,8 @@ class EffectiveKernel(Claim[TwoTermFit]):
         |y - K a - K_oe b|² + ridge a'K a + ridge_oe b'K_oe b,
 
     has b = (ridge/ridge_oe) a. So the fit is kernel ridge regression with the single kernel K + (ridge/ridge_oe) K_oe
-    and the same ridge. The number of coefficients equals the number of nuclei. The test compares each of the two terms
-    at the known nuclei, and the sum of the terms at new nuclei.
+    and the same ridge. The number of coefficients equals the number of nuclei. The test compares the two fits. It
+    compares each of the two terms at the known nuclei, and the sum of the terms at new nuclei.
     """
 
     title = "Ridge regression with a smooth and an odd-even term is ridge regression with one combined kernel"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, line_of, words_of
 
 from ._data import Dataset
 from ._metrics import DEFAULT, Distance, Loss, Metric, asked, metric
@@ -150,10 +150,11 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
         if not math.isfinite(best):
             raise SettingError(f"the score {unit.name!r} of perfect predictions is not finite", found=best)
         return made
-    why = str(fault).removeprefix(UNSCORED).strip().splitlines()
+    assert fault is not None
+    told = words_of(fault, 200)
     raise SettingError(
         f"the metric {unit.name!r} cannot be computed for this target",
-        found=why[0][:200] if why else type(fault).__name__,
+        found=told.removeprefix(UNSCORED) if told.startswith(UNSCORED) else line_of(fault, 200),
         rule="the score must take true and predicted targets and return one number",
     )
 
