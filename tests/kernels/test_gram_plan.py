@@ -240,7 +240,7 @@ def test_damaged_tiles_are_named_and_computed_again(tmp_path, capsys):
         damaged = path / "c" / chunk
         damaged.unlink() if content is None else damaged.write_bytes(content)
         found = "no file" if content is None else f"a damaged array: {len(content)} bytes"
-        with pytest.raises(DataError, match=rf"tile {tile} .*{found}; rule: 200 bytes .*remove .*{tile} and"):
+        with pytest.raises(DataError, match=rf"tile {tile} .*{found}; rule: 200 bytes .*remove .*done.{tile}, and"):
             gram_on_disk(RBF(), x, path=path)
         (path / "done" / tile).unlink()
         assert np.array_equal(gram_on_disk(RBF(), x, path=path, block=5)[:], whole)
