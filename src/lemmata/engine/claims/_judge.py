@@ -220,11 +220,10 @@ def _dropped_violations(claim: Claim, results: Outcome) -> int:
 
 
 def _failing(results: Outcome) -> str:
-    """The hypothesis that fails most often, with the median values of the problems in which it fails."""
+    """The hypothesis that fails most often, with its values."""
     fails = _dropped(results)
     worst: Hypothesis = max(results.hypotheses, key=lambda h: fails.get(h.name, 0))
-    values, thresholds, holds = np.broadcast_arrays(worst.value, worst.threshold, worst.holds)
-    value, threshold = np.nanmedian(values[~holds]), np.nanmedian(thresholds[~holds])
+    value, threshold = np.nanmedian(worst.value), np.nanmedian(worst.threshold)
     return f"the median of '{worst.name}' is {value:.4g}, required {worst.relation} {threshold:.4g}"
 
 
