@@ -52,7 +52,7 @@ def test_the_band_that_decides_is_printed(claim):
 
 
 def test_a_resolution_wider_than_half_the_way_to_the_control_is_refused():
-    with pytest.raises(ClaimError, match="at most half the distance to the control"):
+    with pytest.raises(ClaimError, match="at most half the distance between claim and control"):
         check_claim(holes.CoarseMean())
 
 
@@ -95,7 +95,7 @@ def test_every_component_has_its_own_tolerance_unless_the_claim_names_blocks():
 def test_errors_that_average_out_over_problems_are_refuted():
     verdict = judged(holes.Heterogeneous())
     assert verdict.status is Status.REFUTED
-    assert "means of single problems" in verdict.reason
+    assert "mean differences of single problems" in verdict.reason
 
 
 def test_a_plateau_below_half_of_the_first_gap_is_refuted():
