@@ -201,7 +201,9 @@ def test_a_page_of_a_claim_says_all_that_the_catalogue_says(small):
 
 def test_a_subject_shows_the_picture_of_its_tools(small):
     page = (small / "subjects" / "scaling.html").read_text(encoding="utf-8")
-    assert page.count('<img src="../docs/pictures/scaling.svg" alt="Left, losses with the fitted law') == 1
+    pictures = re.findall(r'<img src="../docs/pictures/scaling.svg"[^>]* alt="Left, losses with the fitted law', page)
+    assert len(pictures) == 1
+    assert 'width="633" height="321"' in pictures[0]
     assert (small / "docs" / "pictures" / "scaling.svg").is_file()
     assert "<img" not in (small / "subjects" / "diffusion.html").read_text(encoding="utf-8")
 
