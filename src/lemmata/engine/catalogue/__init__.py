@@ -37,6 +37,7 @@ from ._records import write_costs as write_costs
 from ._records import write_records as write_records
 from ._rows import NOT_JUDGED as NOT_JUDGED
 from ._rows import TIGHTNESS as TIGHTNESS
+from ._rows import accusation as accusation
 from ._rows import described as described
 from ._rows import older as older
 from ._rows import older_by_kept as older_by_kept

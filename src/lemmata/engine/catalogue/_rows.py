@@ -77,6 +77,13 @@ def _all_prints() -> dict[str, dict[str, Any]]:
     })  # fmt: skip
 
 
+def accusation(row: dict[str, Any]) -> int:
+    """The kind of a refuted claim: 0 a statement with its passage, 1 folklore, 2 our own observation, 3 not compared."""
+    if row["passage"]:
+        return 0
+    return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
+
+
 def tightness(entry: dict[str, Any]) -> str:
     """A word, one of `TIGHTNESS`, for the distance from 1 of the median of predicted / measured."""
     slack = (entry.get("verdict") or {}).get("slack")

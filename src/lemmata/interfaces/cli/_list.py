@@ -66,7 +66,7 @@ def list_claims(
     Tightness is the largest ratio of measured value to bound that a search found; at 1 the bound is attained. A claim
     is weak if its trials also support a statement that differs by a factor 1.25, or by 0.2 in an exponent.
     """
-    from lemmata.engine.catalogue import all_runs
+    from lemmata.engine.catalogue import accusation, all_runs
     from lemmata.engine.catalogue import rows as all_rows
 
     from ._console import err, out, plain
@@ -96,14 +96,14 @@ def list_claims(
         plain(json.dumps([{**row, "runs": all_runs()[row["name"]]} for row in rows], indent=1))
         return
     if wanted.get("verdict") == "refuted":
-        rows.sort(key=_accused)
+        rows.sort(key=accusation)
     first = FIRST if first is None else first
     more = rows[first:] if part and first else []
     rows = rows[: len(rows) - len(more)]
     for before, row in zip([None, *rows], rows, strict=False):
-        if wanted.get("verdict") == "refuted" and (before is None or _accused(before) != _accused(row)):
-            number = sum(_accused(other) == _accused(row) for other in rows)
-            out.print(f"{_ACCUSED[_accused(row)]}: {number}", style="bold underline", markup=False)
+        if wanted.get("verdict") == "refuted" and (before is None or accusation(before) != accusation(row)):
+            number = sum(accusation(other) == accusation(row) for other in rows)
+            out.print(f"{_ACCUSED[accusation(row)]}: {number}", style="bold underline", markup=False)
         out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_weakness(row)}{_tightness(row)}", highlight=False)
         said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
         out.print(said, markup=False, highlight=False)
@@ -152,13 +152,6 @@ def _list_unrun(as_json: bool) -> None:
     for place, names in places.items():
         out.print(f"[bold]{place}[/bold]  {', '.join(names)}", highlight=False)
     out.print(f"{len(left)} of {len(public())} public functions and classes are not run by any claim.", markup=False)
-
-
-def _accused(row: dict[str, Any]) -> int:
-    """The index in `_ACCUSED` of a refuted claim: it depends on the kind of statement that the claim shows false."""
-    if row["passage"]:
-        return 0
-    return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
 
 
 def _tightness(row: dict[str, Any]) -> str:

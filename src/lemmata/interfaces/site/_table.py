@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lemmata.engine.catalogue import PRINTED, TIGHTNESS, counts
+from lemmata.engine.catalogue import PRINTED, TIGHTNESS, accusation, counts
 
 from ._pages import claim_address, page, script, work_name
 
@@ -22,9 +22,16 @@ def table_page(known: list[dict[str, Any]]) -> str:
     return page(
         "claims.html", "claims.html", "claims.html", "The catalogue of claims",
         about=f"{len(known)} statements of deep-learning theory that lemmata can test, each with its last verdict.",
-        rows=[_told(row) for row in known], filters=_FILTERS, found=counts(), printed=PRINTED,
+        rows=[_told(row) for row in sorted(known, key=_rank)], filters=_FILTERS, found=counts(), printed=PRINTED,
         script=script("claims.js"),
     )  # fmt: skip
+
+
+def _rank(row: dict[str, Any]) -> tuple[int, ...]:
+    """The place of a claim before a search: refuted, then supported with the tightest first, then the others."""
+    if row["status"] == "refuted":
+        return (0, accusation(row))
+    return (1 if row["status"] == "supported" else 2, TIGHTNESS.index(row["tightness"]))
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ const names = Object.keys(fields).slice(1); // in the order of the columns
 const facts = rows.map((row) => Object.fromEntries(names.map((name, place) => [name, row.cells[place + 1].textContent.trim()])));
 const found = document.getElementById("found");
 const NEAREST = 20;
+const placeOf = new Map(rows.map((row, place) => [row.cells[0].firstElementChild.getAttribute("href"), place]));
 let asked = false, index = null, sifted = false;
 
 for (const name of names) {
@@ -23,8 +24,8 @@ function load() {
   asked = true;
   const element = document.createElement("script");
   element.src = "search.js";
-  element.onload = () => { index = window.lemmata.search; show(false); };
-  element.onerror = () => { found.textContent = "The search index could not be loaded."; };
+  element.onload = () => { index = window.lemmata.search; show(false); drawn(); };
+  element.onerror = () => { found.textContent = "The search index could not be loaded."; drawn(); };
   document.head.append(element);
 }
 
@@ -35,8 +36,9 @@ function searched() {
   if (!asked) load();
   if (!index) return [[], "The index is loading …"];
   const { hits, near, told, mistyped } = index.ask("claims", typed);
-  if (hits.length) return [hits.map((hit) => hit.place), mistyped.length ? `No claim has '${mistyped.join("' or '")}'; these have the nearest spelling.` : ""];
-  return near.length ? [near.slice(0, NEAREST).map((hit) => hit.place), `No claim has all words; ${told}. These are the nearest.`] : [[], ""];
+  const places = (found) => found.map((hit) => placeOf.get(index.item(hit)[1]));
+  if (hits.length) return [places(hits), mistyped.length ? `No claim has '${mistyped.join("' or '")}'; these have the nearest spelling.` : ""];
+  return near.length ? [places(near.slice(0, NEAREST)), `No claim has all words; ${told}. These are the nearest.`] : [[], ""];
 }
 
 function show(write = true) {
@@ -53,10 +55,16 @@ function show(write = true) {
   if (write) history.replaceState(null, "", "#" + chosen);
 }
 
+/* The table is drawn once it shows what its address asks for, so that nothing moves. */
+function drawn() {
+  document.documentElement.classList.remove("sifting");
+}
+
 function read() {
   const chosen = new URLSearchParams(location.hash.slice(1));
   for (const name in fields) fields[name].value = chosen.get(name) || "";
   show(false);
+  if (!asked || index) drawn();
 }
 
 form.addEventListener("submit", (event) => event.preventDefault());
