@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -56,13 +57,30 @@ def shows_signatures(kind: K) -> K:
     """
     for each in kind.__mro__:
         for name, own in list(vars(each).items()) if each.__module__.startswith("lemmata.") else ():
-            if name != "__init__" and name.startswith("_"):
+            if name.startswith("_") and not name.endswith("__"):
                 continue
-            if inspect.isfunction(own):
-                shows_signature(own)
+            plain = own.__func__ if isinstance(own, classmethod | staticmethod) else own
+            if inspect.isfunction(plain):
+                if not isinstance(getattr(plain, "__signature__", None), ShownSignature):
+                    shows_signature(plain)
             elif re.fullmatch("set_[a-z_]+_request", name) and not isinstance(own, _ShownWhenMade):
                 setattr(each, name, _ShownWhenMade(own))
     return kind
+
+
+def shows_public(package: str) -> None:
+    """Give the public functions and classes of a subpackage signatures whose text is short.
+
+    Args:
+        package: the name of a subpackage whose `__init__` has imported all its public names.
+    """
+    for name, own in vars(sys.modules[package]).items():
+        if name.startswith("_") or not str(getattr(own, "__module__", "")).startswith("lemmata."):
+            continue
+        if isinstance(own, type):
+            shows_signatures(own)
+        elif inspect.isfunction(own) and not isinstance(getattr(own, "__signature__", None), ShownSignature):
+            shows_signature(own)
 
 
 class _ShownWhenMade:

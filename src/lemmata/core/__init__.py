@@ -1,5 +1,7 @@
 """Checks of arrays and settings, memory plans, random keys and parallel workers, for all other subpackages."""
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._arrays import check_gram as check_gram
 from ._arrays import check_numbers as check_numbers
 from ._arrays import known as known
@@ -35,3 +37,5 @@ from ._threads import one_blas_thread as one_blas_thread
 from ._threads import one_torch_thread as one_torch_thread
 from ._workers import check_executor as check_executor
 from ._workers import completed as completed
+
+_shows_public(__name__)

@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import AbstractArray
 
 from lemmata.errors import LemmataError
-from lemmata.signatures import shows_signature
+from lemmata.signatures import shows_public
 
 from ._places import KINDS, KeyPlace, LikePlace, Place, unfit
 
@@ -213,6 +213,8 @@ def _is_about_arrays(annotation: Any) -> bool:
 def read_arguments(package: str) -> None:
     """Wrap the public functions and classes of a subpackage, and their base classes, to read their array arguments.
 
+    Their signatures also become short texts in `help`.
+
     Args:
         package: the name of a subpackage whose `__init__` has imported all its public names.
     """
@@ -229,7 +231,8 @@ def read_arguments(package: str) -> None:
             # A pickled function stores its module, so the wrapped function must replace the function in this
             # module, too.
             read = reading(value)
-            space[name] = vars(sys.modules[module])[name] = shows_signature(read) if inspect.isfunction(read) else read
+            space[name] = vars(sys.modules[module])[name] = read
+    shows_public(package)
 
 
 def _read_in_class(kind: type) -> None:

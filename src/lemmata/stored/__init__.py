@@ -5,6 +5,8 @@ Numbers(low=0)]` is a number that is not negative. The first fault of a file is 
 field's path, the value, the rule and the remedy.
 """
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._files import MOST_BYTES as MOST_BYTES
 from ._files import read_bytes as read_bytes
 from ._files import sealed as sealed
@@ -25,3 +27,5 @@ from ._schema import fields_of as fields_of
 from ._told import Told as Told
 from ._told import refusing as refusing
 from ._told import spelled_way as spelled_way
+
+_shows_public(__name__)

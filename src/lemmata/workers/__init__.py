@@ -4,6 +4,8 @@ A task is a function of a module, with arguments that can be sent to another pro
 side effects), because another worker runs the task again if a worker is lost.
 """
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._cluster import scheduler_address as scheduler_address
 from ._cluster import workers as workers
 from ._processes import ATTEMPTS as ATTEMPTS
@@ -13,3 +15,5 @@ from ._processes import share_cores as share_cores
 from ._tasks import Lost as Lost
 from ._tasks import finished as finished
 from ._tasks import submitted as submitted
+
+_shows_public(__name__)

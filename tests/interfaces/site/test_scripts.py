@@ -89,18 +89,22 @@ FIRST = "return [...document.querySelectorAll('#claims tbody tr')].filter(row =>
 def test_without_a_search_refuted_claims_come_first_and_then_the_tightest(known):
     found = [_table._rank(row) for row in sorted(known, key=_table._rank)]
     refuted = sum(row["status"] == "refuted" for row in known)
-    assert all(rank[0] == 0 for rank in found[:refuted]) and all(rank[0] > 0 for rank in found[refuted:])
+    assert all(rank[0] == 0 for rank in found[:refuted])
+    assert all(rank[0] > 0 for rank in found[refuted:])
     text = _table.table_page([*known[refuted:], *known[:refuted]])
     addresses = re.findall(r"<td><a href=(claims/\S+?\.html)", text)
     assert len(addresses) == len(known)
     assert set(addresses[:refuted]) == {_pages.claim_address(row) for row in known if row["status"] == "refuted"}
     tight = [row["tightness"] for row in sorted(known, key=_table._rank) if row["status"] == "supported"]
-    assert tight == sorted(tight, key=_table.TIGHTNESS.index) and len(set(tight)) > 1
+    assert tight == sorted(tight, key=_table.TIGHTNESS.index)
+    assert len(set(tight)) > 1
 
 
 def test_the_search_shows_the_row_that_it_found_in_a_table_of_another_order(window, pages, known):
     order = [row["class"] for row in sorted(known, key=_table._rank)]
-    moved = [row for place, row in enumerate(known) if order[place] != row["class"] and re.fullmatch(r"[\w ]+", row["title"])]
+    moved = [
+        row for place, row in enumerate(known) if order[place] != row["class"] and re.fullmatch(r"[\w ]+", row["title"])
+    ]
     assert moved
     for row in (moved[0], moved[-1]):
         window.get("about:blank")
