@@ -109,10 +109,9 @@ FIRST = "return [...document.querySelectorAll('#claims tbody tr')].filter(row =>
 
 def after(driver, said):
     """Waits until the status of the page says something, which it does once the index is there."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    line = "return document.querySelector('[role=status]').textContent"
-    WebDriverWait(driver, 20).until(lambda driver: said in driver.execute_script(line))
+    # The page may still be the one that the driver is about to leave.
+    line = "const told = document.querySelector('[role=status]'); return told ? told.textContent : ''"
+    until(driver, line, lambda found: said in found)
 
 
 def test_the_table_is_searched_and_filtered_and_the_address_keeps_it(small):
