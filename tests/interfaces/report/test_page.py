@@ -105,7 +105,7 @@ def test_each_picture_says_in_words_what_it_shows(text):
     assert (
         "linear model: largest eigenvalue 90.0, the first 10 eigenvectors contain 70 % of the target" in told["spectra"]
     )
-    assert "width 64, largest gap 0.250; width 1,024, largest gap 0.0625" in told["training-0"]
+    assert "width 64, largest difference between network and kernel 0.250; width 1,024," in told["training-0"]
 
 
 def test_the_words_of_a_regression_and_of_noise(tmp_path, undrawn):

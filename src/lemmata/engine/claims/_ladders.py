@@ -109,7 +109,7 @@ class Rate(AbstractLadder):
     Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. If `upper` is true,
     the statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is
     the declared allowance for finite sizes. For support, the interval must be within margin + resolution. Sizes at
-    which the median measurement is only rounding error are dropped, and the reason says so.
+    which the median measurement is only rounding error are dropped. The reason of the verdict then says so.
 
     The statement is about each problem and about all sizes. For support, the slopes of the problems must also be within
     `spread` of the exponent in root mean square. By default, `spread` is 2 (margin + resolution). For an upper bound,

@@ -36,8 +36,8 @@ def grokking(
         typer.Option(
             metavar="A",
             help=(
-                "Accuracy from which on a run counts as fitted (training) or as generalised (validation). Repeatable. "
-                "Default: 0.5, 0.9 and 0.99."
+                "A run counts as fitted when its training accuracy reaches this value, and as generalised when its "
+                "validation accuracy reaches it. Repeatable. Default: 0.5, 0.9 and 0.99."
             ),
         ),
     ] = None,

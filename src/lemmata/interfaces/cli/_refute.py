@@ -315,7 +315,8 @@ def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> 
     rows, broken, failed = [], False, False
     if not claims:
         err.print(
-            "Nothing to search: for each of these claims, the catalogue already has a search with the current code."
+            "Nothing to search: for each of these claims, the catalogue already has the result of a search with the "
+            "current code."
         )
     for claim, record in searched_one_by_one(claims, minutes, seed):
         if isinstance(record, str):

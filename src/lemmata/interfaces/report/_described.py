@@ -104,7 +104,7 @@ def _residuals(record: StudyRecord) -> str:
 
 def _training(run: dict[str, Any]) -> str:
     gaps = "; ".join(
-        f"width {number(width.get('width'))}, largest gap {number(width.get('gap'))}"
+        f"width {number(width.get('width'))}, largest difference between network and kernel {number(width.get('gap'))}"
         for width in run.get("widths") or []
     )
     return (

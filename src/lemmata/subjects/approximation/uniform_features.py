@@ -28,9 +28,10 @@ _OWN_COEFFICIENTS = "coefficients that each function has for itself"
 
 class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     """The source makes the following statement, which is false as printed. Let f belong to a class with the Barron
-    parameter C_F. Let phi_i be the n random ramps of slope tau in Lemma 1 of the source. Cover all pairs (f, x) of a
-    function of the class and a point to precision epsilon, as in equation (23) of the source, by |N_epsilon| pairs.
-    This cover contains a pair whose function f-hat satisfies, for all x of the unit ball,
+    parameter C_F. Let phi_i be the n random ramps of slope tau in Lemma 1 of the source. Consider all pairs (f, x),
+    where f is a function of the class and x is a point. As in equation (23) of the source, let |N_epsilon| of these
+    pairs form a cover of all of them to precision epsilon. This cover contains a pair whose function f-hat
+    satisfies, for all x of the unit ball,
 
         |f(x) - f(0) - (1/n) sum_i rho_f-hat(t_i, omega_i) phi_i(x)|
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.

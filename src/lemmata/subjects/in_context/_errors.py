@@ -144,9 +144,9 @@ def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
 
 
 def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
-    """Return the least temperature of the ladder from which on the bounds of `error_allowed` and two others hold.
+    """Return the least temperature of the ladder at which three bounds hold, and also hold at all larger ones.
 
-    The others are those of `norm_allowed` and `gap_allowed`. They hold at this temperature and at all larger ones.
+    The bounds are those of `error_allowed`, `norm_allowed` and `gap_allowed`.
 
     Args:
         prompt: examples, the query and a transformer.

@@ -37,7 +37,7 @@ class AttentionReport:
         span: the largest difference between two unmasked logits of one query.
         lengths, bounds: numbers of keys, and for each number, the largest weight that logits with this span can give to
             a single key.
-        half: the number of keys from which on no weight can exceed 1/2 if logits have this span.
+        half: the smallest number of keys at which no weight can exceed 1/2 if logits have this span.
         contraction: the largest factor by which the layer can multiply the spread of values (their largest distance).
             It is the largest total variation distance between two rows of weights. For many rows, it is an upper bound
             on this distance.

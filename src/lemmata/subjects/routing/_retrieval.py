@@ -72,7 +72,7 @@ class Retrieval:
         spread: the inverse temperature for the best arrangement of keys. None if the best arrangement is unknown or too
             large to compute.
         least: a lower bound on the inverse temperature for every arrangement of keys.
-        dimension: the dimension from which on random keys need an inverse temperature of about `gap`. In fewer
+        dimension: the smallest dimension in which random keys need an inverse temperature of about `gap`. In fewer
             dimensions, the nearest wrong key determines the inverse temperature.
         formats: the results for number formats of the logits.
         conditions: the conditions under which the results hold.

@@ -26,7 +26,8 @@ def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
 
     For a single output, the factor 1/(1 - h), with the leverage h of the row, removes the row from the curvature. For a
     linear model with squared loss, the result is then the exact derivative of the held-out loss along the change of the
-    weights that retraining causes. In other cases, the error is of first order.
+    weights that retraining causes. For other models, the result is an
+    approximation of first order: it keeps the Gauss-Newton matrix of all rows, at the trained weights.
 
     Raises:
         SettingError: if there are no held-out rows.

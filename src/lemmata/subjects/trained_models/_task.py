@@ -161,8 +161,8 @@ class Task:
     ) -> Float[np.ndarray, "n C C"]:
         """Return the Hessians of the loss with respect to the outputs.
 
-        The Hessians are diag p - p p' for log loss, the identity for squared loss, and 0 for documents. A `Loss`
-        computes its own Hessians.
+        The Hessians are diag p - p p' for log loss, the identity for squared loss, and 0 for documents, whose outputs
+        are their losses. A `Loss` computes its own Hessians.
 
         Args:
             f: the outputs.

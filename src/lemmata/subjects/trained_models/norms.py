@@ -165,7 +165,7 @@ class SpectralMarginBound(AbstractGauge):
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
-        """The limit of the error that held-out rows alone give."""
+        """The upper confidence limit of the error, computed from the held-out rows alone."""
         return held_out_limit(problem)
 
 

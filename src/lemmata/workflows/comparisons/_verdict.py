@@ -201,13 +201,13 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            "With shuffled targets nothing can be learned, so every error should be 1, the error of predicting the "
+            "With shuffled targets, nothing can be learned, so every error should be 1, the error of predicting the "
             f"mean. But {listed(leaks)} still {_leave(leaks)} an error below 1. Do not trust the errors in this "
             "comparison."
         )
     if costly:
         found.append(
-            f"With shuffled targets {listed(costly)} {_leave(costly)} an error above 1, the error of predicting the "
+            f"With shuffled targets, {listed(costly)} {_leave(costly)} an error above 1, the error of predicting the "
             "mean. This is the cost of choosing two hyperparameters (a setting and a ridge) with so few rows."
         )
     return found

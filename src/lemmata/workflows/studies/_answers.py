@@ -280,7 +280,7 @@ def _untold(question: Question, faultless: bool) -> str:
 
 
 def _exactly(best: Candidate, question: Question) -> str:
-    """Return a sentence with the number of rows from which on the best model predicts exactly, up to rounding."""
+    """Return a sentence with the smallest number of rows at which the best model predicts exactly, up to rounding."""
     above = np.flatnonzero(best.losses.measured > EXACT * question.guessing)
     start = best.losses.sizes[int(above[-1]) + 1 if len(above) else 0]
     value = tell(question.unit, float(best.losses.measured[-1]), question.spread)

@@ -26,7 +26,9 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Fit each estimator to four fifths of the training rows, and the best on the other fifth to all training rows.
+    """Fit each estimator to four fifths of the training rows. Then fit the one that is best on the other fifth again.
+
+    This last fit uses all training rows.
 
     The loss is the log-loss for classes, and the squared error for numbers. An estimator that cannot be fitted is not
     chosen.
