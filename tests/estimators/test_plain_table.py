@@ -112,6 +112,8 @@ def test_a_typeset_minus_is_a_minus():
         ("%b/%Y", ["2024-02-01", "Feb 24", "Feb 2024"], "'Jan 2024'"),
         ("quarter", ["2024-02", "Feb 2024", None], "'2024Q1'"),
         ("%H:%M", ["03:30 PM", "15h30", "5:30"], "'15:30'"),
+        ("%H:%M", ["15:30:20", "1:00:05", "5:30"], "'15:30'"),
+        ("%H:%M:%S", ["15:30", "55:20", "00:15:30"], "'15:30:00'"),
     ],
 )
 def test_a_date_or_time_in_another_format_is_not_missing_without_a_word(form, cells, shown):

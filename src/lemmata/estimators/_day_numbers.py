@@ -66,7 +66,7 @@ def _read(texts: pl.Series, format: str | None) -> pl.Series:
     if format in (QUARTER, WEEK):
         return first_days(texts, format)
     if "%H" in format and "%d" not in format:
-        return _spans(texts)
+        return _spans(texts, format)
     texts = texts.str.replace_all(r"[\s./,-]+", "/")
     if "%Y" in format:
         texts = texts.set(~texts.str.contains(_FOUR_DIGITS).fill_null(True), None)
@@ -77,11 +77,16 @@ def _read(texts: pl.Series, format: str | None) -> pl.Series:
     return texts.str.to_date(format, strict=False)
 
 
-def _spans(texts: pl.Series) -> pl.Series:
-    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations."""
+def _spans(texts: pl.Series, format: str) -> pl.Series:
+    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations.
+
+    A text with seconds is missing if the format has no seconds, and the other way round. 15:30 may be minutes and
+    seconds in a column whose other cells are hours, minutes and seconds.
+    """
     parts = texts.str.extract_groups(_SPAN).struct
     days, hours, minutes, seconds = (parts.field(str(j)).cast(pl.Float64, strict=False) for j in range(1, 5))
     total = days.fill_null(0.0) * 86_400 + hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
+    total = total.set((seconds.is_not_null() != format.endswith("%S")).fill_null(True), None)
     return (total * 1e6).round().cast(pl.Int64, strict=False).cast(pl.Duration("us"))
 
 
