@@ -17,6 +17,7 @@ from ._encoder import FOLDS
 from ._final_columns import CODES, NOT_AVAILABLE, NOT_TEXTS, Kinds, date_columns, mark_of, marks_of
 from ._final_table import PANDAS_MISSING, Raw
 from ._numbers import GAPPED, NEGATIVE, signed, without_unit
+from ._unnamed import UNNAMED
 
 _WIDTH = 110
 _PLACES = {
@@ -88,6 +89,14 @@ def _imports(text: str) -> list[str]:
     return lines + [f"from {place} import {', '.join(sorted(names))}" for place, names in sorted(found.items())]
 
 
+def _names(raw: Raw) -> str:
+    """Return the line that gives a table the names of the study, which has no blank names."""
+    name, each = "str(name).strip()", "name in table.columns"
+    if any(map(UNNAMED.fullmatch, raw.cells.columns)):
+        name, each = f'{name} or f"column {{j}} (unnamed)"', "j, name in enumerate(table.columns, 1)"
+    return f"table.columns = [{name} for {each}]"
+
+
 def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
     """Return the lines that read the table."""
     how, own = raw.reading
@@ -98,7 +107,7 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
     if how == "arrays":
         return ["# x and y: your arrays", *(["x = x.toarray()"] if raw.sparse else [])]
     mark = mark_of(raw.cells, options.decimal)
-    names = [] if raw.named else ["table.columns = [str(name).strip() for name in table.columns]"]
+    names = [] if raw.named else [_names(raw)]
     names += [f"table = table.rename(columns={raw.renamed!r})"] if raw.renamed else []
     polars = how.startswith("polars") or isinstance(raw.frame, pl.DataFrame)
     as_pandas = ["table = pandas.DataFrame(table.to_dict(as_series=False))" if polars else "table = table.copy()"]

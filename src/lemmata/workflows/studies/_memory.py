@@ -13,6 +13,7 @@ from lemmata.errors import DataError, shortened
 from lemmata.workflows.records.studies import Finding
 
 from ._columns import listing
+from ._unnamed import filled
 
 MOST_COLUMNS = 50_000
 MOST_DENSE = 10**8
@@ -195,9 +196,9 @@ def _unused(index: tuple[str, ...]) -> tuple[Finding, ...]:
 def _frame(data: Any) -> pl.DataFrame | None:
     """Return the columns of a data frame of any library; None for other objects."""
     if isinstance(data, pl.DataFrame):
-        frame = data
+        frame = data.rename(dict(zip(data.columns, filled(data.columns), strict=True)))
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
-        names = [str(name) for name in data.columns]
+        names = filled([str(name) for name in data.columns])
         check_names("the table", names)
         cells = [data.iloc[:, j] for j in range(len(names))]
         frame = pl.DataFrame([_series(name, cell) for name, cell in zip(names, cells, strict=True)])
