@@ -42,6 +42,7 @@ class Table:
         sheet: the sheet of a spreadsheet that holds the table; empty for other tables.
         others: the other sheets of the spreadsheet that hold cells.
         index: the names of the levels of the index of the user's data frame, if it may hold data; otherwise empty.
+        text: whether the table was read from a text file, to which --na applies.
     """
 
     name: str
@@ -56,11 +57,30 @@ class Table:
     sheet: str = ""
     others: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
+    text: bool = False
 
     @property
     def in_memory(self) -> bool:
         """Whether the table is a data frame that the user passed."""
         return self.given is not None or self.of_polars
+
+    def emptying(self, name: str, cell: object) -> str:
+        """Return the advice how the user makes all cells of a column missing that are equal to this cell.
+
+        >>> Table("t", pl.DataFrame({"x": [-999, 2]}), 2, of_polars=True).emptying("x", -999)
+        "write frame = frame.with_columns(polars.col('x').replace(-999, None)), with the name of your data frame"
+        """
+        value = repr(cell) if isinstance(cell, str) else f"{cell:g}" if isinstance(cell, int | float) else ""
+        if self.text and value:
+            return f"add --na {value}"
+        names = [*(self.frame.columns if self.of_polars else () if self.given is None else self.given.columns)]
+        place = self.frame.columns.index(name)
+        if not value or place >= len(names):
+            return "leave these cells empty" + ("" if isinstance(cell, str) or not value else ", or write nan in them")
+        step = f"frame = frame.with_columns(polars.col({name!r}).replace({value}, None))"
+        column = f"frame[{names[place]!r}]"
+        step = step if self.of_polars else f"{column} = {column}.replace({value}, numpy.nan)"
+        return f"write {step}, with the name of your data frame"
 
     def declares(self, name: str) -> bool:
         """Whether the user declared a column as categories without an order.
