@@ -165,6 +165,30 @@ def test_instants_of_any_zone_are_read_on_the_clock_of_the_zone_that_was_learned
             assert plain.transform(bare.to_frame("t")).equals(expected)
 
 
+def test_instants_of_any_zone_are_read_on_the_clock_of_a_fixed_offset():
+    times = pd.Series(pd.date_range("2024-06-01", periods=3, freq="h", tz="+05:30"))
+    plain = PlainTable(["t"], dates={"t": ["day"]}, zones={"t": "+05:30"})
+    expected = plain.transform(times.to_frame("t"))
+    assert expected["t"].to_list() == pytest.approx([19875, 19875 + 1 / 24, 19875 + 2 / 24], abs=1e-9)
+    for same in (times.dt.tz_convert("UTC"), times.dt.tz_convert("Asia/Tokyo"), times.astype(str)):
+        assert plain.transform(same.to_frame("t")).equals(expected)
+    with pytest.warns(UserWarning, match=r"'t' have no time zone. They are read as times of \+05:30"):
+        assert plain.transform(times.dt.tz_localize(None).to_frame("t")).equals(expected)
+
+
+def test_times_with_the_offsets_of_winter_and_summer_are_local():
+    times = pd.Series(pd.to_datetime(["2024-01-01 10:00", "2024-07-01 10:00"])).dt.tz_localize("Europe/Berlin")
+    plain = PlainTable(["t"], dates={"t": []}, zones={"t": "+01:00/+02:00"})
+    for same in (times, times.astype(str), times.astype(object)):
+        found = plain.transform(same.to_frame("t"))["t"]
+        assert (found % 1 * 24).to_list() == pytest.approx([10, 10], abs=1e-6)
+    assert plain.transform(pl.DataFrame({"t": times.tolist()}))["t"].equals(found)
+    with pytest.warns(
+        UserWarning, match=r"2 cells of 't' have another offset.*\+01:00 or \+02:00.*such as '2024-01-01 09"
+    ):
+        assert plain.transform(times.dt.tz_convert("UTC").astype(str).to_frame("t"))["t"].null_count() == 2
+
+
 def test_fractions_among_whole_numbers_with_points_between_thousands_are_refused():
     plain = PlainTable(["x"], numbers=["x"], decimal=",", grouped=["x"])
     for table in both(pd.DataFrame({"x": ["1.024", "512", None]})):

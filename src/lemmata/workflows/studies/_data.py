@@ -35,6 +35,7 @@ from ._roles import (
 from ._sampling import drawn, group_codes, how_drawn
 from ._splits import check_times, numbered_groups
 from ._tables import Reading, Table, read_table
+from ._text_cells import check_marks_apply
 from ._texts import free_texts, rare_texts
 
 MOST_CELLS = 10**8
@@ -256,6 +257,7 @@ def load_dataset(
     0.666667
     """
     table = read_table(data, Reading(limit_bytes, seed, group, tuple(na) or None, decimal, named_target(target)))
+    check_marks_apply(table, na)
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     body = without_footnotes(table, [*roles.inputs, *roles.asked, *roles.targets], roles.targets, decimal)
     notes = [*body.notes, *role_notes(roles, drop_columns)]

@@ -13,6 +13,7 @@ from lemmata.errors import DataError, shortened
 from lemmata.workflows.records.studies import Finding
 
 from ._columns import listing
+from ._offsets import offsets_written
 from ._unnamed import filled
 
 MOST_COLUMNS = 50_000
@@ -248,7 +249,7 @@ def _series(name: str, cells: Any) -> pl.Series:
 
 
 def _dates_or_texts(values: np.ndarray) -> np.ndarray:
-    """Return pandas' periods as their first moments, and pandas' intervals as texts. Other cells are unchanged."""
+    """Return pandas' periods as their first moments, and intervals and times with fixed offsets as texts."""
     if values.dtype.kind != "O":
         return values
     kind = next((type(cell).__name__ for cell in values.flat if not _void(cell)), "")
@@ -256,7 +257,7 @@ def _dates_or_texts(values: np.ndarray) -> np.ndarray:
         return np.array([None if _void(cell) else cell.to_timestamp() for cell in values.flat], dtype="datetime64[us]")
     if kind == "Interval":
         return np.array([None if _void(cell) else str(cell) for cell in values.flat], dtype=object)
-    return values
+    return offsets_written(values)
 
 
 def _void(cell: object) -> bool:

@@ -30,7 +30,7 @@ from ._numbers import as_numbers, mark_shown, stripped
 from ._sampling import drawn, group_codes, how_drawn
 from ._sheets import sheet_of
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
-from ._text_cells import MISSING_MARKS, check_no_marks, missing_marks, scan_text
+from ._text_cells import MISSING_MARKS, missing_marks, scan_text
 from ._texts import ZEROS, merged_texts
 from ._titles import comment_lines, title_lines, told
 from ._unnamed import filled, note_on_names, unnamed
@@ -83,12 +83,9 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
         MissingFileError: if `data` is neither a file nor a bundled name.
         DataError: if the file is unreadable, empty, garbled or of an unknown kind, or if the table has too many
             columns or two columns of the same name.
-        SettingError: if `na` is given, and the table is not a text file.
         MemoryPlanError: if the arrays of an NPZ file exceed the limit, because they cannot be read in part.
     """
     table = _read(data, how, bundled)
-    if not table.text:
-        check_no_marks(table.name, how.na)
     return dataclasses.replace(table, notes=(*table.notes, *note_on_names(table.frame.columns)))
 
 
