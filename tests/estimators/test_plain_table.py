@@ -112,6 +112,8 @@ def test_a_typeset_minus_is_a_minus():
         ("%b/%Y", ["2024-02-01", "Feb 24", "Feb 2024"], "'Jan 2024'"),
         ("quarter", ["2024-02", "Feb 2024", None], "'2024Q1'"),
         ("%H:%M", ["03:30 PM", "15h30", "5:30"], "'15:30'"),
+        ("%H:%M", ["15:30:20", "1:00:05", "5:30"], "'15:30'"),
+        ("%H:%M:%S", ["15:30", "55:20", "00:15:30"], "'15:30:00'"),
     ],
 )
 def test_a_date_or_time_in_another_format_is_not_missing_without_a_word(form, cells, shown):
@@ -161,6 +163,30 @@ def test_instants_of_any_zone_are_read_on_the_clock_of_the_zone_that_was_learned
     for bare in (times.dt.tz_localize(None), times.dt.tz_localize(None).astype(str)):
         with pytest.warns(UserWarning, match="'t' have no time zone. They are read as times of America/New_York"):
             assert plain.transform(bare.to_frame("t")).equals(expected)
+
+
+def test_instants_of_any_zone_are_read_on_the_clock_of_a_fixed_offset():
+    times = pd.Series(pd.date_range("2024-06-01", periods=3, freq="h", tz="+05:30"))
+    plain = PlainTable(["t"], dates={"t": ["day"]}, zones={"t": "+05:30"})
+    expected = plain.transform(times.to_frame("t"))
+    assert expected["t"].to_list() == pytest.approx([19875, 19875 + 1 / 24, 19875 + 2 / 24], abs=1e-9)
+    for same in (times.dt.tz_convert("UTC"), times.dt.tz_convert("Asia/Tokyo"), times.astype(str)):
+        assert plain.transform(same.to_frame("t")).equals(expected)
+    with pytest.warns(UserWarning, match=r"'t' have no time zone. They are read as times of \+05:30"):
+        assert plain.transform(times.dt.tz_localize(None).to_frame("t")).equals(expected)
+
+
+def test_times_with_the_offsets_of_winter_and_summer_are_local():
+    times = pd.Series(pd.to_datetime(["2024-01-01 10:00", "2024-07-01 10:00"])).dt.tz_localize("Europe/Berlin")
+    plain = PlainTable(["t"], dates={"t": []}, zones={"t": "+01:00/+02:00"})
+    for same in (times, times.astype(str), times.astype(object)):
+        found = plain.transform(same.to_frame("t"))["t"]
+        assert (found % 1 * 24).to_list() == pytest.approx([10, 10], abs=1e-6)
+    assert plain.transform(pl.DataFrame({"t": times.tolist()}))["t"].equals(found)
+    with pytest.warns(
+        UserWarning, match=r"2 cells of 't' have another offset.*\+01:00 or \+02:00.*such as '2024-01-01 09"
+    ):
+        assert plain.transform(times.dt.tz_convert("UTC").astype(str).to_frame("t"))["t"].null_count() == 2
 
 
 def test_fractions_among_whole_numbers_with_points_between_thousands_are_refused():

@@ -1,5 +1,6 @@
 """Read dates, times of day and differences of times as numbers of days, and warn of cells in another format."""
 
+import datetime
 import re
 import warnings
 from collections.abc import Sequence
@@ -14,6 +15,11 @@ _SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
 """A time of day or a duration, with its days, hours, minutes and seconds."""
 _UTC = r"\s*(UTC|GMT)$"
 """The name of universal time after a date, which polars reads only as Z."""
+_APART = r"\s+([+-]\d\d:?\d\d)$"
+"""An offset from universal time after a blank, which polars reads only without the blank."""
+_OFFSET = r":\d\d(?:\.\d+)?\s*(?:(?<utc>Z)|(?<sign>[+\-\u2212])(?<hours>\d\d)(?::?(?<minutes>\d\d))?)$"
+"""The end of a text with a time of day and its offset from universal time."""
+_FIXED = re.compile(r"([+-])(\d\d):(\d\d)")
 _FOUR_DIGITS = r"(^|/)\d{4}(/|$)"
 """A year of four digits. `strptime` reads the year 24 from 01/02/24 if the format has four digits."""
 _EXAMPLE = {"%d": "31", "%m": "01", "%Y": "2024", "%y": "24", "%b": "Jan", "%B": "January",
@@ -29,16 +35,18 @@ def days(column: pl.Series, format: str | None, zone: str | None, missing: Seque
     Args:
         column: dates and times, or their texts.
         format: the format of texts, as in `PlainTable`; None if the year comes first.
-        zone: the time zone of the clock times; None if they have none.
+        zone: the time zone of the clock times, or their offsets from universal time, as in "+02:00" or "+01:00/+02:00";
+            None if they have none.
         missing: texts that mean a missing value.
 
     >>> days(pl.Series(["31/01/2024", None]), "%d/%m/%Y", None, ()).to_list()
     [19753.0, None]
     """
-    name, kind = column.name, column.dtype
+    name, kind, texts = column.name, column.dtype, None
     if kind in (pl.String, pl.Categorical, pl.Enum):
         texts = column.cast(pl.String).str.strip_chars()
         texts = texts.set(texts.is_in(list(missing)).fill_null(False), None)
+        texts = texts if format else texts.str.replace(_UTC, "Z").str.replace(_APART, "$1")
         column = _read(texts, format)
         unread = column.is_null() & texts.str.contains(r"\d").fill_null(False)
         _warn_of_unread(name, texts.filter(unread), format)
@@ -51,7 +59,7 @@ def days(column: pl.Series, format: str | None, zone: str | None, missing: Seque
     if isinstance(column.dtype, pl.Duration):
         column = column.dt.total_microseconds()
     else:
-        column = _on_the_clock(column.alias(name), zone).cast(pl.Datetime("us")).dt.timestamp("us")
+        column = _on_the_clock(column.alias(name), zone, texts).cast(pl.Datetime("us")).dt.timestamp("us")
     return (column.cast(pl.Float64) / 86_400e6).alias(name)
 
 
@@ -60,13 +68,13 @@ def _read(texts: pl.Series, format: str | None) -> pl.Series:
     if format is None:
         texts = texts.set(~texts.str.contains(r"^\d{4}").fill_null(False), None)
         try:
-            return texts.str.replace(_UTC, "Z").str.to_datetime(strict=False, time_unit="us")
+            return texts.str.to_datetime(strict=False, time_unit="us")
         except pl.exceptions.PolarsError:  # there is no date from which to guess a format
             return pl.Series(texts.name, [None] * len(texts), dtype=pl.Date)
     if format in (QUARTER, WEEK):
         return first_days(texts, format)
     if "%H" in format and "%d" not in format:
-        return _spans(texts)
+        return _spans(texts, format)
     texts = texts.str.replace_all(r"[\s./,-]+", "/")
     if "%Y" in format:
         texts = texts.set(~texts.str.contains(_FOUR_DIGITS).fill_null(True), None)
@@ -77,17 +85,25 @@ def _read(texts: pl.Series, format: str | None) -> pl.Series:
     return texts.str.to_date(format, strict=False)
 
 
-def _spans(texts: pl.Series) -> pl.Series:
-    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations."""
+def _spans(texts: pl.Series, format: str) -> pl.Series:
+    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations.
+
+    A text with seconds is missing if the format has no seconds, and the other way round. 15:30 may be minutes and
+    seconds in a column whose other cells are hours, minutes and seconds.
+    """
     parts = texts.str.extract_groups(_SPAN).struct
     days, hours, minutes, seconds = (parts.field(str(j)).cast(pl.Float64, strict=False) for j in range(1, 5))
     total = days.fill_null(0.0) * 86_400 + hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
+    total = total.set((seconds.is_not_null() != format.endswith("%S")).fill_null(True), None)
     return (total * 1e6).round().cast(pl.Int64, strict=False).cast(pl.Duration("us"))
 
 
-def _on_the_clock(column: pl.Series, zone: str | None) -> pl.Series:
+def _on_the_clock(column: pl.Series, zone: str | None, texts: pl.Series | None) -> pl.Series:
     """Return dates as the clock of a time zone shows them, without the zone."""
     own = column.dtype.time_zone if isinstance(column.dtype, pl.Datetime) else None
+    if own is not None and (fixed := _FIXED.findall(zone or "")):
+        minutes = [int(f"{sign}1") * (60 * int(hours) + int(rest)) for sign, hours, rest in fixed]
+        return _at_offsets(column, minutes, str(zone), texts)
     if own is not None and zone not in (None, own):
         column = column.dt.convert_time_zone(str(zone))
     if (own is None) != (zone is None) and column.null_count() < len(column):
@@ -101,6 +117,38 @@ def _on_the_clock(column: pl.Series, zone: str | None) -> pl.Series:
         )
         warnings.warn(text, stacklevel=5)
     return column if own is None else column.dt.replace_time_zone(None)
+
+
+def _at_offsets(column: pl.Series, known: list[int], zone: str, texts: pl.Series | None) -> pl.Series:
+    """Return instants in the local time of an offset. With several offsets, each time must have one of them."""
+    instants = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if len(known) == 1:
+        return instants + datetime.timedelta(minutes=known[0])
+    if texts is None:
+        offsets = (column.dt.base_utc_offset() + column.dt.dst_offset()).dt.total_minutes()
+    else:
+        offsets = _minutes(texts)
+    odd = column.is_not_null() & ~offsets.is_in(known).fill_null(False)
+    if odd.any():
+        cell = (column if texts is None else texts).filter(odd)[0]
+        warnings.warn(
+            f"{int(odd.sum())} cell{('s' if odd.sum() > 1 else '')} of {column.name!r} have another offset from "
+            f"universal time than {zone.replace('/', ' or ')}, such as {shortened(str(cell))!r}, and count as missing. "
+            "The local time of these cells is not known. Write all times of this column in the zone of the table that "
+            "the model was fitted to",
+            stacklevel=6,
+        )
+    local = instants + (offsets.cast(pl.Int64) * 60_000_000).cast(pl.Duration("us"))
+    return local.set(odd, None)
+
+
+def _minutes(texts: pl.Series) -> pl.Series:
+    """Return the offset from universal time of each text, in minutes; missing if a text has none."""
+    parts = texts.str.extract_groups(_OFFSET).struct
+    hours, minutes = (parts.field(own).cast(pl.Int64, strict=False) for own in ("hours", "minutes"))
+    size = hours * 60 + minutes.fill_null(0)
+    signed = pl.select(pl.when(parts.field("sign") == "+").then(size).otherwise(-size)).to_series()
+    return signed.set(parts.field("utc").is_not_null(), 0)
 
 
 def _warn_of_unread(name: str, cells: pl.Series, format: str | None) -> None:

@@ -62,7 +62,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
         marks: the mark before decimals of each column of numbers that has another mark than `decimal`.
         zones: the time zone of each column of dates with a zone. The dates and times of day are those of this zone.
             Instants with another zone are converted to it. Times without a zone are taken for times of this zone, with
-            a warning.
+            a warning. A zone may also be an offset from universal time, as in "+02:00", or the two offsets of a place
+            in winter and summer, as in "+01:00/+02:00". With two offsets, a time with another offset counts as missing,
+            with a warning.
         grouped: the names of columns of whole numbers with points between thousands, where 1.024 means 1024. Readers
             that do not know this read the number 1.024 instead, and this class raises an error for such a number.
 
@@ -132,9 +134,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
         marks = getattr(self, "marks", None) or {}
         for name in self.columns:
             texts = name not in dates and name not in self.numbers and name not in codes
-            column = _series(name, *cells[name], texts=texts)
+            zone = (getattr(self, "zones", None) or {}).get(name)
+            column = _series(name, *cells[name], texts=texts, offsets="/" in (zone or ""))
             if name in dates:
-                zone = (getattr(self, "zones", None) or {}).get(name)
                 own = days(column, (self.formats or {}).get(name), zone, self.missing)
                 found += [own, *_parts(own, dates[name])]
             elif name in self.numbers:
@@ -176,8 +178,11 @@ def _names(own: list[Any], wanted: Any) -> list[str]:
     return names
 
 
-def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series:
-    """A column of a data frame of any library. In a column of texts, a number becomes the text that Python prints."""
+def _series(name: str, frame: Any, place: int, texts: bool = False, offsets: bool = False) -> pl.Series:
+    """A column of a data frame of any library. In a column of texts, a number becomes the text that Python prints.
+
+    If `offsets` is set, times with an offset from universal time become texts, because polars does not keep offsets.
+    """
     if isinstance(frame, pl.DataFrame):
         return frame[:, place].alias(name)
     cells = frame.iloc[:, place]
@@ -186,7 +191,7 @@ def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series
         return pl.Series(name, values)
     if values.dtype.kind in "Mm":
         return pl.Series(name, values.astype(f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[us]"))
-    listed = [None if void else _plain(cell) for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
+    listed = [None if void else _plain(cell, offsets) for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
     if not texts:
         try:
             return pl.Series(name, listed, strict=False)
@@ -195,9 +200,14 @@ def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series
     return pl.Series(name, [cell if cell is None else str(cell) for cell in listed], dtype=pl.String)
 
 
-def _plain(cell: Any) -> Any:
-    """Return the first moment of a pandas period, the text of a pandas interval, and any other cell unchanged."""
+def _plain(cell: Any, offsets: bool) -> Any:
+    """Return the first moment of a pandas period, the text of a pandas interval, and any other cell unchanged.
+
+    If `offsets` is set, return the text of a time with an offset from universal time.
+    """
     kind = type(cell).__name__
+    if offsets and getattr(cell, "tzinfo", None) is not None:
+        return cell.isoformat(timespec="microseconds")
     return cell.to_timestamp() if kind == "Period" else str(cell) if kind == "Interval" else cell
 
 

@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -125,3 +126,43 @@ def test_a_target_that_depends_on_the_weekday_alone_is_learned():
     assert found.signal.found
     for model in found.models:
         assert model.points[-1].value > 0.9
+
+
+def with_offsets(hours, kind):
+    """Local times, and a column of them, in which the offsets from universal time take turns."""
+    zones = [datetime.timezone(datetime.timedelta(hours=own)) for own in hours]
+    local = [
+        moment.replace(tzinfo=zones[i % len(zones)])
+        for i, moment in enumerate(moments(every=datetime.timedelta(hours=5)))
+    ]
+    match kind:
+        case "blank":
+            return local, [f"{own:%Y-%m-%d %H:%M:%S %z}" for own in local]
+        case "short":
+            return local, [f"{own:%Y-%m-%dT%H:%M}{own:%z}" for own in local]
+        case "objects":
+            return local, pd.Series(local, dtype=object)
+        case "pandas":
+            return local, pd.Series(pd.to_datetime(pd.Series(local), utc=True)).dt.tz_convert(zones[0])
+    return local, [own.isoformat() for own in local]
+
+
+@pytest.mark.parametrize("kind", ["iso", "blank", "short", "objects", "pandas"])
+@pytest.mark.parametrize("hours", [(2,), (-4.5,), (0, 1), (1, 2)])
+def test_a_fixed_offset_shows_its_own_clock(kind, hours):
+    """Times were converted to universal time, so the time of day was not the local one."""
+    if kind == "pandas" and len(hours) > 1:
+        pytest.skip("a pandas type has one offset")
+    local, cells = with_offsets(hours, kind)
+    frame = pd.DataFrame({"t": cells, "y": [own.hour + own.minute / 60 for own in local]})
+    data = load_dataset(frame, "y", task="regression")
+    assert data.calendars[0] is not None
+    np.testing.assert_allclose((data.inputs[:, 0] + data.calendars[0].first) % 1 * 24, data.targets[:, 0], atol=1e-6)
+
+
+def test_offsets_of_several_places_are_instants():
+    local, cells = with_offsets((1, 9), "iso")
+    data = load_dataset(pd.DataFrame({"t": cells, "y": np.arange(len(cells)) % 13.0}), "y", task="regression")
+    assert data.calendars[0] is not None
+    days = [own.timestamp() / 86_400 for own in local]
+    np.testing.assert_allclose(data.inputs[:, 0] + data.calendars[0].first, days, atol=1e-9)

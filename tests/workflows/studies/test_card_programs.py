@@ -57,6 +57,11 @@ def lines():
     return "\n".join(map(json.dumps, table().to_dict("records")))
 
 
+def blank():
+    """A table in which two columns have blank names."""
+    return table().assign(w=np.arange(ROWS) % 7.0).rename(columns={"x": "", "w": " "})
+
+
 def packed(path, write):
     write(path.with_suffix(""))
     path.write_bytes(gzip.compress(path.with_suffix("").read_bytes()))
@@ -81,6 +86,10 @@ FILES = {
     "offsets.csv": lambda path: with_offsets().to_csv(path, index=False),
     "index.csv": lambda path: table().set_index(stamps()).to_csv(path),
     "quoted.csv": lambda path: table().rename(columns={"x": "x\n(cm)", "kind": " kind "}).to_csv(path, index=False),
+    "blank.csv": lambda path: blank().to_csv(path, index=False),
+    "blank.xlsx": lambda path: blank().to_excel(path, index=False),
+    "blank.jsonl": lambda path: path.write_text("\n".join(map(json.dumps, blank().to_dict("records")))),
+    "blank.parquet": lambda path: pl.DataFrame(blank().to_dict("list")).write_parquet(path),
     "plain.xlsx": sheets,
     "below.xlsx": lambda path: sheets(path, startrow=2),
     "second.xlsx": lambda path: sheets(path, pd.DataFrame({"Note": ["see data"]})),

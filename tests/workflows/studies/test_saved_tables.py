@@ -1,5 +1,6 @@
 """A saved model takes the table as its user has it, and its program reads the same file."""
 
+import datetime
 import json
 from contextlib import nullcontext
 
@@ -35,6 +36,26 @@ def test_dates_take_the_estimators_of_lemmata_and_the_program_does_not(tmp_path)
         loaded = skops.io.loads(skops.io.dumps(final.model), trusted=skops.io.get_untrusted_types(
             data=skops.io.dumps(final.model)))  # fmt: skip
         np.testing.assert_array_equal(loaded.predict(frame), said)
+
+
+@pytest.mark.parametrize("offsets", ["+02:00", "-03:30", "+01:00 +02:00"])
+@pytest.mark.parametrize("kind", ["texts", "frame"])
+def test_a_saved_model_and_its_program_read_local_times(offsets, kind):
+    ends = offsets.split()
+    times = pd.date_range("2024-06-01", periods=ROWS, freq="7h")
+    texts = pd.Series([f"{own.isoformat()}{ends[j % len(ends)]}" for j, own in enumerate(times)])
+    cells = (
+        texts if kind == "texts" else pd.Series([datetime.datetime.fromisoformat(own) for own in texts], dtype=object)
+    )
+    if kind == "frame" and len(ends) == 1:
+        cells = pd.Series(pd.DatetimeIndex(cells))
+    table = pd.DataFrame({"t": cells, "y": 3 * np.sin(2 * np.pi * times.hour / 24)})
+    final = made(table, "linear")
+    said = final.model.predict(table)
+    assert np.corrcoef(said, table.y)[0, 1] > 0.95
+    again = run(final.code, table=table)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, atol=1e-9)
+    np.testing.assert_allclose(final.model.predict(pd.DataFrame({"t": texts})), said, atol=1e-9)
 
 
 @pytest.mark.parametrize("form", ["%Y-%m", "%b %Y", "%m/%Y", "quarter", "Q%q-%Y", "%G-W%V", "UTC"])

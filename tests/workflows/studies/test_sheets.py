@@ -5,6 +5,8 @@ import re
 import zipfile
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from lemmata.errors import DataError, UnknownNameError
@@ -49,6 +51,29 @@ def test_a_header_names_at_least_half_of_the_columns(tmp_path, header):
     else:
         frame = read_table(str(path), Reading(10**9, 0)).frame
         assert frame.columns == [name or f"column {k} (unnamed)" for k, name in enumerate(names, 1)]
+
+
+@pytest.mark.parametrize("kind", [".csv", ".xlsx", ".jsonl", ".parquet", "pandas", "polars"])
+def test_columns_with_blank_names_get_names_and_a_note(tmp_path, kind):
+    """A cell " " of a header raised an error of polars, and pandas' name "" became 'column_1' without a word."""
+    rows = [[i % 7 + 0.5, i % 5, i % 3 + 0.25, i % 11] for i in range(30)]
+    table = pl.DataFrame(rows, schema=["a", "b", "c", "y"], orient="row").rename({"b": "", "c": " "})
+    data = str(tmp_path / f"t{kind}")
+    match kind:
+        case ".csv":
+            table.write_csv(data)
+        case ".xlsx":
+            sheets(tmp_path / "t.xlsx", {"Data": [["a", " ", "  ", "y"], *rows]})
+        case ".jsonl":
+            table.write_ndjson(data)
+        case ".parquet":
+            table.write_parquet(data)
+    frame = pd.DataFrame(rows, columns=["a", "", "", "y"]) if kind == "pandas" else table
+    dataset = load_dataset(data if "." in kind else frame, "y", task="regression")
+    assert dataset.raw_features == ("a", "column 2 (unnamed)", "column 3 (unnamed)")
+    np.testing.assert_array_equal(dataset.inputs[:, 2], table[" "])
+    said = "2 columns have no name and are called 'column 2 (unnamed)', 'column 3 (unnamed)'"
+    assert said in dataset.given.table.notes
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx"])

@@ -1,6 +1,7 @@
 """Splits: sizes, groups that stay together, earlier rows before later ones."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from lemmata.errors import DataError
@@ -10,6 +11,7 @@ from lemmata.workflows.studies._splits import (
     check_times,
     held_out,
     number_of_splits,
+    numbered_groups,
     split,
     split_sizes,
 )
@@ -98,6 +100,33 @@ def test_few_groups_are_held_out_one_by_one(number):
 def test_groups_that_leave_nothing_are_refused():
     with pytest.raises(DataError, match="--group leaves no rows to hold out"):
         [split(40, 30, number, 0, np.repeat([0, 1], [39, 1])) for number in range(2)]
+
+
+@pytest.mark.parametrize("sizes", [[30, 30, 1], [20, 15, 12, 10, 8, 1], [12] * 8 + [1]])
+def test_a_group_of_one_row_is_held_out_with_another_group(sizes):
+    """All models were left out, because a split with a single held-out row raised an error."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    for number in range(20):
+        train, held = split(len(groups), 20, number, 0, groups)
+        assert min(len(train), len(held)) >= 2
+        assert not set(groups[train]) & set(groups[held])
+
+
+@pytest.mark.parametrize("sizes", [[39, 1], [38, 1, 1]])
+def test_nearly_all_rows_in_one_group_are_refused_at_once(sizes):
+    column = pl.Series("site", np.repeat([f"site {j}" for j in range(len(sizes))], sizes))
+    with pytest.raises(
+        DataError, match=rf"--group 'site' has nearly all rows in one group; found {sizes[0]} of 40 rows"
+    ):
+        numbered_groups(column, False, [])
+    assert len(np.unique(numbered_groups(column, True, []))) == len(sizes)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_two_groups_are_said_to_show_little(number):
+    notes: list[str] = []
+    numbered_groups(pl.Series("site", np.arange(40) % number), False, notes)
+    assert ("2 groups show little about new groups" in notes[-1]) == (number == 2)
 
 
 def test_every_size_is_tested_on_the_same_later_stretches():

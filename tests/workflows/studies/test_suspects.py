@@ -1,10 +1,11 @@
 """Cells that may mean something else are told: numbers that stand for none, spellings, numbers among texts."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, SettingError
 from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._hints import merged
 from lemmata.workflows.studies._suspects import total_row
@@ -27,7 +28,33 @@ def test_a_number_that_may_stand_for_none_is_told(stands):
     values[::10] = stands
     (text,) = told("missing", x=values)
     assert f"6 rows have {stands:g} in 'x'" in text
-    assert f"--na {stands:g}" in text
+    assert f"write frame = frame.with_columns(polars.col('x').replace({stands:g}, None))" in text
+
+
+@pytest.mark.parametrize("kind", [".csv", ".parquet", "pandas", "texts", "arrays"])
+def test_the_remedy_for_a_number_that_stands_for_none_fits_the_table(tmp_path, kind):
+    """A data frame got the advice to add --na, which only text files have."""
+    values, y = np.where(np.arange(ROWS) % 10, 40 + np.sin(np.arange(ROWS)), -999.0), np.arange(ROWS) % 13.0
+    table, path = pl.DataFrame({"x": values, "y": y}), tmp_path / f"t{kind}"
+    frame = pd.DataFrame({"x": values.astype(str) if kind == "texts" else values, "y": y})
+    data: object = str(path) if "." in kind else (values[:, None], y) if kind == "arrays" else frame
+    if kind == ".csv":
+        table.write_csv(path)
+    elif kind == ".parquet":
+        table.write_parquet(path)
+    dataset = load_dataset(data, "y")
+    (text,) = [finding.text for finding in dataset.findings if "-999" in finding.text]
+    expected = {
+        ".csv": "add --na -999.",
+        "pandas": "write frame['x'] = frame['x'].replace(-999, numpy.nan), with",
+        "texts": "write frame['x'] = frame['x'].replace('-999.0', numpy.nan), with",
+    }
+    assert f"stands for a missing value, {expected.get(kind, 'leave these cells empty, or write nan in them.')}" in text
+    if kind == ".csv":
+        assert np.isnan(load_dataset(data, "y", na=("-999",)).inputs).sum() == 6
+    else:
+        with pytest.raises(SettingError, match=r"--na does not apply to .*'-999' and a table that is not a text file"):
+            load_dataset(data, "y", na=("-999",))
 
 
 PLACES = np.arange(ROWS)
@@ -107,11 +134,15 @@ def dates(*marks, of="%Y-%m-%d"):
 def test_a_date_that_may_stand_for_none_is_told(mark):
     (text,) = told("missing", x=dates(mark))
     assert f"6 rows have the date {mark} in 'x'" in text
-    assert f"add --na '{mark}'" in text
+    assert f"polars.col('x').replace('{mark}', None)" in text
 
 
-def test_a_date_that_may_stand_for_none_is_told_as_it_is_written():
-    assert "add --na '31.12.9999'" in told("missing", x=dates("9999-12-31", of="%d.%m.%Y"))[0]
+def test_a_date_that_may_stand_for_none_is_told_as_it_is_written(tmp_path):
+    written = dates("9999-12-31", of="%d.%m.%Y")
+    pl.DataFrame({"x": written, "y": np.arange(ROWS) % 13.0}).write_csv(tmp_path / "t.csv")
+    found = load_dataset(str(tmp_path / "t.csv"), "y").findings
+    assert any("add --na '31.12.9999'" in finding.text for finding in found)
+    assert "replace('31.12.9999', None)" in told("missing", x=written)[0]
     assert "leave these cells empty" in told("missing", x=dates("9999-12-31", of=None))[0]
     assert len(told("missing", x=dates("9999-12-31", "0001-01-01"))) == 2
 

@@ -1,5 +1,6 @@
 """Units that people plan in, through a whole study: values, intervals, rows, sentences, and what is refused."""
 
+import contextlib
 import math
 import pickle
 import warnings
@@ -270,7 +271,36 @@ def test_round_off_is_no_dependence_on_the_number_of_rows(far):
 @pytest.mark.parametrize("name", ["neg_negative_likelihood_ratio", "top_k_accuracy"])
 def test_a_question_shows_no_warnings_of_scikit_learn(name):
     dataset = load_dataset("breast_cancer")
-    with warnings.catch_warnings(record=True) as shown:
+    with warnings.catch_warnings(record=True) as shown, contextlib.suppress(SettingError):
         warnings.simplefilter("always")
         question(dataset, StudyOptions(metric=name))
     assert not shown
+
+
+def test_a_score_that_is_perfect_for_wrong_predictions_is_refused():
+    dataset = load_dataset(fraud(), "kind")
+    with pytest.raises(SettingError, match=r"'top_k_accuracy' is perfect for every prediction.*2 classes.*accuracy"):
+        unit_of(dataset, "top_k_accuracy", None)
+
+
+@pytest.mark.parametrize("name", ["top_k_accuracy", "d2_log_loss_score", "d2_brier_score"])
+def test_a_score_of_three_classes_is_computed_for_rows_without_one_of_them(name):
+    random = np.random.default_rng(0)
+    labels = np.arange(90) % 3
+    table = pl.DataFrame({"x": labels + random.normal(size=90), "kind": np.array(["a", "b", "c"])[labels]})
+    unit, _ = unit_of(load_dataset(table, "kind"), name, None)
+    y, said = np.eye(3)[labels], random.dirichlet(np.ones(3), 90)
+    kept = labels > 0
+    score = {"top_k_accuracy": metrics.top_k_accuracy_score, "d2_log_loss_score": metrics.d2_log_loss_score}.get(name)
+    expected = (score or metrics.d2_brier_score)(labels[kept], said[kept], labels=[0, 1, 2])
+    assert unit.rows(y[kept], said[kept], 1.0).mean() == pytest.approx(1 - expected)
+
+
+@pytest.mark.parametrize("name", ["roc_auc_ovo", "roc_auc_ovr_weighted"])
+def test_a_ranking_of_pairs_of_classes_is_unknown_if_a_class_has_no_row(name):
+    labels = np.arange(90) % 3
+    table = pl.DataFrame({"x": labels * 1.5, "z": np.arange(90) % 7, "kind": np.array(["a", "b", "c"])[labels]})
+    unit, _ = unit_of(load_dataset(table, "kind"), name, None)
+    y = np.eye(3)[labels]
+    assert np.isnan(unit.rows(y[labels > 0], y[labels > 0], 1.0)).all()
+    assert unit.rows(y, y, 1.0).mean() == 0

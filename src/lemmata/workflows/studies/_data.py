@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int64
 from sklearn.compose import ColumnTransformer
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.errors import MemoryPlanError, SettingError
 from lemmata.workflows.records.studies import Finding
 
 from ._columns import MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
@@ -33,8 +33,9 @@ from ._roles import (
     without_target,
 )
 from ._sampling import drawn, group_codes, how_drawn
-from ._splits import check_times
+from ._splits import check_times, numbered_groups
 from ._tables import Reading, Table, read_table
+from ._text_cells import check_marks_apply
 from ._texts import free_texts, rare_texts
 
 MOST_CELLS = 10**8
@@ -256,6 +257,7 @@ def load_dataset(
     0.666667
     """
     table = read_table(data, Reading(limit_bytes, seed, group, tuple(na) or None, decimal, named_target(target)))
+    check_marks_apply(table, na)
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     body = without_footnotes(table, [*roles.inputs, *roles.asked, *roles.targets], roles.targets, decimal)
     notes = [*body.notes, *role_notes(roles, drop_columns)]
@@ -291,7 +293,7 @@ def load_dataset(
         calendars=inputs.calendars,
         raw_features=inputs.names,
         targets=targets.values,
-        groups=_groups(frame, roles.group, notes),
+        groups=None if roles.group is None else numbered_groups(frame[roles.group], roles.time is not None, notes),
         order=order,
         findings=tuple(findings),
         y=targets.y,
@@ -347,21 +349,6 @@ def _imputed(inputs: Inputs) -> list[str]:
         rows = int(np.isnan(inputs.values).any(axis=1).sum())
         notes[-1] += f"; --drop-missing drops the {count(rows, 'row')} with such cells instead"
     return notes
-
-
-def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndarray | None:
-    """Return the group of each row, numbered from 0; None without groups. Add a note on the sizes of the groups."""
-    if group is None:
-        return None
-    _, codes, sizes = np.unique(frame[group].to_numpy(), return_inverse=True, return_counts=True)
-    if len(sizes) < 2:
-        raise DataError(
-            f"--group {group!r} has a single group",
-            rule="at least two groups, because training and held-out rows come from different groups",
-        )
-    each = f"{sizes.min()} rows each" if len(set(sizes)) == 1 else f"{sizes.min()} to {sizes.max()} rows each"
-    notes.append(f"{len(sizes)} groups of {group!r} with {each}; no group is split between training and testing")
-    return codes.astype(np.int64)
 
 
 def _subsample(

@@ -10,6 +10,7 @@ from lemmata.workflows.records.studies import Finding
 
 from ._calendar import wall_clock
 from ._columns import count
+from ._memory import Table
 from ._suspects import FEWEST, SHARE
 
 _LATE, _EARLY = np.datetime64("2099-01-01"), np.datetime64("1000-01-01")
@@ -26,7 +27,7 @@ _MORE_OFTEN = 5
 """A date before or after all other dates counts as odd if it is this many times as frequent as any other date."""
 
 
-def date_marks(read: Sequence[pl.Series], raw: pl.DataFrame) -> list[Finding]:
+def date_marks(read: Sequence[pl.Series], table: Table) -> list[Finding]:
     """Return a finding for each date that may stand for a missing value.
 
     Such a date is up to the year 1000, or from 2099 on, or is in a list of usual marks. It occurs in several rows, and
@@ -35,19 +36,19 @@ def date_marks(read: Sequence[pl.Series], raw: pl.DataFrame) -> list[Finding]:
 
     Args:
         read: the columns of the table, with texts of dates read as dates.
-        raw: the columns as they were given.
+        table: the table as read, with the same rows.
 
     >>> import datetime
     >>> days = [datetime.date(2020, 1, 1 + i % 30) for i in range(36)] + [datetime.date(9999, 12, 31)] * 4
     >>> column = pl.Series("sold", days)
-    >>> [one.columns for one in date_marks([column], column.to_frame())]
+    >>> [one.columns for one in date_marks([column], Table("t", column.to_frame(), 40))]
     [('sold',)]
     """
     dates = [column for column in read if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)]
-    return [finding for column in dates for finding in _of_column(column, raw[column.name])]
+    return [finding for column in dates for finding in _of_column(column, table)]
 
 
-def _of_column(column: pl.Series, raw: pl.Series) -> list[Finding]:
+def _of_column(column: pl.Series, table: Table) -> list[Finding]:
     days = wall_clock(column).cast(pl.Date).to_numpy().astype("datetime64[D]")
     known, sizes = np.unique(days[~np.isnat(days)], return_counts=True)
     marks = [day <= _EARLY or day >= _LATE or day in _MARKS for day in known]
@@ -62,8 +63,8 @@ def _of_column(column: pl.Series, raw: pl.Series) -> list[Finding]:
         apart = max(others[0] - day, day - others[-1])
         if apart <= np.timedelta64(0, "D") or (apart <= others[-1] - others[0] and rows < _MORE_OFTEN * most):
             continue
-        cell = raw[int(np.flatnonzero(days == day)[0])]
-        remedy = f"add --na {cell.strip()!r}" if isinstance(cell, str) else "leave these cells empty"
+        cell = table.frame[column.name][int(np.flatnonzero(days == day)[0])]
+        remedy = table.emptying(column.name, cell.strip() if isinstance(cell, str) and table.text else cell)
         text = (
             f"{count(rows, 'row')} have the date {day} in {shortened(column.name)!r}. This date lies outside the "
             f"range of all other dates. If {day} stands for a missing value, {remedy}."

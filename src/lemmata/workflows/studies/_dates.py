@@ -9,6 +9,7 @@ import warnings
 import polars as pl
 
 from ._numbers import stripped
+from ._offsets import local_offsets, on_local_clock
 
 MARKS = r"[\s./,-]+"
 """A pattern of separators between the parts of a date. In a format, a slash stands for any separator."""
@@ -18,6 +19,8 @@ _CLOCK = re.compile(_SPAN)
 """A time of day, or a duration such as 55:33:20 or 2 days 07:33:20."""
 _UTC = r"\s*(UTC|GMT)$"
 """The name of universal time after a date, which polars reads only as Z."""
+_APART = r"\s+([+-]\d\d:?\d\d)$"
+"""An offset from universal time after a blank, which polars reads only without the blank."""
 _ENDS = {
     r"": "",
     r"/\d{1,2}:\d\d": "/%H:%M",
@@ -57,7 +60,8 @@ def with_dates(column: pl.Series) -> pl.Series:
     The order of day, month and year must be the only one that fits every row. A single "01/02/2020" is ambiguous, so it
     stays text. Suppose that years have two digits. Then a reading with the year first is dropped if it gives years in
     the future, but another reading gives none. Hours and minutes are a time of day if all hours are below 24, and
-    otherwise a duration. A month, a quarter and an ISO week become their first days.
+    otherwise a duration. A month, a quarter and an ISO week become their first days. Times with an offset from
+    universal time keep their local clock times, if there is a common local time (`local_offsets`).
 
     >>> with_dates(pl.Series(["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"]))[0].isoformat()
     '2024-01-02T15:00:00'
@@ -75,6 +79,19 @@ def with_dates(column: pl.Series) -> pl.Series:
 def format_of(column: pl.Series) -> str:
     """Return the format in which `with_dates` reads a text column, with slashes as separators; empty for year-first."""
     return _read(stripped(column))[0][0]
+
+
+def zone_of(column: pl.Series) -> str:
+    """Return the time zone of a column of dates, or its offsets from universal time; empty if it has none.
+
+    >>> zone_of(pl.Series(["2024-01-01T10:00+02:00"])), zone_of(pl.Series(["2024-01-01T10:00Z"]))
+    ('+02:00', 'UTC')
+    """
+    read = with_dates(column)
+    if not isinstance(read.dtype, pl.Datetime):
+        return ""
+    fixed = local_offsets(stripped(column)) if column.dtype == pl.String and not read.dtype.time_zone else ()
+    return read.dtype.time_zone or "/".join(fixed)
 
 
 def unclear(column: pl.Series) -> str:
@@ -143,7 +160,8 @@ def _read(texts: pl.Series) -> list[tuple[str, pl.Series]]:
     elif _YEAR_FIRST.fullmatch(first):
         # Without a format, polars accepts any format with the year first, and raises an error if none fits.
         with contextlib.suppress(pl.exceptions.PolarsError):
-            found = [("", texts.str.replace(_UTC, "Z").str.to_datetime(strict=False, time_unit="us"))]
+            plain = texts.str.replace(_UTC, "Z").str.replace(_APART, "$1")
+            found = [("", on_local_clock(plain.str.to_datetime(strict=False, time_unit="us"), plain))]
     elif forms := [form for shape, own in _PERIODS.items() if re.fullmatch(shape, first) for form in own]:
         found = [(form, _first_days(texts, form)) for form in forms]
     else:

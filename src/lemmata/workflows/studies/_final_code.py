@@ -12,11 +12,12 @@ from lemmata.options import StudyOptions
 from ._calendar import YEAR
 from ._columns import stripped
 from ._data import Dataset
-from ._dates import as_written, with_dates
+from ._dates import as_written, zone_of
 from ._encoder import FOLDS
 from ._final_columns import CODES, NOT_AVAILABLE, NOT_TEXTS, Kinds, date_columns, mark_of, marks_of
 from ._final_table import PANDAS_MISSING, Raw
 from ._numbers import GAPPED, NEGATIVE, signed, without_unit
+from ._unnamed import UNNAMED
 
 _WIDTH = 110
 _PLACES = {
@@ -88,6 +89,14 @@ def _imports(text: str) -> list[str]:
     return lines + [f"from {place} import {', '.join(sorted(names))}" for place, names in sorted(found.items())]
 
 
+def _names(raw: Raw) -> str:
+    """Return the line that gives a table the names of the study, which has no blank names."""
+    name, each = "str(name).strip()", "name in table.columns"
+    if any(map(UNNAMED.fullmatch, raw.cells.columns)):
+        name, each = f'{name} or f"column {{j}} (unnamed)"', "j, name in enumerate(table.columns, 1)"
+    return f"table.columns = [{name} for {each}]"
+
+
 def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
     """Return the lines that read the table."""
     how, own = raw.reading
@@ -98,7 +107,7 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
     if how == "arrays":
         return ["# x and y: your arrays", *(["x = x.toarray()"] if raw.sparse else [])]
     mark = mark_of(raw.cells, options.decimal)
-    names = [] if raw.named else ["table.columns = [str(name).strip() for name in table.columns]"]
+    names = [] if raw.named else [_names(raw)]
     names += [f"table = table.rename(columns={raw.renamed!r})"] if raw.renamed else []
     polars = how.startswith("polars") or isinstance(raw.frame, pl.DataFrame)
     as_pandas = ["table = pandas.DataFrame(table.to_dict(as_series=False))" if polars else "table = table.copy()"]
@@ -233,14 +242,26 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
     if form in ("quarter", "week"):
         return [*_period(name, form), *_days_and_parts(name, parts)]
     how = "" if form is None else f", format={as_written(form, str(stripped(cells).drop_nulls()[0]))!r}"
-    read = with_dates(cells)
-    local = ".dt.tz_localize(None)" if isinstance(read.dtype, pl.Datetime) and read.dtype.time_zone else ""
+    if (zone := zone_of(cells))[:1] in ("+", "-"):
+        return [*_local(name, zone.split("/")), *_days_and_parts(name, parts)]
+    local = ".dt.tz_localize(None)" if zone else ""
     how += ", utc=True" if local and cells.dtype == pl.String else ""
     lines = [f"dates = pandas.to_datetime(table[{name!r}]{how}){local}"]
     if local and cells.dtype == pl.String and cells.str.contains("(UTC|GMT)").any():
         own = f'table[{name!r}].str.replace(r"\\s*(UTC|GMT)", "Z", regex=True)'
         lines = [f'dates = pandas.to_datetime({own}, format="ISO8601", utc=True){local}']
     return lines + _days_and_parts(name, parts)
+
+
+def _local(name: str, offsets: list[str]) -> list[str]:
+    """Write the line that reads times with offsets from universal time as local times."""
+    if len(offsets) == 1:
+        found = f'pandas.to_datetime(table[{name!r}], format="ISO8601", utc=True).dt.tz_localize(None)'
+        return [f"dates = {found} + pandas.Timedelta({offsets[0].removeprefix('+') + ':00'!r})"]
+    own = (
+        f'table[{name!r}].astype(str).str.replace(r"(:\\d\\d)\\s*(Z|UTC|GMT|[+-]\\d\\d:?\\d\\d)$", r"\\1", regex=True)'
+    )
+    return [f"times = {own}", 'dates = pandas.to_datetime(times, format="ISO8601")']
 
 
 def _period(name: str, form: str) -> list[str]:

@@ -15,7 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, T
 
 from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped
 from ._data import Dataset
-from ._dates import format_of, with_dates
+from ._dates import format_of, with_dates, zone_of
 from ._encoder import FARTHEST, FOLDS
 from ._final_table import Raw
 from ._numbers import are_truths, decimal_mark, mark_shown, signed, without_unit
@@ -80,8 +80,8 @@ def kinds_of(raw: Raw, dataset: Dataset, decimal: str | None) -> Kinds:
             dates[name] = [] if calendar is None else list(calendar.parts)
             if cells.dtype == pl.String and (form := format_of(cells)):
                 formats[name] = form
-            if isinstance(read.dtype, pl.Datetime) and read.dtype.time_zone is not None:
-                zones[name] = read.dtype.time_zone
+            if zone := zone_of(cells):
+                zones[name] = zone
             found.why[name] = "dates"
             found.numbers.append(name)
         elif (

@@ -22,14 +22,13 @@ from ._sources import Source, encoding_of, in_utf8, source_of, with_tabs
 from ._tables import header_of
 from ._text_cells import MISSING_MARKS, missing_marks, scan_text
 from ._titles import left_out_of
+from ._unnamed import UNNAMED
 
 PANDAS_MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
     "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 """The texts that `pandas.read_csv` and `pandas.read_excel` read as missing by default."""
-UNNAMED = re.compile(r"column (\d+) \(unnamed\)")
-"""The name that stands for a missing column name. It contains the column's position in the file, counted from 1."""
 _OPENERS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
 _SHEET_ROWS = 1000
 """The first non-empty row of a sheet is searched for among this number of rows."""
@@ -117,10 +116,11 @@ def _with_all_rows(data: object, dataset: Dataset, na: Sequence[str]) -> Raw:
             return Raw(table.frame, table.frame, ("bundled", {}), source=name)
         return _of_file(path, dataset, na)
     if table.given is not None:
-        named = all(isinstance(name, str) and name == name.strip() for name in table.given.columns)
+        named = all(isinstance(name, str) and name == name.strip() != "" for name in table.given.columns)
         return Raw(table.given, table.frame, ("memory", {}), named)
     if table.of_polars:
-        return Raw(table.frame, table.frame, ("memory", {}), all(name == name.strip() for name in table.frame.columns))
+        named = all(name == name.strip() and not UNNAMED.fullmatch(name) for name in table.frame.columns)
+        return Raw(table.frame, table.frame, ("memory", {}), named)
     if isinstance(data, tuple):
         sparse = hasattr(data[0], "toarray")
         x = np.asarray(data[0].toarray() if sparse else data[0])

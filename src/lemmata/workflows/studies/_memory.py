@@ -13,6 +13,8 @@ from lemmata.errors import DataError, shortened
 from lemmata.workflows.records.studies import Finding
 
 from ._columns import listing
+from ._offsets import offsets_written
+from ._unnamed import filled
 
 MOST_COLUMNS = 50_000
 MOST_DENSE = 10**8
@@ -41,6 +43,7 @@ class Table:
         sheet: the sheet of a spreadsheet that holds the table; empty for other tables.
         others: the other sheets of the spreadsheet that hold cells.
         index: the names of the levels of the index of the user's data frame, if it may hold data; otherwise empty.
+        text: whether the table was read from a text file, to which --na applies.
     """
 
     name: str
@@ -55,11 +58,30 @@ class Table:
     sheet: str = ""
     others: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
+    text: bool = False
 
     @property
     def in_memory(self) -> bool:
         """Whether the table is a data frame that the user passed."""
         return self.given is not None or self.of_polars
+
+    def emptying(self, name: str, cell: object) -> str:
+        """Return the advice how the user makes all cells of a column missing that are equal to this cell.
+
+        >>> Table("t", pl.DataFrame({"x": [-999, 2]}), 2, of_polars=True).emptying("x", -999)
+        "write frame = frame.with_columns(polars.col('x').replace(-999, None)), with the name of your data frame"
+        """
+        value = repr(cell) if isinstance(cell, str) else f"{cell:g}" if isinstance(cell, int | float) else ""
+        if self.text and value:
+            return f"add --na {value}"
+        names = [*(self.frame.columns if self.of_polars else () if self.given is None else self.given.columns)]
+        place = self.frame.columns.index(name)
+        if not value or place >= len(names):
+            return "leave these cells empty" + ("" if isinstance(cell, str) or not value else ", or write nan in them")
+        step = f"frame = frame.with_columns(polars.col({name!r}).replace({value}, None))"
+        column = f"frame[{names[place]!r}]"
+        step = step if self.of_polars else f"{column} = {column}.replace({value}, numpy.nan)"
+        return f"write {step}, with the name of your data frame"
 
     def declares(self, name: str) -> bool:
         """Whether the user declared a column as categories without an order.
@@ -195,9 +217,9 @@ def _unused(index: tuple[str, ...]) -> tuple[Finding, ...]:
 def _frame(data: Any) -> pl.DataFrame | None:
     """Return the columns of a data frame of any library; None for other objects."""
     if isinstance(data, pl.DataFrame):
-        frame = data
+        frame = data.rename(dict(zip(data.columns, filled(data.columns), strict=True)))
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
-        names = [str(name) for name in data.columns]
+        names = filled([str(name) for name in data.columns])
         check_names("the table", names)
         cells = [data.iloc[:, j] for j in range(len(names))]
         frame = pl.DataFrame([_series(name, cell) for name, cell in zip(names, cells, strict=True)])
@@ -227,7 +249,7 @@ def _series(name: str, cells: Any) -> pl.Series:
 
 
 def _dates_or_texts(values: np.ndarray) -> np.ndarray:
-    """Return pandas' periods as their first moments, and pandas' intervals as texts. Other cells are unchanged."""
+    """Return pandas' periods as their first moments, and intervals and times with fixed offsets as texts."""
     if values.dtype.kind != "O":
         return values
     kind = next((type(cell).__name__ for cell in values.flat if not _void(cell)), "")
@@ -235,7 +257,7 @@ def _dates_or_texts(values: np.ndarray) -> np.ndarray:
         return np.array([None if _void(cell) else cell.to_timestamp() for cell in values.flat], dtype="datetime64[us]")
     if kind == "Interval":
         return np.array([None if _void(cell) else str(cell) for cell in values.flat], dtype=object)
-    return values
+    return offsets_written(values)
 
 
 def _void(cell: object) -> bool:

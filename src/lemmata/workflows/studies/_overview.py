@@ -12,7 +12,7 @@ from lemmata.workflows.records.studies import Column, Data
 
 from ._calendar import Calendar
 from ._data import Dataset
-from ._dates import with_dates
+from ._dates import with_dates, zone_of
 from ._numbers import are_truths
 
 BINS, MOST_COLUMNS = 12, 200
@@ -101,7 +101,7 @@ def _column(
     first, last = (shortened(_cell(cells[int(place)])) for place in (there.argmin(), there.argmax()))
     read = with_dates(written).dtype
     if dates is not None:
-        zone = f" (time zone {read.time_zone})" if isinstance(read, pl.Datetime) and read.time_zone else ""
+        zone = f" (time zone {found})" if (found := zone_of(written)) else ""
         text = f"{first} to {last}" if written.dtype == pl.String else f"{dates.day(low)} to {dates.day(high)}"
         return Column(name, "date", missing, distinct, counts, text + zone)
     kind = "time of day" if read == pl.Time else "duration" if isinstance(read, pl.Duration) else "number"

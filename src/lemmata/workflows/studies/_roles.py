@@ -138,7 +138,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     merged = [table.frame[name] for name in needed if table.frame[name].dtype == pl.String and name not in texts]
     findings += merged_texts([own for own in merged if frame[own.name].dtype == pl.Float64], table.in_memory)
     findings += [_infinite_read(column.name, n) for column in read if (n := _infinite(column, frame[column.name]))]
-    findings += [*suspects(frame), *total_row(frame), *dates_to_check(table, needed), *date_marks(read, table.frame)]
+    findings += [*suspects(frame, table), *total_row(frame), *dates_to_check(table, needed), *date_marks(read, table)]
     for name in roles.asked:
         if name == roles.time and frame[name].dtype == pl.String:
             raise DataError(

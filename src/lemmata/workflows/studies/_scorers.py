@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
 from ._ranked import mean_precision
 
@@ -21,6 +21,14 @@ if there are many splits, because their mean variance is accurate. `FINE` is for
 """
 RANKED = "average_precision"
 """The scorer whose value is too high if a class has few rows."""
+_EVERY_CLASS = {
+    "d2_brier_score": ("predict_proba",),
+    "d2_log_loss_score": ("predict_proba",),
+    "top_k_accuracy": ("decision_function", "predict_proba"),
+}
+"""Scorers that must be told all classes if a class has no row, and the methods that give them predictions."""
+_OF_PAIRS = ("roc_auc_ovo", "roc_auc_ovo_weighted", "roc_auc_ovr_weighted")
+"""Scorers that are not defined if one of several classes has no row."""
 UNSCORED = "its predictions cannot be scored: "
 BEYOND = 1e-9
 """A score is not a measure of error if it exceeds the score of perfect predictions by more than this."""
@@ -69,7 +77,8 @@ class Scored:
     Call this object with targets and outputs. The result is an array over the m rows whose mean is the loss. The
     variance of this array divided by m estimates the variance of the loss by the jackknife. The jackknife leaves out a
     fifth of the rows (or groups) at a time. Leaving out fifths is also valid for medians, but leaving out single rows
-    is not (Shao and Wu 1989). The loss is nan if all rows have the same class.
+    is not (Shao and Wu 1989). The loss is nan if all rows have the same class. For a scorer of `_OF_PAIRS`, it is
+    also nan if a class has no row.
 
     Args:
         scorer: a name that scikit-learn's `get_scorer` accepts, a function of true and predicted targets, or a scorer
@@ -119,7 +128,8 @@ class Scored:
         Raises:
             ValueError: if the score is better than the score of perfect predictions.
         """
-        if self.task == "classification" and (y.sum(axis=0) > 0).sum() < 2:
+        present = (y.sum(axis=0) > 0).sum()
+        if self.task == "classification" and present < (y.shape[1] if self.scorer in _OF_PAIRS else 2):
             return math.nan
         found = self.sign * (self.perfect - self.score(y, output))
         if found < -BEYOND * max(1.0, abs(self.perfect)):
@@ -150,7 +160,10 @@ class Scored:
 
     def _scored(self, estimator: Any, rows: np.ndarray, truth: np.ndarray) -> Any:
         if isinstance(self.scorer, str):
-            two = self.several is None or len(estimator.classes_) == 2
+            classes = getattr(estimator, "classes_", ())
+            if self.scorer in _EVERY_CLASS and len(classes) > 2:
+                return _of_every_class(self.scorer, len(classes))(estimator, rows, truth)
+            two = self.several is None or len(classes) == 2
             return _named(self.scorer if two else str(self.several))(estimator, rows, truth)
         if takes_estimator(self.scorer):
             return self.scorer(estimator, rows, truth)
@@ -158,6 +171,12 @@ class Scored:
 
 
 _named = functools.cache(get_scorer)
+
+
+@functools.cache
+def _of_every_class(name: str, classes: int) -> Any:
+    """Return scikit-learn's scorer of this name for rows in which some of the classes 0, 1, ... do not occur."""
+    return make_scorer(_named(name)._score_func, response_method=_EVERY_CLASS[name], labels=np.arange(classes))
 
 
 def takes_estimator(scorer: Callable[..., Any]) -> bool:

@@ -16,6 +16,7 @@ from ._columns import listing
 from ._memory import check_names
 from ._sources import Source
 from ._titles import LEAST, LOOK, title_rows, told
+from ._unnamed import unnamed as _called
 
 _UNCOMPUTED = re.compile(rb"""<c\b(?![^>]*\bt="str")[^>]*>\s*<f\b[^>]*>([^<]+)</f>\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>""")
 """A cell with a formula and without a value, in the XML of an Excel sheet. A formula may also give an empty text."""
@@ -76,7 +77,7 @@ def sheet_of(source: Source, columns: Sequence[str]) -> tuple[Source, pl.DataFra
             rule="the first row names the columns",
             remedy="delete the rows above the table",
         )
-    frame = frame.rename({own: f"column {frame.columns.index(own) + 1} (unnamed)" for own in unnamed})
+    frame = frame.rename({own: _called(frame.columns.index(own)) for own in unnamed})
     check_names(source.path, frame.columns)
     _check_formulas(source, frame)
     return own, frame, name, tuple(other for other in full if other != name)
@@ -128,4 +129,6 @@ def _check_formulas(source: Source, frame: pl.DataFrame) -> None:
 
 
 def _unnamed(frame: pl.DataFrame) -> list[str]:
-    return [own for own in frame.columns if own.startswith("__UNNAMED__")]
+    """Return the columns whose cell in the header is empty or blank. fastexcel calls several blank names "_1", "_2"."""
+    names = r"__UNNAMED__\d+|_\d+|" if "" in frame.columns else r"__UNNAMED__\d+"
+    return [own for own in frame.columns if re.fullmatch(names, own)]

@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import polars as pl
 from jaxtyping import Int
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, shortened
 
 POINTS, QUICK_POINTS = 8, 5
 LEAST_FACTOR = 1.5
@@ -18,6 +19,10 @@ FEWEST_EARLIER = 8
 """With --time, the least number of rows before the first predicted row."""
 BLOCKS = 8
 """The number of stretches of later rows that are predicted with --time."""
+FEWEST_OUTSIDE = 3
+"""With --group, the least number of rows outside the largest group. A learning curve needs at least three sizes."""
+FEW_GROUPS = 3
+"""A note says that intervals are wide if there are fewer groups."""
 FOLDS_OF_GROUPS = 5
 """The number of parts into which groups are divided. If there are fewer groups, each group is a part."""
 
@@ -89,6 +94,7 @@ def split(
 
     Consecutive splits hold out different rows until every row has been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
+    If these groups have a single row, the smallest of the other groups is also held out.
     If rows are ordered in time, the n rows before a stretch of rows are used for training, and the stretch is held out.
     All training rows have earlier times than the stretch. The stretches are the same for every n, so every size
     forecasts equally far ahead.
@@ -118,6 +124,40 @@ def split(
 def folds_of(groups: Int[np.ndarray, " N"]) -> int:
     """Return the number of parts into which groups are divided."""
     return min(FOLDS_OF_GROUPS, len(np.unique(groups)))
+
+
+def numbered_groups(column: pl.Series, timed: bool, notes: list[str]) -> Int[np.ndarray, " N"]:
+    """Return the group of each row, numbered from 0. Add notes on the sizes of the groups.
+
+    Args:
+        column: the column of --group.
+        timed: whether --time is given, which then decides the splits.
+        notes: the notes on the table.
+
+    Raises:
+        DataError: if there is a single group, or nearly all rows are in one group.
+    """
+    _, codes, sizes = np.unique(column.to_numpy(), return_inverse=True, return_counts=True)
+    name = shortened(column.name)
+    if len(sizes) < 2:
+        raise DataError(
+            f"--group {name!r} has a single group",
+            rule="at least two groups, because training and held-out rows come from different groups",
+        )
+    if not timed and len(column) - sizes.max() < FEWEST_OUTSIDE:
+        raise DataError(
+            f"--group {name!r} has nearly all rows in one group",
+            found=f"{sizes.max()} of {len(column)} rows",
+            rule=f"at least {FEWEST_OUTSIDE} rows outside the largest group, because models are trained on these rows",
+            remedy="name another column, or add rows of other groups",
+        )
+    each = f"{sizes.min()} rows each" if len(set(sizes)) == 1 else f"{sizes.min()} to {sizes.max()} rows each"
+    notes.append(f"{len(sizes)} groups of {name!r} with {each}; no group is split between training and testing")
+    if len(sizes) < FEW_GROUPS:
+        notes.append(
+            f"{len(sizes)} groups show little about new groups, so the intervals are wide; more groups narrow them"
+        )
+    return codes.reshape(-1).astype(np.int64)
 
 
 def before_stretches(order: np.ndarray) -> tuple[int, int]:
@@ -190,11 +230,20 @@ def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndar
     return train, held
 
 
+def _two_rows(out: Int[np.ndarray, " g"], groups: Int[np.ndarray, " N"]) -> Int[np.ndarray, " h"]:
+    """Return the groups to hold out. If they have a single row, the smallest of the other groups is added."""
+    sizes = np.bincount(groups)
+    if sizes[out].sum() >= 2:
+        return out
+    others = np.setdiff1d(np.flatnonzero(sizes), out)
+    return np.append(out, others[sizes[others].argmin()])
+
+
 def _by_groups(n: int, number: int, seed: int, groups: np.ndarray):
     names = np.unique(groups)
     folds = folds_of(groups)
     dealt = np.random.default_rng([seed, number // folds]).permutation(names)
-    out = dealt[number % folds :: folds]
+    out = _two_rows(dealt[number % folds :: folds], groups)
     place = np.empty(names.max() + 1, np.int64)
     place[np.random.default_rng([seed, n, number]).permutation(names)] = np.arange(len(names))
     rows = np.random.default_rng([seed, n, number, 1]).permutation(len(groups))

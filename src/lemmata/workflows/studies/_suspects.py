@@ -10,6 +10,7 @@ from lemmata.workflows.records.studies import Finding
 
 from ._columns import count, listing
 from ._hints import merged
+from ._memory import Table
 
 FEWEST, SHARE = 3, 0.005
 """A number can mean a missing value only if it is in at least this number and at least this share of the rows."""
@@ -20,17 +21,21 @@ _SENTINEL = frozenset(
 ) | {-1.0, -9.0}
 
 
-def suspects(frame: pl.DataFrame) -> list[Finding]:
+def suspects(frame: pl.DataFrame, table: Table) -> list[Finding]:
     """Return findings about suspicious values in columns that were read as numbers or texts.
 
+    Args:
+        frame: the columns as numbers or texts.
+        table: the table as read, with the same rows.
+
     >>> import polars as pl
-    >>> table = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})
-    >>> [one.columns for one in suspects(table)]
+    >>> frame = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})
+    >>> [one.columns for one in suspects(frame, Table("t", frame, 36))]
     [('x',), ('y',)]
     """
     found = []
     for column in frame:
-        found += _numbers(column) if column.dtype.is_numeric() else _texts(column)
+        found += _numbers(column, table) if column.dtype.is_numeric() else _texts(column)
         if merged(column):
             text = (
                 f"{shortened(column.name)!r} looks like merged cells: {column.len() - column.null_count()} of "
@@ -73,7 +78,7 @@ def total_row(frame: pl.DataFrame) -> list[Finding]:
     return [Finding("total", tuple(sums), text)]
 
 
-def _numbers(column: pl.Series) -> Iterable[Finding]:
+def _numbers(column: pl.Series, table: Table) -> Iterable[Finding]:
     """Find a number in many rows, such as -999, if its distance to all others exceeds the others' whole range."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
@@ -87,9 +92,12 @@ def _numbers(column: pl.Series) -> Iterable[Finding]:
         if rows < max(FEWEST, SHARE * len(values)) or len(np.unique(others)) < 3:
             continue
         if np.abs(others - end).min() > np.ptp(others):
+            cells = table.frame[column.name]
+            written = cells[int((column == end).fill_null(False).arg_max() or 0)]
+            remedy = table.emptying(column.name, written if cells.dtype == pl.String and not table.text else end)
             text = (
                 f"{count(rows, 'row')} have {end:g} in {column.name!r}, far from all other values. If {end:g} stands "
-                f"for a missing value, add --na {end:g}."
+                f"for a missing value, {remedy}."
             )
             yield Finding("missing", (column.name,), text)
 

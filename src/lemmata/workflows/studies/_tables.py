@@ -33,6 +33,7 @@ from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_ta
 from ._text_cells import MISSING_MARKS, missing_marks, scan_text
 from ._texts import ZEROS, merged_texts
 from ._titles import comment_lines, title_lines, told
+from ._unnamed import filled, note_on_names, unnamed
 
 HEAD = 2**20
 """The number of bytes at the start of a CSV file that must contain its first line."""
@@ -84,6 +85,11 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
             columns or two columns of the same name.
         MemoryPlanError: if the arrays of an NPZ file exceed the limit, because they cannot be read in part.
     """
+    table = _read(data, how, bundled)
+    return dataclasses.replace(table, notes=(*table.notes, *note_on_names(table.frame.columns)))
+
+
+def _read(data: object, how: Reading, bundled: Bundled) -> Table:
     if not isinstance(data, str | os.PathLike):
         return table_in_memory(data)
     data = os.fspath(data)
@@ -197,14 +203,14 @@ def _csv(source: Source, how: Reading) -> Table:
         findings = (*findings, *_one_number(scan([""], plain=True), read, header))
     if read.width == len(header):
         read.columns = header
-    counter = header[0] if header[0] == "column 1 (unnamed)" else None
+    counter = header[0] if header[0] == unnamed(0) else None
     if counter and read[counter].dtype.is_integer() and read.height > 1 and rows == read.height:
         values = read[counter].to_numpy()
         if np.array_equal(values, values[0] + np.arange(read.height)) and values[0] in (0, 1):
             read = read.drop(counter)
             notes = (*notes, "dropped the unnamed first column, which only numbers the rows")
     notes = (*source.notes, *notes, *more)
-    return Table(source.path.name, read, rows, notes, kept=kept, findings=findings)
+    return Table(source.path.name, read, rows, notes, kept=kept, findings=findings, text=True)
 
 
 def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str]) -> tuple[Finding, ...]:
@@ -264,7 +270,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
             rule="the first line names the columns",
             remedy="shorten the names of the columns, or save the table as Parquet",
         )
-    names = [field.strip() or f"column {j + 1} (unnamed)" for j, field in enumerate(fields[separator])]
+    names = [field.strip() or unnamed(j) for j, field in enumerate(fields[separator])]
     numbers = [value for value in map(_number, names) if value is not None]
     increasing = all(b > a and a.is_integer() and b.is_integer() for a, b in itertools.pairwise(numbers))
     if 2 * len(numbers) >= len(names) and not increasing:
@@ -296,6 +302,8 @@ def _number(text: str) -> float | None:
 
 
 def _scanned(source: Source, frame: pl.LazyFrame, how: Reading) -> Table:
+    names = frame.collect_schema().names()
+    frame = frame.rename(dict(zip(names, filled(names), strict=True)))
     read, rows, notes, kept = _collect(source.path.name, frame, how, lambda rows, columns: 8 * rows * columns)
     return Table(source.path.name, read, rows, (*source.notes, *notes), kept=kept)
 

@@ -1,9 +1,12 @@
 """Read the cells of a text file, and list the texts that mark missing cells. Studies and saved models use this."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from lemmata.errors import SettingError
+
+from ._memory import Table
 from ._sources import Source
 
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?", "#N/A", "<NA>"]
@@ -18,6 +21,17 @@ def missing_marks(na: tuple[str, ...] | None) -> list[str]:
     ['', 'NA', '-9.5', '-9.50', '-9.500', '-9.5000', '-9.50000', '-9.500000']
     """
     return MISSING_MARKS if na is None else list(dict.fromkeys(["", *(own for text in na for own in _spellings(text))]))
+
+
+def check_marks_apply(table: Table, na: Sequence[str]) -> None:
+    """Raise a SettingError if marks of missing cells are given for a table that is not a text file."""
+    if na and not table.text:
+        raise SettingError(
+            f"--na does not apply to {table.name}",
+            found=f"--na {na[0]!r} and a table that is not a text file",
+            rule="--na says which texts of a text file (such as .csv) mark missing cells",
+            remedy="leave --na out, and make these cells missing in the table itself",
+        )
 
 
 def _spellings(text: str) -> list[str]:

@@ -72,6 +72,7 @@ def bound(unit: Metric, dataset: Dataset) -> Metric:
     some = _some(y)
     if isinstance(rows, Scored):
         rows = _tried(rows, some, unit)
+        _check_wrong(rows, some, unit)
         made = dataclasses.replace(made, rows=rows, probable=rows.probable)
     return dataclasses.replace(made, guess=_best_guess(made, some, y))
 
@@ -156,6 +157,26 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
         f"the metric {unit.name!r} cannot be computed for this target",
         found=told.removeprefix(UNSCORED) if told.startswith(UNSCORED) else line_of(fault, 200),
         rule="the score must take true and predicted targets and return one number",
+    )
+
+
+def _check_wrong(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> None:
+    """Check that one of scikit-learn's scores of classes is not perfect if every class is predicted wrongly.
+
+    Raises:
+        SettingError: if the score is perfect then. With two classes, the true class is always among the best two.
+    """
+    if unit.task == "regression" or not isinstance(rows.scorer, str):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if rows.loss(y, np.roll(y, 1, axis=1)) != 0:
+            return
+    raise SettingError(
+        f"the metric {unit.name!r} is perfect for every prediction of this target",
+        found=f"the perfect score {rows.perfect:g} for predictions that are all wrong, with {y.shape[1]} classes",
+        rule="a metric must distinguish right predictions from wrong ones",
+        remedy=f"choose another metric, such as --metric {DEFAULT[unit.task]}",
     )
 
 
