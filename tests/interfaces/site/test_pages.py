@@ -302,6 +302,16 @@ def test_populations_and_hypotheses_are_found_in_the_code():
     assert any("inputs lie in the unit ball" in condition.name for condition in conditions)
 
 
+def test_every_hypothesis_of_every_claim_has_its_words():
+    found = [own for row in rows() for own in _code.hypotheses_of(row["place"], row["class"], row["population"])]
+    assert len(found) > 2000
+    for own in found:
+        assert not own.name.startswith("…"), own
+        assert not re.search(r"=$|(?<!`)--[a-z]", f"{own.name}\n{own.why}", re.M), own
+    given = [own for own in found if own.name == "deployment rows are given"]
+    assert {(own.asked, own.why) for own in given} == {("", "pass `--deploy`, or `deployed=`")}
+
+
 def test_the_map_draws_the_imports_that_the_files_have():
     for path in test_floors.FILES:
         own = {part_of(test_floors.module_of(path)), "version"}

@@ -5,10 +5,11 @@ import dataclasses
 import functools
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lemmata.engine.catalogue import part_of, tree_of
+from lemmata.facts import DOCUMENTS, FACTS
 
 ROOT = pathlib.Path(__file__).parents[2]
 _DEPTH = 4  # the largest depth of calls between functions that return hypotheses
@@ -145,6 +146,8 @@ def _of_methods(node: ast.ClassDef, text: str, place: str) -> Iterator[Condition
 
 def _conditions(node: ast.AST, bound: dict[str, str], place: str, depth: int) -> Iterator[Condition]:
     """The hypotheses that a function's code names, and those that the functions it calls name."""
+    bound = _constants(place) | bound
+    bound |= _texts(ast.walk(node) if isinstance(node, ast.FunctionDef) else (), bound)
     for call in ast.walk(node):
         if not isinstance(call, ast.Call):
             continue
@@ -184,7 +187,19 @@ def _condition(call: ast.Call, bound: dict[str, str], place: str) -> Condition:
     relation = _words(given["relation"], bound) if "relation" in given else "…"
     if relation != "…" and "threshold" in given and (threshold := _plain(given["threshold"], place)):
         asked = f"{relation} {threshold}"
-    return Condition(said["name"], asked, said["why"], standing)
+    if said["name"] in {fact.given for fact in FACTS.values()} and asked == ">= 1":
+        asked = ""  # the fact is given, or it is not
+    return Condition(said["name"], asked, _with_options(said["why"]), standing)
+
+
+def _with_options(why: str) -> str:
+    """A reason in which options and arguments are marked as code.
+
+    >>> _with_options("--deploy, or deployed=")
+    'pass `--deploy`, or `deployed=`'
+    """
+    marked = re.sub(r"--[a-z]+(?: 0)?|\b[a-z]+=\d?", r"`\g<0>`", why)
+    return f"pass {marked}" if marked.startswith("`") else marked
 
 
 def _words(node: ast.expr, bound: dict[str, str]) -> str:
@@ -192,10 +207,49 @@ def _words(node: ast.expr, bound: dict[str, str]) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
-        return bound.get(node.id, "…")
+        return bound.get(node.id) or _fact(node) or "…"
     if isinstance(node, ast.JoinedStr):
         return "".join(_words(part, bound) for part in node.values)
-    return _words(node.value, bound) if isinstance(node, ast.FormattedValue) else "…"
+    if isinstance(node, ast.FormattedValue):
+        return _words(node.value, bound)
+    return _fact(node) or "…"
+
+
+@functools.cache
+def _constants(place: str) -> dict[str, str]:
+    """The texts that a section, or a private file of its subject, gives to names."""
+    file = section_file(place)
+    found: dict[str, str] = {}
+    for each in (*reversed([*_siblings(file)]), file):
+        found |= _texts(tree_of(ROOT / each).body, {})
+    return found
+
+
+def _texts(nodes: Iterable[ast.AST], bound: dict[str, str]) -> dict[str, str]:
+    """The texts that statements give to names, also to several names at once."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
+                pairs = list(zip(targets, values, strict=True))
+            case ast.Assign([target], value):
+                pairs = [(target, value)]
+            case _:
+                continue
+        for target, value in pairs:
+            if isinstance(target, ast.Name) and (said := _words(value, bound)) != "…":
+                found[target.id] = said
+    return found
+
+
+def _fact(node: ast.expr) -> str:
+    """The words of `lemmata.facts` by which a check requires a fact about a model; empty for other code."""
+    match node:
+        case ast.Attribute(ast.Subscript(ast.Name("FACTS"), ast.Constant(str(name))), "given"):
+            return FACTS[name].given
+        case ast.Name("DOCUMENTS"):
+            return DOCUMENTS
+    return ""
 
 
 def _plain(node: ast.expr, place: str) -> str:
