@@ -12,7 +12,7 @@ from lemmata.engine.catalogue import part_of
 
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 ORDER = (
-    ("errors", "version"),
+    ("errors", "signatures", "version"),
     (
         "answers",
         "bundled",
@@ -25,7 +25,6 @@ ORDER = (
         "limits",
         "pictures",
         "printable",
-        "signatures",
     ),
     ("results", "stored"),
     ("options",),

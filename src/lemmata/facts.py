@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from lemmata.errors import SettingError
+from lemmata.signatures import shows_public as _shows_public
 
 F = TypeVar("F", bound=Callable[..., Any])
 DOCUMENTS = "the rows are documents of a language model"
@@ -220,3 +221,6 @@ def states_facts(function: F) -> F:
     if mark:
         function.__doc__ = first + "\n".join(lines) + "\n" + rest.partition("\n")[2]
     return function
+
+
+_shows_public(__name__)

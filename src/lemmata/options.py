@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from lemmata.errors import SettingError
 from lemmata.facts import FACTS
+from lemmata.signatures import shows_public as _shows_public
 
 SHORTEST = 10.0
 """The shortest allowed time limit in seconds. With a shorter limit, not even one model would be measured."""
@@ -312,3 +313,6 @@ def _command(verb: str, data: str, options: Any, *others: str) -> str:
         elif isinstance(value, str | int | float) and value is not False and value != field.default:
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
+
+
+_shows_public(__name__)

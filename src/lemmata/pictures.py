@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from lemmata.signatures import shows_public as _shows_public
+
 INK, BLUE, RED = "#7b828c", "#3b6fb6", "#c2562d"
 """Colours that are legible on light and dark pages: for words, for results, and for the baselines of results."""
 WHOLE: dict[str, Any] = {"format": "d", "labelExpr": "datum.value == floor(datum.value) ? datum.label : ''"}
@@ -101,3 +103,6 @@ def styled(*charts: Any) -> Any:
     chart = chart.configure(background="transparent").configure_axis(**ink)
     chart = chart.configure_legend(**ink).configure_header(**ink).configure_title(color=INK)
     return chart.configure_view(stroke=None)
+
+
+_shows_public(__name__)

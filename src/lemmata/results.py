@@ -37,6 +37,7 @@ from lemmata.files import (
     try_lock,
     unwritable,
 )
+from lemmata.signatures import shows_public as _shows_public
 
 _OWN = ".lemmata-"
 _PAUSE = 0.05
@@ -374,3 +375,6 @@ def _taken(folder: Path, name: str, holder: dict[str, object]) -> FileError:
         rule="one process at a time writes a result into a folder",
         remedy="wait until it ends, or choose another directory",
     )
+
+
+_shows_public(__name__)

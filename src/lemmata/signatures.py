@@ -77,10 +77,11 @@ def shows_public(package: str) -> None:
     for name, own in vars(sys.modules[package]).items():
         if name.startswith("_") or not str(getattr(own, "__module__", "")).startswith("lemmata."):
             continue
+        plain = own if inspect.isfunction(own) or not callable(own) else inspect.unwrap(own)
         if isinstance(own, type):
             shows_signatures(own)
-        elif inspect.isfunction(own) and not isinstance(getattr(own, "__signature__", None), ShownSignature):
-            shows_signature(own)
+        elif inspect.isfunction(plain) and not isinstance(getattr(plain, "__signature__", None), ShownSignature):
+            shows_signature(plain)
 
 
 class _ShownWhenMade:

@@ -1,5 +1,8 @@
 """Checks of arrays and settings, memory plans, random keys and parallel workers, for all other subpackages."""
 
+from lemmata import answers as _answers
+from lemmata import errors as _errors
+from lemmata import files as _files
 from lemmata.signatures import shows_public as _shows_public
 
 from ._arrays import check_gram as check_gram
@@ -39,3 +42,5 @@ from ._workers import check_executor as check_executor
 from ._workers import completed as completed
 
 _shows_public(__name__)
+for _module in (_answers, _errors, _files):  # they run nothing when they are imported, or have no room for this line
+    _shows_public(_module.__name__)

@@ -1,5 +1,7 @@
 """The catalogue of claims, with their last verdicts, topics and tags, in files that can be read without JAX."""
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._classification import FACETS as FACETS
 from ._classification import PROBLEMS as PROBLEMS
 from ._classification import about as about
@@ -62,3 +64,5 @@ from ._tightness import searches as searches
 from ._tightness import told_search as told_search
 from ._walks import told_walk as told_walk
 from ._walks import walked as walked
+
+_shows_public(__name__)

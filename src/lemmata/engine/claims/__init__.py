@@ -1,5 +1,7 @@
 """The engine that tests claims and gives verdicts. It contains no results of theory itself."""
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._advice import MOST_TRIALS as MOST_TRIALS
 from ._advice import advice_on as advice_on
 from ._answered import check_foreign as check_foreign
@@ -109,3 +111,5 @@ from ._verify import verify_all as verify_all
 from ._walk import places as places
 from ._walk import walk_of as walk_of
 from ._walk import walk_record as walk_record
+
+_shows_public(__name__)

@@ -1,5 +1,7 @@
 """The ledger: a user's file that stores every trial and every verdict, and stays valid after interruptions."""
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._carried import CarriedTrials as CarriedTrials
 from ._compare import Change as Change
 from ._compare import changes_in as changes_in
@@ -18,3 +20,5 @@ from ._recorded import replay as replay
 from ._rows import numbers_of as numbers_of
 from ._rows import reading as reading
 from ._tolerant import TolerantTrials as TolerantTrials
+
+_shows_public(__name__)

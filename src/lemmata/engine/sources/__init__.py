@@ -1,5 +1,7 @@
 """The statements of the sources (books and papers), and the claims that test these statements."""
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._statements import REFERENCES as REFERENCES
 from ._statements import REPRODUCED as REPRODUCED
 from ._statements import VERDICTS as VERDICTS
@@ -18,3 +20,5 @@ from ._statements import sources as sources
 from ._statements import statements as statements
 from ._statements import tables as tables
 from ._statements import unstated as unstated
+
+_shows_public(__name__)

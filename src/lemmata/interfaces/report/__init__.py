@@ -1,5 +1,7 @@
 """HTML pages made from the records of finished jobs. Nothing is recomputed, so JAX and scikit-learn are not loaded."""
 
+from lemmata.signatures import shows_public as _shows_public
+
 from ._actions import action_sentences as action_sentences
 from ._curves import learning_curve_chart as learning_curve_chart
 from ._families import curves_chart as curves_chart
@@ -40,3 +42,5 @@ from ._vega import start_converter as start_converter
 from ._verified import write_verified as write_verified
 from ._views import typeset as typeset
 from ._views import warnings as warnings
+
+_shows_public(__name__)

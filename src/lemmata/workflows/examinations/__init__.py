@@ -1,5 +1,6 @@
 """Examine a trained model and its rows, and return a record of theoretical predictions and their measured values."""
 
+from lemmata.signatures import shows_public as _shows_public
 from lemmata.workflows.records.examinations import ExaminationRecord as ExaminationRecord
 
 from ._findings import Sign as Sign
@@ -19,3 +20,5 @@ from ._row_names import names_in_frame as names_in_frame
 from ._row_names import naming_rows as naming_rows
 from ._row_table import row_table as row_table
 from ._run import run_examination as run_examination
+
+_shows_public(__name__)

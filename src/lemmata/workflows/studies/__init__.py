@@ -4,6 +4,7 @@ from typing import Any
 
 from lemmata.bundled import SETS as SETS
 from lemmata.bundled import Bundled as Bundled
+from lemmata.signatures import shows_public as _shows_public
 from lemmata.workflows.records.studies import StudyRecord as StudyRecord
 
 from ._archives import read_arrays as read_arrays
@@ -36,3 +37,6 @@ def __getattr__(name: str) -> Any:
 
         return run_in_context
     raise AttributeError(f"module 'lemmata.workflows.studies' has no attribute {name!r}")
+
+
+_shows_public(__name__)
