@@ -53,6 +53,15 @@ def test_the_identifier_of_an_entry_is_found_where_it_stands(text, called):
     assert _works.identifier(entry) == called
 
 
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [("solvers.kernel_ridge", "a.html"), ("attention.routed", "b.html"), ("solvers.none", None)],
+)
+def test_a_public_name_is_found_in_a_subpackage_and_in_a_subject(name, address):
+    addresses = {"lemmata.solvers.kernel_ridge": "a.html", "lemmata.subjects.attention.routed": "b.html"}
+    assert _claims._place(name, addresses) == address
+
+
 def test_the_catalogue_can_be_downloaded_whole():
     known = rows()
     files = _download.download_files(known)
