@@ -1,5 +1,6 @@
 """The search finds what is false, leaves what is true, and shows its finds to others."""
 
+import itertools
 import json
 import pathlib
 import re
@@ -26,7 +27,7 @@ from lemmata.engine.refutations._look import Look
 from lemmata.engine.refutations._precise import Unsupported, precisely
 from lemmata.engine.refutations._problem import Place
 from lemmata.engine.refutations._region import beginnings, beside, ends
-from lemmata.engine.refutations._shrink import simpler
+from lemmata.engine.refutations._shrink import shrink, simpler
 from lemmata.engine.refutations._storage import study_name
 from lemmata.errors import DataError, SettingError
 from lemmata.interfaces.cli import app
@@ -151,6 +152,22 @@ def test_a_counterexample_is_stored_and_its_program_runs(tmp_path):
     (tmp_path / "sum" / "counterexample.json").write_text("{")
     with pytest.raises(DataError):
         load_counterexample(tmp_path / "sum" / "counterexample")
+
+
+def test_a_counterexample_gets_zeros_and_whole_numbers_one_after_another():
+    """One number alone has the least sum for its norm; with two small numbers beside it, the claim fails as well."""
+    claim, ticks = own.SumAboveTooMuch(), itertools.count()
+    place = Place({"d": 3}, 0, 5, {"x": np.array([1e-3, -2.03, 2e-3])})
+    simplified = lambda place, clock: shrink(
+        claim, place, "once", lambda setting: None, 400.0, frozenset(), clock=clock
+    )
+    found, said, steps = simplified(place, lambda: next(ticks))
+    assert found.fields["x"].tolist() == [0.0, 2.0, 0.0]
+    assert (found.setting, found.seed, found.number) == (place.setting, 0, 5)
+    assert steps >= 2
+    assert said != "once"
+    assert simplified(found, lambda: 0.0) == (found, "once", 0), "nothing is simpler"
+    assert simplified(place, lambda: 500.0) == (place, "once", 0), "the time is over"
 
 
 def test_simpler_fields_are_simpler():
