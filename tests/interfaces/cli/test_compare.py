@@ -99,12 +99,12 @@ def test_the_table_has_a_row_for_each_family_by_its_error_and_blanks_for_what_is
     console = Console(file=io.StringIO(), width=200)
     _compare._print(console, record)
     lines = [line.split() for line in console.file.getvalue().splitlines() if line.strip()]
-    assert lines[0] == "It is so.".split()
-    assert lines[1] == "error with predicted from effective".split()
-    assert lines[2] == "family 1,000 rows 95 % interval training rows dimension seconds".split()
-    assert lines[4] == "flattened 0.25 0.2 to 0.3 12.3".split()
-    assert lines[5] == "attention 0.4 0.35 to 0.5 0.6 7 12.3".split(), "0.6 is 1.5 times 0.4"
-    assert lines[6][:9] == "rows.csv: 80 rows of 6 tokens with 1 channel.".split()
+    assert lines[0] == ["It", "is", "so."]
+    assert lines[1] == ["error", "with", "predicted", "from", "effective"]
+    assert lines[2] == ["family", "1,000", "rows", "95", "%", "interval", "training", "rows", "dimension", "seconds"]
+    assert lines[4] == ["flattened", "0.25", "0.2", "to", "0.3", "12.3"]
+    assert lines[5] == ["attention", "0.4", "0.35", "to", "0.5", "0.6", "7", "12.3"], "0.6 is 1.5 times 0.4"
+    assert lines[6][:9] == ["rows.csv:", "80", "rows", "of", "6", "tokens", "with", "1", "channel."]
     assert " ".join(lines[7]).startswith("Trained network, flattened: error 0.125 with 6,000 parameters (the kernel")
     assert " ".join(lines[7]).endswith("error 0.25 on the same split).")
     assert [" ".join(line) for line in lines[8:]] == ["Note: once", "Note: twice"]
