@@ -39,6 +39,13 @@ def test_an_identifier_in_the_bibliography_has_its_form_and_becomes_a_link(key):
     assert again == key
 
 
+def test_a_work_has_the_title_of_its_entry():
+    found = _works.work("hoeffding1963")
+    assert found.title == "Probability inequalities for sums of bounded random variables"
+    assert found.bibtex.startswith("@article{hoeffding1963,")
+    assert _works.work("nobody1999") is None
+
+
 @pytest.mark.parametrize(
     ("text", "called"),
     [
