@@ -9,15 +9,7 @@ import pytest
 
 import lemmata.architectures._tangent as tangent
 import lemmata.core._result_plan as result_plan
-from lemmata.architectures import (
-    Dense,
-    Relu,
-    Serial,
-    combined_gradient,
-    relu_network,
-    tangent_gram,
-    tangent_product,
-)
+from lemmata.architectures import Dense, Relu, Serial, combined_gradient, relu_network, tangent_gram
 from lemmata.errors import LemmataError, MemoryPlanError, PrecisionError, SettingError, ShapeError, SolverError
 from lemmata.networks import (
     EmpiricalKernel,
@@ -94,16 +86,6 @@ def test_diagonal_product_and_outputs(dense):
     values = np.stack([f(PARAMS, a).ravel() for a in X])
     close(kernel.nngp(X), values @ values.T / 4)
     close(kernel.nngp(X, X[:2]), values @ values[:2].T / 4)
-
-
-@pytest.mark.parametrize("batch", [1, 2, 3, 7, 8])
-def test_products_and_gradients_are_the_same_in_batches_that_do_not_divide_the_points(batch, monkeypatch):
-    """Of outputs w x, the kernel is the Gram matrix of the points for each output, and the gradient v^T x."""
-    monkeypatch.setattr(tangent, "_batch", lambda *_: batch)
-    x, y = X.reshape(9, 6)[:5], X.reshape(9, 6)[2:]
-    v, linear, weights = jnp.asarray(RANDOM.normal(size=(7, 2))), lambda w, a: w @ a, jnp.ones((2, 6))
-    close(tangent_product(linear, weights, v, x, y), np.asarray(x) @ np.asarray(y).T @ np.asarray(v))
-    close(combined_gradient(linear, weights, v, y), np.asarray(v).T @ np.asarray(y))
 
 
 def test_the_route_follows_the_number_of_operations():
