@@ -21,6 +21,7 @@ from lemmata.architectures._bends import BentLayer, Rows, _bend, _rows, _step, i
 from lemmata.architectures._correlation import angle_and_bow
 from lemmata.architectures._entries import NetworkEntries
 from lemmata.architectures._state import matrix_state
+from lemmata.architectures._versine import _settled
 
 NETWORKS = {
     "relu": fully_connected(Relu(), 3, 8, weight_std=1.4, bias_std=0.1),
@@ -57,6 +58,13 @@ def test_the_loop_is_the_recursion(name, face, spread, dtype):
     error = np.abs(np.asarray(entries(x, x), np.float64) - np.asarray(expected))
     # an angle is known to a few units and changes the kernel of each of up to four layers by as much
     assert (error <= 24 * float(jnp.finfo(dtype).eps) * np.outer(scale, scale)).all()
+
+
+@pytest.mark.parametrize(("dtype", "edge"), [("float32", 2.0**-40), ("float64", 2.0**-98)])
+def test_a_versine_of_a_few_rounding_errors_squared_is_that_of_equal_points(dtype, edge):
+    below, edge, above = (np.nextafter(np.array(edge, dtype), np.array(to, dtype)) for to in (0.0, edge, 1.0))
+    found = _settled(jnp.asarray([0.0, 2.0**-110, below, edge, above, 1e-8, 1.0], dtype))
+    assert found.tolist() == [0.0, 0.0, 0.0, 0.0, above, np.array(1e-8, dtype), 1.0]
 
 
 @pytest.mark.parametrize(("dtype", "units"), [("float32", 3), ("float64", 4)])

@@ -1,5 +1,6 @@
 """What a user may get wrong with graphs."""
 
+import contextlib
 from typing import Any, cast
 
 import jax
@@ -95,3 +96,14 @@ def test_roots_of_negative_degrees_are_no_numbers_where_nothing_can_be_raised():
     layer, x = Aggregate("symmetric"), graph_points([OPPOSED])
     params, _ = OnGraphs(layer).init(jax.random.key(0), x.shape[1:])
     assert jnp.isnan(jax.jit(OnGraphs(layer).apply)(params, x[0])).any()
+
+
+@pytest.mark.parametrize(("loops", "told"), [(0.0, "degree -1 at node 1"), (0.5, "degree -0.5 at node 1"), (1.0, "")])
+def test_a_loop_counts_in_the_degree_that_must_not_be_negative(loops, told):
+    adjacency = jnp.array([[0.0, 1.0], [-1.0, 0.0]])
+    for own in (adjacency, None):
+        layer = lambda name, own=own: Aggregate(name, loops, adjacency=own)
+        for name in ("none", "row"):
+            layer(name).check_degrees("graph", adjacency)
+        with pytest.raises(DataError, match=f"{told};") if told else contextlib.nullcontext():
+            layer("symmetric").check_degrees("graph", adjacency)

@@ -104,6 +104,17 @@ def test_a_claim_that_moves_keeps_its_tag():
     assert tag_of("LinearAsPrinted") == "0001"
 
 
+def test_a_claim_that_is_not_in_the_catalogue_is_described_all_the_same():
+    entry = {key: value for key, value in next(iter(entries().values())).items() if key != "verdict"}
+    found = described({**entry, "name": "subject.section.own_claim", "class": "OwnClaim"})
+    assert (found["subject"], found["place"], found["tag"]) == ("subject", "subject.section", None)
+    assert (found["status"], found["tightness"]) == ("not judged", "not a ratio")
+    assert (found["search"], found["walk"], found["mutations"]) == (None, None, None)
+    assert (found["loose"], found["weak"]) == (False, False)
+    alone = described({**entry, "name": "own_claim"})
+    assert (alone["subject"], alone["place"]) == ("", "")
+
+
 @pytest.mark.parametrize(
     ("slack", "label", "word"),
     [

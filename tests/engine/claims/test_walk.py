@@ -135,6 +135,41 @@ class Ended:
         raise EOFError
 
 
+class Saying(Ended):
+    """A process that says the same again and again."""
+
+    def __init__(self, *words):
+        super().__init__(0)
+        self.words = words
+
+    def recv(self):
+        return self.words
+
+
+@pytest.mark.parametrize(
+    ("limits", "moment", "reason"),
+    [((60.0, None), 59.9, ""), ((60.0, None), 60.0, "stopped after 60 s without a result"), ((None, 90.0), 89.9, ""),
+     ((None, 90.0), 90.0, "stopped after 90 s"), ((60.0, 30.0), 30.0, "stopped after 30 s")],
+)  # fmt: skip
+def test_a_trial_or_a_task_that_takes_too_long_is_late(monkeypatch, claims, limits, moment, reason):
+    now = [100.0]
+    monkeypatch.setattr(_keyed, "_clock", lambda: now[0])
+    worker = _keyed._Worker(limits, run_trials, contextlib.nullcontext, (0, 1))
+    worker._process = worker.end = Saying("trial", {"n": 16, "law": "odd"}, 3)
+    worker.task = task = walk_of(claims[1]["AllSizes"], seed=0, budget=2, level=1e-3)[0]
+    assert worker.read() is None, "a trial has begun"
+    now[0] += moment
+    found = worker.late()
+    if not reason:
+        assert found is None
+        assert worker.task is task
+        return
+    assert found.late
+    assert worker.task is None
+    assert (found.task, found.verdict.status, found.verdict.seconds) == (task, "failed", 100.0 + moment)
+    assert found.verdict.reason.startswith(f"{reason}, in the compiled call that starts with trial 3 (seed 0, n=16")
+
+
 @pytest.mark.parametrize("code", [1, 127, -6])
 @pytest.mark.parametrize("limited", [True, False])
 def test_processes_that_end_before_they_begin_end_the_walk_where_memory_is_limited(monkeypatch, claims, code, limited):
@@ -149,7 +184,9 @@ def test_processes_that_end_before_they_begin_end_the_walk_where_memory_is_limit
         with pytest.raises(MemoryError, match=f"ended before it judged its first claim; the last one ended by {by}"):
             worker.read()
     else:
-        assert f"the process ended by itself ({by})" in worker.read().verdict.reason
+        done = worker.read()
+        assert f"the process ended by itself ({by})" in done.verdict.reason
+        assert not done.late
 
 
 def test_the_cheapest_come_first_and_what_is_walked_is_left_out(monkeypatch):

@@ -10,11 +10,20 @@ import time
 import numpy as np
 import polars as pl
 import pytest
+from scipy import special, stats
 from typer.testing import CliRunner
 
-from lemmata.engine.claims import find, verify
+from lemmata.engine.claims import AtMost, Hypothesis, find, trials_print_of, verify
 from lemmata.engine.claims._trials import run_trials
-from lemmata.engine.ledger import compare_runs, open_ledger, recorded_trials, replay
+from lemmata.engine.ledger import (
+    _known,
+    compare_runs,
+    evidence_of,
+    open_ledger,
+    read_ledger,
+    recorded_trials,
+    replay,
+)
 from lemmata.errors import DataError
 from lemmata.interfaces.cli import app
 from tests.executors import ready_processes
@@ -55,6 +64,41 @@ def test_a_verdict_from_the_ledger_is_the_verdict(tmp_path):
     for _ in range(2):
         kept = verify(claim, budget=64, progress=False, run=run)
         assert {**kept.to_json(), "seconds": 0} == {**plain.to_json(), "seconds": 0}
+
+
+class SquareIsSmall(slow.SquareIsSmaller):
+    """The square of a number above 1/4 is at most 9/16: false for one such number in three."""
+
+    relation = AtMost(delta=0.3)
+
+    def hypotheses(self, problem):
+        return [Hypothesis("it is not small", problem, ">", 0.25)]
+
+    def predict(self, problem):
+        return 9 / 16
+
+    def measure(self, problem, key):
+        return problem**2
+
+
+def test_the_evidence_of_all_sessions_counts_each_trial_whose_hypotheses_hold(tmp_path):
+    claim, path, missed, total = SquareIsSmall(), tmp_path / "ledger.sqlite", 0, 0
+    for seed, trials in ((0, 40), (7, 30)):
+        drawn = np.sqrt(recorded_trials(path, 1, claim, {}, trials, seed).stacked.measured)
+        count, kept = int((drawn > 0.75).sum()), int((drawn > 0.25).sum())
+        assert 3 < count < kept < trials
+        with read_ledger(path) as ledger:
+            key = (claim.name, trials_print_of(claim))
+            assert _known._misses(ledger, claim, key, "{}", seed) == (count, kept)
+            assert _known._misses(ledger, claim, key, "{}", seed + 1) == (0, 0)
+        missed, total = missed + count, total + kept
+    with read_ledger(path) as ledger:
+        found = evidence_of(ledger, claim)
+    chance = stats.beta(missed + 0.5, total - missed + 0.5)
+    prior = stats.beta(0.5, 0.5)
+    ratio = np.exp(special.betaln(missed + 0.5, total - missed + 0.5) - special.betaln(0.5, 0.5))
+    expected = ratio * chance.sf(0.3) / prior.sf(0.3) / (0.3**missed * 0.7 ** (total - missed))
+    assert found == pytest.approx(expected)
 
 
 def killed_at(path, moment):

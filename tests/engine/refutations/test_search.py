@@ -1,5 +1,6 @@
 """The search finds what is false, leaves what is true, and shows its finds to others."""
 
+import itertools
 import json
 import pathlib
 import re
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,15 +26,23 @@ from lemmata.engine.refutations._draws import FORMS, formed
 from lemmata.engine.refutations._evolution import evolve
 from lemmata.engine.refutations._look import Look
 from lemmata.engine.refutations._precise import Unsupported, precisely
-from lemmata.engine.refutations._problem import Place
+from lemmata.engine.refutations._problem import Place, with_fields
 from lemmata.engine.refutations._region import beginnings, beside, ends
-from lemmata.engine.refutations._shrink import simpler
+from lemmata.engine.refutations._shrink import _simpler, shrink, simpler
 from lemmata.engine.refutations._storage import study_name
 from lemmata.errors import DataError, SettingError
 from lemmata.interfaces.cli import app
 
 from . import networks
 from . import statements as own
+
+
+class TwoVectors(eqx.Module):
+    """Two vectors and a number."""
+
+    first: jax.Array
+    second: jax.Array
+    size: int
 
 
 def refute(claim, budget, **settings):
@@ -151,6 +161,46 @@ def test_a_counterexample_is_stored_and_its_program_runs(tmp_path):
     (tmp_path / "sum" / "counterexample.json").write_text("{")
     with pytest.raises(DataError):
         load_counterexample(tmp_path / "sum" / "counterexample")
+
+
+def test_a_counterexample_gets_zeros_and_whole_numbers_one_after_another():
+    """One number alone has the least sum for its norm; with two small numbers beside it, the claim fails as well."""
+    claim, ticks = own.SumAboveTooMuch(), itertools.count()
+    place = Place({"d": 3}, 0, 5, {"x": np.array([1e-3, -2.03, 2e-3])})
+    simplified = lambda place, clock: shrink(
+        claim, place, "once", lambda setting: None, 400.0, frozenset(), clock=clock
+    )
+    found, said, steps = simplified(place, lambda: next(ticks))
+    assert found.fields["x"].tolist() == [0.0, 2.0, 0.0]
+    assert (found.setting, found.seed, found.number) == (place.setting, 0, 5)
+    assert steps >= 2
+    assert said != "once"
+    assert simplified(found, lambda: 0.0) == (found, "once", 0), "nothing is simpler"
+    assert simplified(place, lambda: 500.0) == (place, "once", 0), "the time is over"
+
+
+def test_any_number_of_fields_of_a_problem_is_replaced():
+    problem = TwoVectors(jnp.zeros(2), jnp.ones(3), 5)
+    assert with_fields(problem, {}) is problem
+    one, two = np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])
+    for fields in ({"first": one}, {"second": two}, {"first": one, "second": two}):
+        found = with_fields(problem, fields)
+        for name in ("first", "second"):
+            np.testing.assert_array_equal(getattr(found, name), fields.get(name, getattr(problem, name)))
+        assert found.size == 5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        (Real(0.5, 0.1, 9.0), 0.12345, [1.0, 0.5, 0.1, 0.12, 0.123]), (Real(0.5, 0.1, 9.0), 0.5, []),
+        (Real(0.25, 0.1, 9.0), 2.25, [1.0, 2.0, 2.2]), (Integer(8, 1, 64, step=2), 64, [2, 32, 62]),
+        (Integer(8, 2, 64), 3, [2]), (Integer(8, 2, 64), 2, []), (Choice("a", ("b", "a")), "a", ["b"]),
+        (Choice("a", ("b", "a")), "b", []),
+    ],
+)  # fmt: skip
+def test_simpler_values_of_a_setting_are_smaller_or_shorter(variable, value, expected):
+    assert _simpler(variable, value) == expected
 
 
 def test_simpler_fields_are_simpler():

@@ -10,7 +10,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.engine.claims import registry
+from lemmata.engine.claims import AtMost, registry
+from lemmata.engine.claims._calibrate import Calibration
+from lemmata.engine.claims._families import Family
 from lemmata.interfaces.cli import app
 
 RUNNER = CliRunner()
@@ -105,6 +107,35 @@ def test_calibrate_prints_every_family():
     assert len(rows) > 40
     assert {"false", "true"} >= {str(row["passed"]).lower() for row in rows}
     assert "| relation | family |" in RUNNER.invoke(app, ["calibrate", "--repeats", "10", "--markdown"]).stdout
+
+
+@pytest.mark.parametrize(("limit", "error", "code"), [(0.5, "", 0), (0.4, "", 1), (0.4, "a worker was lost", 4)])
+def test_a_calibration_is_told_in_figures(monkeypatch, limit, error, code):
+    family = Family(AtMost(), "a true bound", "not refuted", 30, lambda rng, trials: (rng, rng))
+    good = Calibration(family, 0.001, 20, 0.25, (0.125, limit), 0.5)
+    lost = Calibration(family, 0.001, 20, 0.0, (0.0, 0.0), 0.5, error)
+    monkeypatch.setattr("lemmata.engine.claims.calibrate", lambda *_a, **_k: [good, lost] if error else [good])
+    run = lambda *options: RUNNER.invoke(app, ["calibrate", "--repeats", "20", "--seed", "3", *options])
+    text, table, record = run(), run("--markdown"), run("--json")
+    assert [own.exit_code for own in (text, table, record)] == [code] * 3
+    assert error in text.stderr
+    head, rule, row, _, said = table.stdout.splitlines()
+    cells = ["AtMost", "a true bound", "not refuted", "30", "0.001", "0.2500", f"0.1250 to {limit:.4f}", "0.5"]
+    assert row == f"| {' | '.join(cells)} |"
+    assert head.count("|") == rule.count("|") == row.count("|")
+    mark = "" if limit == 0.5 else "  NOT AS PROMISED"
+    assert text.stdout.splitlines()[:2] == [
+        "AtMost: a true bound",
+        f"  not refuted at level 0.001, 30 trials: 0.2500, 0.1250 to {limit:.4f}, 0.5{mark}",
+    ]
+    wrong = int(limit < 0.5)
+    assert said == f"1 families of test claims, 20 verifications each, seed 3: {wrong} families not as promised."
+    assert json.loads(record.stdout) == [
+        {
+            "relation": "AtMost", "family": "a true bound", "asked": "not refuted", "trials": 30, "level": 0.001,
+            "rate": 0.25, "low": 0.125, "high": limit, "least": 0.5, "passed": not wrong,
+        }
+    ]  # fmt: skip
 
 
 def test_what_is_not_registered_is_not_written(tmp_path):

@@ -1,15 +1,18 @@
 """What `lemmata compare` writes, prints and returns; the computation itself is replaced by a record."""
 
 import dataclasses
+import io
 import json
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import lemmata.interfaces.report  # noqa: F401 -- before `run` replaces what it imports
-from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli import _compare, app
 from lemmata.options import ComparisonOptions
 from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
+from lemmata.workflows.records.comparisons import Data, FamilyResult, FiniteResult, Interval
 
 OPTIONS = ComparisonOptions(families="mlp,recurrent,attention", lengths="64,128", repeats=2, max_rows=80)
 
@@ -73,6 +76,38 @@ def test_exit_codes(run, tmp_path, record):
     result = run("--target", "y", "--sequence-length", "2", data=str(tmp_path / "few.csv"))
     assert result.exit_code == 2
     assert "at least 40" in result.stderr
+
+
+def test_the_table_has_a_row_for_each_family_by_its_error_and_blanks_for_what_is_not_known():
+    one = FamilyResult(
+        name="attention", title="attention", words="", error=Interval(0.4, 0.35, 0.5), wrong=None,
+        permuted=Interval(1.0, 0.9, 1.1), sound=True, setting="s", values=[1.0], chosen=[1.0], ridges=[1.0], points=[],
+        ratio=1.5, equivalent=None, later=[], effective_dimension=7.4, alignment=[], seconds=12.34,
+    )  # fmt: skip
+    two = dataclasses.replace(
+        one, name="mlp", title="flattened", error=Interval(0.25, 0.2, 0.3), ratio=None, effective_dimension=None
+    )
+    data = Data(
+        name="rows.csv", words="", expected="", rows=90, used_rows=80, length=6, shortest=6, channels=1, training=1000,
+        test=40, repeats=2, task="regression", target="y", classes=None, read="last", kernels="fixed", notes=["once"],
+    )  # fmt: skip
+    record = ComparisonRecord(
+        **ComparisonRecord.head(), seed=0, seconds=1.0, peak_gib=1.0, data=data, winner=None, leaders=["mlp"],
+        sentences=["It is so."], families=[one, two], pairs=[], theorem=None, statements=[],
+        finite=[FiniteResult("mlp", 0.125, 0.25, 6000, 10, 1.0)], scores=[], notes=["once", "twice"],
+    )  # fmt: skip
+    console = Console(file=io.StringIO(), width=200)
+    _compare._print(console, record)
+    lines = [line.split() for line in console.file.getvalue().splitlines() if line.strip()]
+    assert lines[0] == ["It", "is", "so."]
+    assert lines[1] == ["error", "with", "predicted", "from", "effective"]
+    assert lines[2] == ["family", "1,000", "rows", "95", "%", "interval", "training", "rows", "dimension", "seconds"]
+    assert lines[4] == ["flattened", "0.25", "0.2", "to", "0.3", "12.3"]
+    assert lines[5] == ["attention", "0.4", "0.35", "to", "0.5", "0.6", "7", "12.3"], "0.6 is 1.5 times 0.4"
+    assert lines[6][:9] == ["rows.csv:", "80", "rows", "of", "6", "tokens", "with", "1", "channel."]
+    assert " ".join(lines[7]).startswith("Trained network, flattened: error 0.125 with 6,000 parameters (the kernel")
+    assert " ".join(lines[7]).endswith("error 0.25 on the same split).")
+    assert [" ".join(line) for line in lines[8:]] == ["Note: once", "Note: twice"]
 
 
 def test_names_in_data_are_escaped(run, tmp_path, record):

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from lemmata.interfaces.cli._flags import no_start
+
 PROGRAM = """
 import os, signal, sys
 from lemmata.interfaces.cli._guard import guarded
@@ -194,3 +196,24 @@ def test_variables_with_which_jax_does_not_start(name, value):
     assert f"{name}={value!r}" in done.stderr
     assert f"unset {name}" in done.stderr
     assert "defect" not in done.stderr
+
+
+@pytest.mark.parametrize("said", ["no such platform", ""])
+def test_where_jax_does_not_start_its_variables_are_named(said, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("JAX_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("jax.devices", lambda: 1 / 0)
+    assert no_start() is None, "no variable is set"
+    monkeypatch.setenv("JAX_PLATFORMS", "abacus")
+    monkeypatch.setenv("JAX_ENABLE_X64", "perhaps")
+    monkeypatch.setattr("jax.devices", lambda: [])
+    assert no_start() is None, "it starts"
+
+    def fails():
+        raise AssertionError(*filter(None, [said]))
+
+    monkeypatch.setattr("jax.devices", fails)
+    found = no_start()
+    assert found.found.startswith("JAX_ENABLE_X64='perhaps', JAX_PLATFORMS='abacus'")
+    assert said in found.found
+    assert found.remedy == "remove them from the environment: unset JAX_ENABLE_X64 JAX_PLATFORMS"

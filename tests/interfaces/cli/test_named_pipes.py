@@ -102,9 +102,11 @@ def test_a_lack_of_memory_is_one_line(monkeypatch, error):
     assert result.stderr.startswith("Error: there is not enough memory")
 
 
-def test_a_file_that_ends_too_early_is_no_verdict(monkeypatch):
+@pytest.mark.parametrize(("words", "found"), [(("no data left",), "found: no data left "), ((), "")])
+def test_a_file_that_ends_too_early_is_no_verdict(monkeypatch, words, found):
     def short(*_a, **_k):
-        raise EOFError("no data left")
+        raise EOFError(*words)
 
     monkeypatch.setattr("lemmata.engine.catalogue.rows", short)
-    assert "no data left" in refused("list")
+    told = f"Error: a file is shorter than its header says {found}rule: a file must be complete"
+    assert refused("list") == told

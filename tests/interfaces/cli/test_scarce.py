@@ -167,3 +167,13 @@ def test_a_limit_of_a_control_group_makes_a_process_of_its_own(groups, code):
 def test_the_kernels_count_is_a_number():
     assert _scarce.killed_for_memory() >= 0
     assert os.getpid() in _scarce.descendants(os.getppid())
+
+
+def test_the_last_output_of_a_library_is_kept_in_any_encoding_and_without_lemmatas_own_lines():
+    listener = _scarce.Listener(["study"])
+    os.close(listener.hear)
+    os.close(listener.speak)
+    for line in (b"terminate called in \xff\n", b"  beside it \xc3\xa9\n", b"Error: of lemmata\n", b"not noise\n"):
+        listener._say(line, True)
+    assert listener.noise == "terminate called in \ufffd\n  beside it \u00e9\n"
+    assert [line for noisy, line in listener.held if not noisy] == [b"Error: of lemmata\n", b"not noise\n"]

@@ -41,6 +41,20 @@ def test_every_verdict_can_be_drawn_within_its_axis():
     assert drawn > 300
 
 
+def test_the_control_of_an_equality_is_at_one_of_two_places_on_either_side_of_1():
+    verdict = {"slack": [1.1, 1.0, 0.9], "control": {"nearest": 0.2}}
+    (panel,) = _pictures.panels({"relation": "measured = predicted, to rounding", "verdict": verdict})
+    assert (panel.title, panel.band, panel.claim) == ("predicted / measured", (None, None), (0.9, 1.0, 1.1))
+    assert panel.control == pytest.approx((4 / 5, 5 / 4))
+    assert (panel.stated, panel.either, panel.log) == (1.0, True, False)
+
+
+@pytest.mark.parametrize("slack", [None, [0.9, None, 1.1], [0.9, 1.0, 1e6], [1e-6, 1.0, 1.1]])
+def test_a_ratio_that_is_unknown_or_far_from_1_is_not_drawn(slack):
+    verdict = {"slack": slack, "control": {"nearest": 0.2}}
+    assert _pictures.panels({"relation": "measured = predicted, to rounding", "verdict": verdict}) == []
+
+
 @pytest.mark.parametrize(
     ("domain", "percent", "log", "value", "text"),
     [

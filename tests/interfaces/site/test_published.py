@@ -39,6 +39,13 @@ def test_an_identifier_in_the_bibliography_has_its_form_and_becomes_a_link(key):
     assert again == key
 
 
+def test_a_work_has_the_title_of_its_entry():
+    found = _works.work("hoeffding1963")
+    assert found.title == "Probability inequalities for sums of bounded random variables"
+    assert found.bibtex.startswith("@article{hoeffding1963,")
+    assert _works.work("nobody1999") is None
+
+
 @pytest.mark.parametrize(
     ("text", "called"),
     [
@@ -51,6 +58,15 @@ def test_an_identifier_in_the_bibliography_has_its_form_and_becomes_a_link(key):
 def test_the_identifier_of_an_entry_is_found_where_it_stands(text, called):
     (entry,) = parse_string(f"@article{{key, title = {{T}}, {text}}}", "bibtex").entries.values()
     assert _works.identifier(entry) == called
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [("solvers.kernel_ridge", "a.html"), ("attention.routed", "b.html"), ("solvers.none", None)],
+)
+def test_a_public_name_is_found_in_a_subpackage_and_in_a_subject(name, address):
+    addresses = {"lemmata.solvers.kernel_ridge": "a.html", "lemmata.subjects.attention.routed": "b.html"}
+    assert _claims._place(name, addresses) == address
 
 
 def test_the_catalogue_can_be_downloaded_whole():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from lemmata.workflows.comparisons._predicted import predict
 from lemmata.workflows.comparisons._splits import splits
 from lemmata.workflows.comparisons._theorem import theorem
 from lemmata.workflows.comparisons._verdict import sentences, trained
-from lemmata.workflows.records.comparisons import SCHEMA, FamilyResult, FiniteResult, Interval
+from lemmata.workflows.records.comparisons import SCHEMA, FamilyResult, FiniteResult, Interval, ScoreResult
 
 QUICK = ComparisonOptions(families="mlp,conv", lengths="none", repeats=2, max_rows=120)
 
@@ -116,8 +117,6 @@ def test_interrupted_with_a_family_finished(monkeypatch):
 
 
 def test_a_time_limit_leaves_families_out():
-    import time
-
     options = dataclasses.replace(QUICK, time_limit=10.0)
     found = run_comparison(load_sequences("motif", options), options, started=time.monotonic() - 9)
     assert [family.name for family in found.families] == ["mlp"]
@@ -186,6 +185,21 @@ def test_denoising_stands_apart():
     assert {own.kernel for own in found.scores} == {"linear", "Gaussian", "Laplace"}
     assert all(own.error == 1 for own in found.scores if own.kernel == "linear")
     assert "does not combine the tokens of a sequence" in found.sentences[0]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_stands_beside_the_errors_tells_its_progress_and_stops_at_the_time_limit(late, monkeypatch):
+    options = ComparisonOptions(families="mlp,conv,score", lengths="64,128", max_rows=80, time_limit=100.0)
+    data, told, scores = load_sequences("smooth", options), [], [ScoreResult("linear", 0.5, 1.0)]
+    monkeypatch.setattr(_run, "cost", lambda *given: None)
+    monkeypatch.setattr("lemmata.workflows.comparisons._scores.denoising", lambda *given: scores)
+    job = _run._Job(data, options, lambda *given: told.append(given), time.monotonic() - 1000 * late)
+    job.beside()
+    costs = [("Cost against length", 0, 2), ("Cost against length", 1, 2)]
+    assert told == ([] if late else [*costs, ("Denoising", 0, 1)])
+    assert job.scores == ([] if late else scores)
+    assert job.notes == (["The time limit was reached before all costs were measured."] if late else [])
+    assert job.costs == {}
 
 
 def family(name, error, title=None, **changed):

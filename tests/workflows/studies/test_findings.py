@@ -8,7 +8,10 @@ import pytest
 from sklearn import datasets
 
 from lemmata.errors import DataError
+from lemmata.workflows.records.studies import Finding
 from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._data import _about
+from lemmata.workflows.studies._roles import Roles
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -311,3 +314,14 @@ def test_a_row_of_sums_makes_no_column_a_leak_and_is_named():
     (text,) = [finding.text for finding in findings if finding.kind == "total"]
     assert "looks like a total row: its cells are the sums of the rows above in 'a', 'z', 'y'" in text
     assert "total" not in found(table)[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "kept"),
+    [((), True), (("x",), True), (("y",), True), (("person",), True), (("left out", "day"), True),
+     (("left out",), False), (("left out", "none"), False)],
+)  # fmt: skip
+def test_a_finding_of_a_table_stays_if_it_is_about_all_of_it_or_about_a_column_in_use(columns, kept):
+    roles = Roles("y", ["y"], ["x"], "person", "day", ())
+    own = Finding("missing", columns, "a text")
+    assert _about([own], roles) == [own] * kept

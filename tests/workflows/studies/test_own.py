@@ -16,6 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 from lemmata import study
 from lemmata.errors import DataError, MissingFileError, SettingError
@@ -97,6 +98,19 @@ def test_a_model_that_takes_no_texts_gets_them_encoded_and_that_is_said():
     assert any(model.name == "RandomForestRegressor" for model in found.models)
     (note,) = [note for note in found.notes if note.startswith("RandomForestRegressor cannot be fitted")]
     assert "could not convert string to float" in note
+
+
+def test_a_model_is_tried_on_the_users_columns_and_then_on_encoded_ones():
+    table, tree = shops(), lambda **given: DecisionTreeRegressor(max_depth=1, **given)
+    model, said = own_model(Ridge(), load_dataset(table, "sold"))
+    assert not model.raw
+    assert [note.partition(" (")[0] for note in said] == ["Ridge cannot be fitted to the original columns"]
+    assert "could not convert string to float" in said[0]
+    numbers = load_dataset(table[["size", "sold"]].assign(other=1.0 * np.arange(len(table)) ** 2), "sold")
+    fitted_to_both, nothing_said = own_model(tree(), numbers)
+    assert (fitted_to_both.raw, nothing_said) == (True, [])
+    wrong, nothing_said = own_model(tree(criterion="none of these"), numbers)
+    assert (wrong.raw, nothing_said) == (True, []), "its error on the user's own columns is the one to tell"
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1), (3.0, 7.0), (False, True)])
