@@ -16,7 +16,7 @@ from lemmata.engine.catalogue import history, rows
 from lemmata.engine.claims import bibliography
 from lemmata.errors import SettingError
 from lemmata.interfaces.cli import app
-from lemmata.interfaces.site import Published, _build, _claims, _download, _pages, _published, _works
+from lemmata.interfaces.site import Published, _build, _claims, _download, _pages, _prose, _published, _works
 
 BASE = "https://example.org/lemmata"
 
@@ -158,3 +158,12 @@ def test_an_address_that_is_none_is_refused(address, tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["map", "--out", str(tmp_path / "site"), "--base-url", address])
     assert done.exit_code == 2
     assert "--base-url" in done.stderr
+
+
+def test_the_keys_of_works_are_not_printed():
+    keys = set(bibliography())
+    for row in rows():
+        for part in ("source", "statement", "title", "reading"):
+            assert not keys.intersection(re.findall(r"\b[a-z]+\d{4}[a-z0-9]*\b", row[part] or "")), (row["name"], part)
+    said = str(_prose.sentence("Lemma 1 of gu2024softmax, and a bound (barron1993); not of nobody1999"))
+    assert said == "Lemma 1 of Gu et al. (2024), and a bound (Barron, 1993); not of nobody1999"

@@ -37,7 +37,7 @@ def claim_page(
         row=row,
         statement=statement(row["statement"], link),
         picture=svg(found, said) if found else "",
-        either=any(panel.either for panel in found),
+        either=any(panel.either for panel in found), drawn=any(panel.control for panel in found),
         verdict=row.get("verdict"), changes=history().get(row["class"], ()), older=older_by_kept(row),
         links=_links(row, known),
         facts=_facts(row),

@@ -116,7 +116,7 @@ def _equal(verdict: dict[str, Any]) -> Panel | None:
         return None
     places = (1 - apart, 1 / (1 - apart)) if apart and apart < 0.999 else ()
     low, middle, high = sorted(slack)
-    return Panel("predicted / measured", (None, None), (low, middle, high), places, 1.0, either=True)
+    return Panel("predicted / measured", (None, None), (low, middle, high), places, 1.0, either=len(places) > 1)
 
 
 def _share(verdict: dict[str, Any], title: str, band: Any, success: bool = False) -> Panel | None:

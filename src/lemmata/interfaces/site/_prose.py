@@ -8,6 +8,8 @@ from markupsafe import Markup, escape
 
 from lemmata.interfaces.report import prose, typeset
 
+from ._works import named
+
 _SECTIONS = (
     "Args",
     "Returns",
@@ -38,7 +40,7 @@ def sentence(text: str, link: Link = lambda name: None) -> Markup:
 
 def _words(text: str) -> Markup:
     """The HTML of prose, with the blanks at its ends."""
-    middle = prose(text)
+    middle = prose(named(text))
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
     return Markup("{}{}{}").format(before, middle, after)

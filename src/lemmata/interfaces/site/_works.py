@@ -8,11 +8,12 @@ from typing import Any
 from pybtex.database import Entry
 from pybtex.richtext import Text
 
-from lemmata.engine.claims import bibliography, written_entries
+from lemmata.engine.claims import Source, bibliography, written_entries
 
 ARXIV = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?")
 """An arXiv identifier, such as 2304.12465, or cs/0411099 in the form used before 2007."""
 DOI = re.compile(r"10\.\d{4,9}/\S+")
+_KEY = re.compile(r"(\(?)\b([a-z]+\d{4}[a-z0-9]*)\b(\)?)")
 _FIELDS = ("journal", "howpublished", "note", "volume")
 
 
@@ -68,6 +69,23 @@ def title_of(row: dict[str, Any]) -> str:
     """The title of the work that a claim comes from; the claim's reference if the work is not in the bibliography."""
     found = work(row["key"])
     return row["reference"] if found is None else found.title
+
+
+def named(text: str) -> str:
+    """A text in which the keys of works are replaced by their authors and years.
+
+    >>> named("Lemma 1 of gu2024softmax, and a bound (barron1993)")
+    'Lemma 1 of Gu et al. (2024), and a bound (Barron, 1993)'
+    """
+    return _KEY.sub(_called, text)
+
+
+def _called(found: re.Match[str]) -> str:
+    opened, key, closed = found.groups()
+    if key not in bibliography():
+        return found[0]
+    who, _, year = str(Source(key)).removesuffix("), ").rpartition(" (")
+    return f"({who}, {year})" if opened and closed else f"{opened}{who} ({year}){closed}"
 
 
 def _plain(latex: str) -> str:

@@ -93,7 +93,7 @@ class UniformRepresentation(Claim[Covered]):
         |f(x) - f(0) - sum_i c_i phi_i(x)|
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).
 
-    Here c_1, ..., c_n are the coefficients that Lemma 1 of li2025incontext gives for f-hat: with these coefficients,
+    Here c_1, ..., c_n are the coefficients that Lemma 1 of Li et al. (2025) gives for f-hat: with these coefficients,
     the sum of ramps approximates f-hat(x) - f-hat(0). The function f-hat is within C_F epsilon of f for all x at once.
     Between x and the nearest point of the ball's cover, f-hat changes by at most C_F epsilon, and the sum of ramps by
     at most 3 C_F tau epsilon. At the points of the ball's cover, Hoeffding's inequality bounds the error for all |N|

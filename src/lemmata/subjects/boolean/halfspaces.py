@@ -53,7 +53,7 @@ class PeresBound(Claim[NoisyFunction]):
 
         2 sqrt(eta).
 
-    The bound does not depend on the number of coordinates. The constant is from peres2004.
+    The bound does not depend on the number of coordinates. The constant is from Peres (2004).
     """
 
     title = "Peres' bound on the noise sensitivity of halfspaces"

@@ -130,7 +130,7 @@ class SawtoothCalculus(Claim[BrokenLinePair]):
 
     title = "The affine pieces of functions of one variable add up in sums and multiply in compositions"
     source = Source(
-        "emergence2026", "Figure 3.11", note="with the numbers of pieces; in telgarsky2016, a sum has at most p + q"
+        "emergence2026", "Figure 3.11", note="with the numbers of pieces; in Telgarsky (2016), a sum has at most p + q"
     )
     population = BrokenLinePairs()
     relation = AtMost()
@@ -160,7 +160,7 @@ class NetworkPieces(Claim[DeepLine]):
     """
 
     title = "A deep ReLU network of one input with N units in L layers has at most (1 + N/L)^L affine pieces"
-    source = Source("emergence2026", "Figure 3.11", note="with explicit constants; (2N/L)^L in telgarsky2016")
+    source = Source("emergence2026", "Figure 3.11", note="with explicit constants; (2N/L)^L in Telgarsky (2016)")
     population = DeepLines()
     relation = AtMost()
     control = Control(

@@ -56,7 +56,9 @@ class GreedyAtoms(Claim[Mixture]):
     """
 
     title = "Greedy choice of k atoms approximates a convex combination of atoms with a squared error of at most R²/k"
-    source = Source("emergence2026", "Figure 3.7", note="with the constant R² - |X|²; jones1992 and barron1993")
+    source = Source(
+        "emergence2026", "Figure 3.7", note="with the constant R² - |X|²; also in Jones (1992) and Barron (1993)"
+    )
     population = Mixtures()
     relation = AtMost()
     control = Control("the bound divided by 1.1", lambda bound, problem: bound / 1.1)

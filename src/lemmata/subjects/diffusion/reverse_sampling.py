@@ -136,7 +136,7 @@ class ProbabilityFlow(AbstractTransport):
     """
 
     title = "The probability flow of a diffusion carries noised data back to the data distribution"
-    source = Source("song2021score", "Section 4.3", note="the probability flow of equation (3) of gu2024softmax")
+    source = Source("song2021score", "Section 4.3", note="the probability flow of equation (3) of Gu et al. (2024)")
     trials = 128
 
     def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:

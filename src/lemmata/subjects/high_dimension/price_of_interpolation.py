@@ -50,7 +50,9 @@ class AnisotropicRisk(Claim[AnySpectrum]):
     """
 
     title = "For any input covariance, one effective ridge gives the variance and the bias of ridgeless regression"
-    source = Source("cheng2024dimension", note="the deterministic equivalent without a ridge; also hastie2022ridgeless")
+    source = Source(
+        "cheng2024dimension", note="the deterministic equivalent without a ridge; also in Hastie et al. (2022)"
+    )
     population = Drawn(
         AnySpectrum,
         positive("variances", "a column without variance does not count"),

@@ -206,7 +206,7 @@ class ReluWidth(AbstractTableWidth):
     """
 
     title = "Width n² log(n)/lambda² is enough for a ReLU network to fit n targets (lambda: least kernel eigenvalue)"
-    source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of munteanu2022")
+    source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of Munteanu et al. (2022)")
     activation = "relu"
     population = ThreeActivations(("relu",))
 
@@ -223,7 +223,7 @@ class ExponentialWidth(AbstractTableWidth):
     """
 
     title = "Width n² log²(n)/lambda² is enough for an exponential network to fit n targets (lambda: least eigenvalue)"
-    source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of gao2023")
+    source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of Gao et al. (2023)")
     activation = "exp"
     population = ThreeActivations(("exp",))
 
@@ -256,7 +256,7 @@ class ReluSteps(AbstractTableSteps):
     """
 
     title = "Descent fits ReLU networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
-    source = Source("gu2024softmax", "Table 1, ReLU, T", note="Theorem 3.6 of munteanu2022")
+    source = Source("gu2024softmax", "Table 1, ReLU, T", note="Theorem 3.6 of Munteanu et al. (2022)")
     activation = "relu"
     population = ThreeActivations(("relu",))
 
@@ -270,7 +270,7 @@ class ExponentialSteps(AbstractTableSteps):
     """
 
     title = "Descent fits exponential networks to n targets in n² log(n/error)/lambda² steps (lambda: least eigenvalue)"
-    source = Source("gu2024softmax", "Table 1, exp, T", note="Theorem 1.1 of gao2023")
+    source = Source("gu2024softmax", "Table 1, exp, T", note="Theorem 1.1 of Gao et al. (2023)")
     activation = "exp"
     population = ThreeActivations(("exp",))
 

@@ -139,7 +139,9 @@ class RandomFeaturesPeak(Claim[NoisyTargets]):
     """
 
     title = "Without a ridge, the error of random features is largest with as many features as rows"
-    source = Source("emergence2026", "Figure 8.15", note="for random features, as in the limit of mei2022")
+    source = Source(
+        "emergence2026", "Figure 8.15", note="for random features, as in the limit of Mei and Montanari (2022)"
+    )
     population = NoisySpheres()
     relation = Order(along="|log2(N/n)|", rungs=_OCTAVES)
     control = Control("the error rises as N moves away from n", lambda sign, problem: -sign)

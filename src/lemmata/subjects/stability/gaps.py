@@ -145,7 +145,7 @@ class GapIsInstability(Claim[SampledLaw]):
     """
 
     title = "The expected generalisation gap is the expected change of the loss at a row that is replaced (instability)"
-    source = Source("bousquet2002", "Lemma 7", note="for any algorithm, as in shalev2010")
+    source = Source("bousquet2002", "Lemma 7", note="for any algorithm, as in Shalev-Shwartz et al. (2010)")
     population = SampledLaws()
     relation = EqualInMean(relative=False, resolution=0.2, over="problems")
     control = Control("the gap is half of the mean change", lambda change, problem: change / 2)

@@ -104,7 +104,9 @@ class WeightDecayTradeoff(Claim[FiniteLaw]):
 
     title = "Bias plus stability bounds the excess risk of weight decay"
     source = Source(
-        "emergence2026", "Figure 8.12", note="with explicit constants: half of the stability term in shalev2014"
+        "emergence2026",
+        "Figure 8.12",
+        note="with explicit constants: half of the stability term in Shalev-Shwartz and Ben-David (2014)",
     )
     population = FiniteLaws()
     relation = AtMost()

@@ -131,9 +131,7 @@ class PacBayesFromTheStart(AbstractGauge):
     """
 
     title = "A PAC-Bayes bound on the error of a model with noisy weights, from the start of its training"
-    source = Source(
-        "dziugaite2017", note="Gaussians around the weights and the start; the moment of Maurer (maurer2004)"
-    )
+    source = Source("dziugaite2017", note="Gaussians around the weights and the start; the moment of Maurer (2004)")
     stated = Kind.OWN
     population = RectifiedNetworks(rows=512, hidden=0, widths=(0, 4), steps=20, distance=4.0)
     relation = AtMost(delta=0.1)

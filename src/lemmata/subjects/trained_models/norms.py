@@ -210,7 +210,9 @@ class LinearRademacherBound(AbstractGauge):
     """
 
     title = "A margin bound on the error of a linear model, from the length of its weights"
-    source = Source("maurer2016", note="contraction of vectors; the ball's complexity as in bartlett2002rademacher")
+    source = Source(
+        "maurer2016", note="contraction of vectors; the ball's complexity as in Bartlett and Mendelson (2002)"
+    )
     stated = Kind.OWN
     population = RectifiedNetworks(rows=2000, hidden=0, widths=(0, 0), distance=16.0, noise=0.25, decay=0.05)
     relation = AtMost(delta=0.1)
