@@ -12,6 +12,7 @@ from ._terms import phrases, plain, starts, stem, stop, token
 
 _BEGUN, _MISTYPED = 0.7, 0.5  # the weights of a longer term that begins with the word, and of a typo
 _LITERAL = 0.5  # the weight of the words of a phrase, relative to its meaning
+_SHELVES = {"reference": 0.5}  # factors of scores: most people look for pages, unless they type the name itself
 _FURTHER = 0.85  # the factor by which the score of each further item of a group is multiplied
 
 
@@ -96,8 +97,14 @@ def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
         typed: the words that the user typed.
     """
     found = [(shelf, ask(shelf, typed)) for shelf in shelves]
-    hits = [(-each.scores[place], shelf, place) for shelf, each in found for place in each.hits]
-    near = [(-each.scores[place], shelf, place) for shelf, each in found for place in each.near]
+    name = typed.strip().lower()
+
+    def score(shelf: Shelf, each: Found, place: int) -> float:
+        named = shelf.items[place].title.lower() == name
+        return -each.scores[place] * (3.0 if named else _SHELVES.get(shelf.name, 1.0))
+
+    hits = [(score(shelf, each, place), shelf, place) for shelf, each in found for place in each.hits]
+    near = [(score(shelf, each, place), shelf, place) for shelf, each in found for place in each.near]
     return [(shelf, place) for part in (hits, near) for _, shelf, place in sorted(part, key=lambda told: told[0])]
 
 

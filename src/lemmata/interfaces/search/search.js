@@ -1,6 +1,6 @@
 /* The search of the site: what `_terms.py`, `_shelf.py` and `_ask.py` do, over the index that they have written. */
 function lemmataSearch(facts, shelves) {
-  const LEVELS = 15, BEGUN = 0.7, MISTYPED = 0.5, LITERAL = 0.5, FURTHER = 0.85;
+  const LEVELS = 15, BEGUN = 0.7, MISTYPED = 0.5, LITERAL = 0.5, FURTHER = 0.85, SHELVES = { reference: 0.5 };
   const stops = new Set(facts.stop.split(/\s+/));
   const spellings = [
     [/^parameteri/, "parametri"], [/^overparameteri/, "overparametri"],
@@ -167,7 +167,9 @@ function lemmataSearch(facts, shelves) {
   /* All shelves together, the best first. */
   function askAll(typed) {
     const found = shelves.map((shelf) => ask(shelf, typed));
-    const merged = (name) => found.flatMap((each) => each[name]).sort((a, b) => b.score - a.score);
+    const name = typed.trim().toLowerCase(), named = (hit) => byName[hit.shelf].items[hit.place][0].toLowerCase() === name;
+    const weight = (hit) => hit.score * (named(hit) ? 3 : SHELVES[hit.shelf] || 1);
+    const merged = (name) => found.flatMap((each) => each[name]).sort((a, b) => weight(b) - weight(a));
     return { hits: merged("hits"), near: merged("near"), of: Object.fromEntries(shelves.map((shelf, i) => [shelf.name, found[i]])) };
   }
 

@@ -48,13 +48,23 @@ def all_shelves(known: list[dict[str, Any]]) -> list[Shelf]:
 
 def _of_document(document: Document) -> list[Item]:
     """One search item for each section of a page."""
-    found = []
-    asked = " ".join(each["asked"] for each in questions() if each["page"] == document.address)
+    own = [each["asked"] for each in questions() if each["page"] == document.address]
+    found = [
+        Item(
+            f"doc:{document.name}",
+            asked,
+            document.address,
+            "documentation",
+            document.name,
+            ((6.0, asked), (3.0, ""), (1.0, "")),
+        )
+        for asked in own
+    ]
     for anchor, heading, text in document.sections:
         title = f"{document.title}: {heading}" if heading else document.title
         address = document.address_of(anchor)
         plain = _HIDDEN.sub(" ", text)
-        fields = ((6.0, heading or f"{document.title} {asked}"), (3.0, document.title), (1.0, plain))
+        fields = ((6.0, heading or " ".join((document.title, *own))), (3.0, document.title), (1.0, plain))
         found.append(Item(f"doc:{document.name}", title, address, "documentation", document.name, fields))
     return found
 
