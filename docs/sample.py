@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 EACH = 50
 SHORTEST = 5  # words; fewer are headings and labels
 PRINTED = ("src/lemmata/interfaces", "src/lemmata/workflows", "src/lemmata/errors.py", "src/lemmata/facts.py")
-_HIDDEN = re.compile(r"^```.*?^```|^\|.*?$|^#.*?$|<!--.*?-->|^ {4}\S.*?$|^!\[.*?$", re.M | re.S)
+_HIDDEN = re.compile(r"^```.*?^```|^\|.*?$|^#.*?$|<!--.*?-->|^!\[.*?$", re.M | re.S)
 _END = re.compile(r"(?<=[.?!:])\s+(?=[A-Z`*\d'\"(\[])")
 
 Sentence = tuple[str, str]

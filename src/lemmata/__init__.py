@@ -1,4 +1,4 @@
-"""Deep-learning theory that you can call."""
+"""How much data you need, how far you can trust a trained model, and which statements of theory are false."""
 
 import importlib
 

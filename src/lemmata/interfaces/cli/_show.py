@@ -15,7 +15,8 @@ FIELDS = (
 _HEADINGS = {
     "section": "about the section", "band": "decision rule", "problem": "open problem of the survey",
     "reading": "how the source was interpreted", "controls": "what it predicts or bounds",
-    "unexplained": "what it leaves open", "trivial": "what is known without the claim", "expected": "expected verdict",
+    "unexplained": "what it leaves open", "trivial": "what is known without the claim", "tag": "number of the claim",
+    "expected": "expected verdict",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lemmata.engine.catalogue import PRINTED, TIGHTNESS, accusation, counts
+from lemmata.engine.catalogue import TIGHTNESS, accusation, counts
 
 from ._pages import claim_address, page, script, work_name
 
@@ -22,7 +22,7 @@ def table_page(known: list[dict[str, Any]]) -> str:
     return page(
         "claims.html", "claims.html", "claims.html", "The catalogue of claims",
         about=f"{len(known)} statements of deep-learning theory that lemmata can test, each with its last verdict.",
-        rows=[_told(row) for row in sorted(known, key=_rank)], filters=_FILTERS, found=counts(), printed=PRINTED,
+        rows=[_told(row) for row in sorted(known, key=_rank)], filters=_FILTERS, found=counts(),
         script=script("claims.js"),
     )  # fmt: skip
 
