@@ -74,9 +74,10 @@ def messages() -> Iterator[Sentence]:
 
 
 def claims() -> Iterator[Sentence]:
-    """The title and the statement of each claim, as one text."""
+    """Titles of claims, and sentences of their statements."""
     for name, entry in entries().items():
-        yield name, " ".join(f"{entry['title']}. {entry['statement']}".split())
+        yield name, entry["title"]
+        yield from _sentences(name, entry["statement"])
 
 
 def internals() -> Iterator[Sentence]:
