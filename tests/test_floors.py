@@ -23,6 +23,7 @@ ORDER = (
         "interruption",
         "intervals",
         "limits",
+        "moves",
         "pictures",
         "printable",
     ),

@@ -100,7 +100,7 @@ def test_signals_of_one_cause_are_one_request_and_a_later_one_ends_at_once(monke
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)  # as `timeout` sends it to the process and to its group
         assert ended == []
-        monkeypatch.setattr(interruption, "_ONE_CAUSE", -1.0)
+        monkeypatch.setattr(interruption, "ONE_CAUSE", -1.0)
         signal.raise_signal(signal.SIGINT)
     assert ended == [signal.SIGINT]
 

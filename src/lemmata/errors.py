@@ -109,6 +109,10 @@ class EntryPointWarning(UserWarning):
     """Another package offers claims that cannot be loaded. These claims are left out; everything else works."""
 
 
+class ForeignResultWarning(UserWarning):
+    """A killed run of another user left a complete result. Its files were kept, but not moved to their places."""
+
+
 class ContradictionWarning(UserWarning):
     """Equal inputs have different targets in a fit that should interpolate. The fit uses the mean of these targets."""
 

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 _MEANT = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-_ONE_CAUSE = 0.5
+ONE_CAUSE = 0.5
 """Signals within this many seconds count as one request.
 
 The command `timeout`, for example, sends the same signal to a process and to the group of this process."""
@@ -28,13 +28,15 @@ _SHOW_CURSOR = b"\x1b[?25h"
 class _Request:
     """The request to stop: the first signal, its time, and whether it is still unanswered.
 
-    `process` is the process that runs the command; None outside `listening`.
+    `noted` is a signal that another process passed on, even if code of the user ignored it. `process` is the process
+    that runs the command; None outside `listening`.
     """
 
     def __init__(self) -> None:
         self.number: int | None = None
         self.at = 0.0
         self.pending = False
+        self.noted: int | None = None
         self.process: int | None = None
 
 
@@ -49,8 +51,20 @@ def heed() -> None:
     """
     if _request.process not in (None, os.getpid()):
         os._exit(0)
+    if _request.number is None and _request.noted is not None:
+        _request.number, _request.at, _request.pending = _request.noted, time.monotonic(), True
     if _request.pending:
         raise KeyboardInterrupt
+
+
+def note(number: int) -> None:
+    """Note a signal that another process passed on. If code of the user ignores the signal, `heed` still raises.
+
+    Args:
+        number: the number of the signal.
+    """
+    if _request.process == os.getpid():
+        _request.noted = number
 
 
 def heeded() -> None:
@@ -120,7 +134,7 @@ def _arrived(number: int, frame: FrameType | None) -> None:
     if _request.number is None:
         _request.number, _request.at, _request.pending = number, now, True
         raise KeyboardInterrupt
-    if now - _request.at > _ONE_CAUSE:
+    if now - _request.at > ONE_CAUSE:
         end_at_once(number)
 
 
@@ -139,11 +153,21 @@ def end_at_once(number: int) -> None:
     Args:
         number: the number of the signal that requested the end.
     """
+    end_children()
+    say_ended_at_once()
+    os._exit(128 + number)
+
+
+def end_children() -> None:
+    """Kill the processes that this process started with `multiprocessing`."""
     if "multiprocessing" in sys.modules:
         for child in sys.modules["multiprocessing"].active_children():
             child.kill()
+
+
+def say_ended_at_once() -> None:
+    """Say on standard error that the process was ended at once, below a progress display that is still shown."""
     with contextlib.suppress(OSError):
         if os.isatty(2):
             os.write(2, _SHOW_CURSOR)
         os.write(2, b"\nEnded at once. Unfinished results were not written.\n")
-    os._exit(128 + number)

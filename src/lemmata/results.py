@@ -7,7 +7,8 @@ The files of a new result are first written into a hidden folder beside their fi
 from the moment when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old
 result remains. If the process ends after this moment, the next reader or writer of the result moves the remaining
 files. A hidden folder may come from somebody else, for example with an archive. Its files are moved only if the user
-owns it, and never through a link. Its folder `files` has the new files, and `gone` an empty file for each removed file.
+owns it, and never through a link; those of another user are kept. Its folder `files` has the new files, and `gone` an
+empty file for each removed file.
 """
 
 import contextlib
@@ -22,11 +23,12 @@ import socket
 import stat
 import time
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from lemmata.errors import FileError, LemmataError
+from lemmata.errors import FileError, ForeignResultWarning, LemmataError
 from lemmata.files import (
     check_place,
     encoded,
@@ -37,7 +39,7 @@ from lemmata.files import (
     try_lock,
     unwritable,
 )
-from lemmata.signatures import shows_public as _shows_public
+from lemmata.moves import move_into, remove_from
 
 _OWN = ".lemmata-"
 _PAUSE = 0.05
@@ -172,7 +174,7 @@ def finish(folder: str | Path, name: str) -> None:
     """
     folder = Path(folder)
     with contextlib.suppress(OSError, LemmataError):
-        if any(_is_whole(own, folder) for own in _left(folder, name)):
+        if any(_is_whole(own, folder) and _owner(own) is None for own in _left(folder, name)):
             with writing(folder, name):
                 pass
 
@@ -187,23 +189,44 @@ def _settle(folder: Path, name: str) -> None:
     """Move the files of complete results of killed writers, and remove everything else. The caller has the lock."""
     sweep_drafts(folder)
     for own in _left(folder, name):
-        if _is_whole(own, folder):
+        if not _is_whole(own, folder):
+            _discard(own)
+        elif _owner(own) is None:
             _move(own, folder)
         else:
-            _discard(own)
+            _set_aside(own, name)
+
+
+def _set_aside(own: Path, name: str) -> None:
+    """Keep a complete result of another user under a name that no run moves, and say so."""
+    owner = _owner(own)
+    kept = own.with_name(f"{name}-of-user-{owner}-{own.stem[-8:]}")
+    try:
+        own.rename(kept)
+    except OSError:  # in a folder like /tmp, where only the owner may rename it
+        kept = own
+    warnings.warn(
+        f"A killed run of user {owner} left the complete result {kept}. Its files were not moved to their places, "
+        "because they belong to another user. Move them yourself, or remove this folder.", ForeignResultWarning, 2,
+    )  # fmt: skip
 
 
 def _is_whole(own: Path, folder: Path) -> bool:
-    """Whether this is a complete result that a writer of this user left, with only files that have a place."""
+    """Whether this is a complete result that a writer left, with only files that have a place."""
     try:
-        state = own.lstat()
-        if own.suffix != ".whole" or not stat.S_ISDIR(state.st_mode):
+        if own.suffix != ".whole" or not stat.S_ISDIR(own.lstat().st_mode):
             return False
         for name in _listed(own):
             check_place(folder, name.partition("/")[2])
     except OSError:
         return False
-    return not hasattr(os, "getuid") or state.st_uid == os.getuid()
+    return True
+
+
+def _owner(own: Path) -> int | None:
+    """The number of the user that left a complete result; None if it is this user, or if users have no numbers."""
+    owner = own.lstat().st_uid
+    return None if not hasattr(os, "getuid") or owner == os.getuid() else owner
 
 
 def _listed(whole: Path) -> list[str]:
@@ -231,15 +254,15 @@ def _move(whole: Path, folder: Path) -> None:
         draft, path = whole / kind / name, folder / name
         if kind == "gone":
             with contextlib.suppress(OSError):
-                path.unlink()
+                remove_from(folder, name)
         elif kind == "files":
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                draft.replace(path)
+                move_into(draft, folder, name)
             except OSError as error:
                 if error.errno != errno.EXDEV:  # the error EXDEV means that the place is on another disk
                     rule = f"the complete result is in {whole}; the next command moves this result to its place"
                     raise unwritable(path, error, rule) from error
+                check_place(folder, name)
                 replace_bytes(path, read_bytes(draft))
     _discard(whole)
 
@@ -375,6 +398,3 @@ def _taken(folder: Path, name: str, holder: dict[str, object]) -> FileError:
         rule="one process at a time writes a result into a folder",
         remedy="wait until it ends, or choose another directory",
     )
-
-
-_shows_public(__name__)

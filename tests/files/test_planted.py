@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 
 import pytest
 
-from lemmata.errors import FileError
+from lemmata import results
+from lemmata.errors import FileError, ForeignResultWarning
 from lemmata.files import check_folder
 from lemmata.results import finish, is_own, replace_files, writing
 
@@ -87,11 +89,44 @@ def test_files_are_not_moved_out_of_a_folder_behind_a_link(tmp_path, planted, pl
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no numbers of users")
 def test_a_result_of_another_user_is_not_moved(tmp_path, planted, monkeypatch):
     whole = planted(["a.txt"])
+    (whole / "moves.json").unlink(missing_ok=True)
     monkeypatch.setattr(os, "getuid", lambda own=os.getuid: own() + 1)
     finish(tmp_path / "own", NAME)
     assert whole.exists()
-    assert is_safe(tmp_path)
+    with pytest.warns(ForeignResultWarning, match="Move them yourself, or remove this folder") as told:
+        assert is_safe(tmp_path)
     assert not (tmp_path / "own" / "a.txt").exists()
+    [kept] = tmp_path.glob(f"own/{NAME}-of-user-{os.getuid() - 1}-aaaaaaaa")
+    assert (kept / "files" / "a.txt").read_text() == "evil"
+    assert str(kept) in str(told[0].message)
+    assert is_safe(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no numbers of users")
+def test_a_result_of_another_user_that_cannot_be_renamed_stays(tmp_path, planted, monkeypatch):
+    whole = planted(["a.txt"])
+    (whole / "moves.json").unlink(missing_ok=True)
+    monkeypatch.setattr(os, "getuid", lambda own=os.getuid: own() + 1)
+    (tmp_path / "own" / f"{NAME}-of-user-{os.getuid() - 1}-aaaaaaaa").write_text("a file in its place")
+    with pytest.warns(ForeignResultWarning, match=re.escape(str(whole))):
+        assert is_safe(tmp_path)
+    assert (whole / "files" / "a.txt").read_text() == "evil"
+
+
+def test_a_link_that_is_made_after_the_check_leads_nowhere(tmp_path, planted, monkeypatch):
+    monkeypatch.setattr(results, "check_place", lambda folder, name: None)
+    (tmp_path / "own" / "link").symlink_to(tmp_path / "home")
+    planted(["link/new.txt"])
+    with pytest.raises(FileError, match="the next command moves this result to its place"):
+        replace_files(tmp_path / "own", NAME, {NAME: "new"})
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["precious.txt"]
+
+
+def test_nothing_is_removed_through_a_link_that_is_made_after_the_check(tmp_path, planted, monkeypatch):
+    monkeypatch.setattr(results, "check_place", lambda folder, name: None)
+    (tmp_path / "own" / "link").symlink_to(tmp_path / "home")
+    planted(gone=["link/precious.txt"])
+    assert is_safe(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"files": [3], "gone": []}', "[" * 200_000, '{"files": ["a\\u0000b"]}'])

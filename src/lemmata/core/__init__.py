@@ -3,6 +3,7 @@
 from lemmata import answers as _answers
 from lemmata import errors as _errors
 from lemmata import files as _files
+from lemmata import results as _results
 from lemmata.signatures import shows_public as _shows_public
 
 from ._arrays import check_gram as check_gram
@@ -42,5 +43,10 @@ from ._workers import check_executor as check_executor
 from ._workers import completed as completed
 
 _shows_public(__name__)
-for _module in (_answers, _errors, _files):  # they run nothing when they are imported, or have no room for this line
+for _module in (
+    _answers,
+    _errors,
+    _files,
+    _results,
+):  # they run nothing when they are imported, or have no room for this line
     _shows_public(_module.__name__)

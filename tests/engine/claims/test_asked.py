@@ -9,11 +9,12 @@ import pathlib
 import jax
 import pytest
 
-from lemmata.engine.claims import Claim, Status, find, mutate, verify, verify_all
+from lemmata.engine.claims import Claim, Status, file_of, find, mutate, verify, verify_all
 from lemmata.engine.ledger import recorded_trials
 from lemmata.engine.refutations import ablate, load_counterexample, refute
 from lemmata.errors import LemmataError, SettingError
 from tests.engine.ledger import slow
+from tests.faults.inputs import CLAIMS
 
 OWN = slow.SquareIsSmaller()
 ARGUMENTS = (
@@ -70,6 +71,12 @@ def test_a_path_names_a_file_of_claims():
     for name in (3, None, b"mine.py"):
         with pytest.raises(SettingError, match="text or a path"):
             inspect.unwrap(find)(name)
+
+
+def test_a_file_of_claims_that_changes_the_folder_keeps_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("mine.py").write_text(f"{CLAIMS}\nimport os\nos.chdir('/')\n")
+    assert {file_of(claim) for claim in find("mine.py")} == {str((tmp_path / "mine.py").resolve())}
 
 
 @pytest.mark.parametrize("stem", ["", ".", "/", None, 3, b"x"])

@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from lemmata.engine.claims import Status, verify
-from lemmata.engine.refutations import Survived, Untested, measure_tightness, refute
+from lemmata.engine.refutations import Survived, Untested, _search, measure_tightness, refute
 from lemmata.errors import SettingError, SolverError
 from lemmata.interruption import listening
 from tests.engine.refutations import untested as own
@@ -43,6 +43,16 @@ def test_one_setting_is_searched_when_the_budget_is_spent_at_once(tmp_path):
         found = refute(own.Holds(), 0.5, clock=lambda: next(ticks) / 10, storage=storage)
         assert isinstance(found, Survived)
         assert (found.settings, found.trials, found.failed) == (1, 64, 0)
+
+
+def test_a_setting_whose_contradiction_cannot_be_confirmed_counts_once(monkeypatch):
+    def raises(*_):
+        raise ValueError("no confirmation")
+
+    monkeypatch.setattr(_search, "_confirmed", raises)
+    found = refute(own.Fails(), SPENT)
+    assert isinstance(found, Survived | Untested)
+    assert (found.settings, found.failed) == (1, 1)
 
 
 @pytest.mark.parametrize(("claim", "result"), [(own.Holds, Survived), (own.Raises, Untested)])

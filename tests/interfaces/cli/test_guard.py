@@ -1,11 +1,14 @@
 """A command whose user's code ends the process: told with an exit code that is not 0, and signals are passed on."""
 
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,14 +16,14 @@ from lemmata.interfaces.cli._flags import no_start
 
 PROGRAM = """
 import os, signal, sys
-from lemmata.interfaces.cli._guard import guarded
+from lemmata.interfaces.cli import _guard as guard
 
 def run():
     print("begun", flush=True)
     {ends}
     sys.exit(3)
 
-guarded(run, ["{command}", "mine.py:f"])
+guard.guarded(run, ["{command}", "mine.py:f"])
 """
 
 
@@ -48,6 +51,13 @@ def ended(ends, command="study"):
         ("sys.stderr = None; raise KeyError(1)", "verify", 4, "closed sys.stdout or sys.stderr"),
         ("pass", "study", 3, ""),
         ("import atexit; atexit.register(os._exit, 0)", "study", 3, ""),
+        (
+            "import atexit; guard._LEAVING = 0.1; atexit.register(signal.pause)",
+            "study",
+            3,
+            "exit functions of your code",
+        ),
+        ("import threading; threading.Thread(target=threading.Event().wait).start()", "study", 3, ""),
     ],
 )
 def test_what_ends_before_the_command_has_is_told(ends, command, code, words):
@@ -110,6 +120,57 @@ def test_a_signal_to_the_waiting_process_reaches_the_command(tmp_path, name):
         time.sleep(0.01)
     process.send_signal(getattr(signal, name))
     assert process.wait(60) == 128 + getattr(signal, name)
+
+
+IGNORES = """
+    import pathlib, time
+    from lemmata import interruption
+    end = time.monotonic() + 60
+    try:
+        with interruption.listening():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            waits = pathlib.Path(f"/proc/{os.getppid()}/status")
+            while waits.exists() and not int(waits.read_text().partition("SigCgt:")[2].split()[0], 16) & 1:
+                time.sleep(0.01)  # until the waiting process passes on signals, of which SIGHUP is the last
+            print("ignoring", flush=True)
+            while interruption._request.noted is None and time.monotonic() < end:
+                time.sleep(0.01)
+            print("noted", flush=True)
+            WAITS
+    except KeyboardInterrupt:
+        sys.exit(interruption.exit_code())
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_second_signal_ends_a_command_that_ignores_signals(name):
+    with _running(IGNORES.replace("WAITS", "time.sleep(100)"), "ONE_CAUSE, guard._OBEYING = 0.0, 0.1") as process:
+        for said in ("begun", "ignoring", "noted"):
+            assert process.stdout.readline() == f"{said}\n"
+            if said != "begun":
+                process.send_signal(getattr(signal, name))
+        assert process.wait(60) == 128 + getattr(signal, name)
+        assert "Ended at once. Unfinished results were not written." in process.stderr.read()
+
+
+def test_a_signal_that_a_users_code_ignored_is_heeded_afterwards():
+    with _running(IGNORES.replace("WAITS", "interruption.heed()"), "_OBEYING = 60.0") as process:
+        assert [process.stdout.readline() for _ in range(2)] == ["begun\n", "ignoring\n"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+
+
+@contextlib.contextmanager
+def _running(ends, changed) -> Iterator[Any]:
+    program = PROGRAM.format(ends=ends.strip(), command="verify")
+    program = program.replace("guard.guarded", f"guard.{changed}\nguard.guarded")
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_the_command_ends_with_the_process_that_waits_for_it(tmp_path):

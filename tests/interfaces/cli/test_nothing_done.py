@@ -140,6 +140,24 @@ def test_a_verdict_that_cannot_be_recorded_is_told_all_the_same(claims, tmp_path
     assert done.stderr.count("Not recorded: ledger l.sqlite; found database or disk is full") == 1
 
 
+@pytest.mark.parametrize(("place", "after"), [("begin", False), ("add_trials", True), ("add_verdict", True)])
+def test_a_ledger_that_is_removed_during_the_run_is_told(claims, tmp_path, monkeypatch, place, after):
+    path, own = tmp_path / "l.sqlite", getattr(Ledger, place)
+
+    def removed(ledger, *given):
+        if after:
+            path.unlink(missing_ok=True)
+        found = own(ledger, *given)
+        path.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Ledger, place, removed)
+    done = RUNNER.invoke(app, ["verify", f"{claims}:Holds", "--budget", "3", "--corners", "0", "--ledger", str(path)])
+    assert done.exit_code == 4, done.output
+    assert "3 of 3 trials judged" in done.stdout
+    assert done.stderr.count("the file was removed or replaced during the run") == 1
+
+
 @pytest.mark.parametrize("place", ["begin", "add_trials"])
 def test_mutations_whose_trials_cannot_be_recorded_are_told_all_the_same(claims, tmp_path, monkeypatch, place):
     monkeypatch.setattr(Ledger, place, _full)

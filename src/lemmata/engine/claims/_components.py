@@ -1,6 +1,7 @@
-"""Find the components of trials that give information, and count trials for the least informative component.
+"""Find the components that give no information in a trial, and count the trials that are left for a component.
 
-A component is an entry of a prediction and its measurement. It gives no information if rounding errors are too large.
+A component is an entry of a prediction and its measurement. It gives no information in a trial if rounding errors are
+too large. The count is for the component with the fewest trials left.
 """
 
 import dataclasses

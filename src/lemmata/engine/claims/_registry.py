@@ -157,7 +157,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         raise MissingFileError(f"claim file '{path}'", rule="an existing Python file", remedy="check the path")
     if path.suffix != ".py":
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py", remedy="rename it")
-    whole = path.absolute()  # the code of the file may change the current folder
+    whole = path.resolve()  # the code of the file may change the current folder
     try:
         module = executed(path, path.stem)
         claims = claims_in(module)
@@ -191,7 +191,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
             rule="at least one class that derives from lemmata.engine.claims.Claim",
             remedy="define a claim in the file; see docs/claims.md",
         )
-    _FILES.update((type(claim), str(path.resolve())) for claim in claims)
+    _FILES.update((type(claim), str(whole)) for claim in claims)
     return found
 
 

@@ -56,7 +56,7 @@ def default_path() -> Path:
 
 
 class FullDiskError(FileError):
-    """Raised if the disk of a ledger is full or fails, so that trials can be run but not recorded."""
+    """Raised if trials can be run but not recorded: the disk is full or fails, or the ledger was removed."""
 
 
 class Ledger:
@@ -68,6 +68,7 @@ class Ledger:
     def __init__(self, path: Path, connection: sqlite3.Connection):
         self.path = path
         self._connection = connection
+        self._state = path.stat()
 
     def query(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         """Return the rows that a query finds.
@@ -86,17 +87,30 @@ class Ledger:
                 f"INSERT OR IGNORE INTO trials ({', '.join(TRIAL)}) VALUES ({marks})",
                 [[_in_utf_8(row[name]) for name in TRIAL] for row in rows],
             )
+        self._check_stays()
 
     def add_verdict(self, run: int, fingerprint: str, record: dict[str, Any]) -> None:
         """Write a verdict: its record as JSON, and its most used fields also in columns."""
         own = [record[name] for name in ("seed", "status", "reason")]
         setting, text = json.dumps(record["setting"], sort_keys=True), json.dumps(record)
         with _told(self.path), self._connection:
+            if not self.query("SELECT 1 FROM runs WHERE id = ?", run):
+                raise _replaced(self.path)
             self._connection.execute(
                 "INSERT INTO verdicts (run, claim, fingerprint, setting, seed, status, reason, record, seconds) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 list(map(_in_utf_8, [run, record["name"], fingerprint, setting, *own, text, record["seconds"]])),
             )
+        self._check_stays()
+
+    def _check_stays(self) -> None:
+        """Raise an error if the file was removed or replaced, because SQLite goes on writing into a removed file."""
+        try:
+            stays = os.path.samestat(self.path.stat(), self._state)
+        except OSError:
+            stays = False
+        if not stays:
+            raise _replaced(self.path)
 
     def begin(self, command: str, seed: int) -> int:
         """Record the start of a run, with its versions and device, and return the number of this run."""
@@ -323,6 +337,15 @@ def _unwritable(path: Path, found: str, kind: type[FileError] = FileError) -> Fi
         found=found,
         rule="a file that can be read and written",
         remedy="name another file with --ledger PATH",
+    )
+
+
+def _replaced(path: Path) -> FileError:
+    return FullDiskError(
+        f"ledger {path}",
+        found="that the file was removed or replaced during the run",
+        rule="a run writes its trials and its verdict into one file",
+        remedy="repeat the command, and leave the ledger in its place",
     )
 
 

@@ -184,7 +184,7 @@ class _Run:
 
     def look_at(self, setting: dict[str, Any], number: int) -> Seen:
         """Search at a setting. This setting counts as failed if the claim's own code raises an error or exits."""
-        search = self.search
+        search, known = self.search, self.search.settings
         try:
             seen = search.at(setting, number)
             if seen.place is not None:
@@ -193,7 +193,7 @@ class _Run:
                 self.found = _confirmed(search, seen.place, until, frozenset(self.fixed), self.clock)
                 self.confirming, self.unconfirmed = False, self.unconfirmed + (self.found is None)
         except (Exception, SystemExit) as error:
-            search.settings, search.failed = search.settings + 1, search.failed + 1
+            search.settings, search.failed = known + 1, search.failed + 1  # `at` may have counted the setting
             search.error = search.error or line_of(error)
             self.confirming = False
             return Seen(-math.inf, -1.0, setting)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lemmata.errors import EntryPointWarning
+from lemmata.errors import EntryPointWarning, ForeignResultWarning
 
 from ._stdout import results
 
@@ -110,11 +110,11 @@ def complain(error: Exception) -> None:
 
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Within this context, an `EntryPointWarning` is one line on stderr, without the code that raised it."""
+    """Within this context, a warning of lemmata's own is one line on stderr, without the code that raised it."""
     shown = warnings.showwarning
 
     def show(message, category, *rest, **options):
-        if not issubclass(category, EntryPointWarning):
+        if not issubclass(category, (EntryPointWarning, ForeignResultWarning)):
             shown(message, category, *rest, **options)
             return
         from lemmata.printable import clean

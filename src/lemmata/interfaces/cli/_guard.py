@@ -7,21 +7,24 @@ separate process ends before the command is finished, the first process reports 
 
 import atexit
 import contextlib
+import math
 import os
 import re
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
 from lemmata.errors import LemmataError
+from lemmata.interruption import ONE_CAUSE, end_children, note, say_ended_at_once
 from lemmata.limits import lacked_memory, limits, speaks_of_memory
 
 from ._flags import odd_flags, told_to_end
-from ._scarce import Listener, killed_for_memory, no_memory
+from ._scarce import Listener, descendants, killed_for_memory, no_memory
 from ._stdout import lost_stream
 
 REFUSED = 2
@@ -43,6 +46,14 @@ _PLACE = b"@"
 """The first byte of a message that holds a file and a line instead of an exit code."""
 _CLOSED = b"!"
 """The message that the user's code has closed a stream, so that the process itself cannot report its end."""
+_OBEYING = 1.0
+"""Seconds after the second signal until a command that ignores the signal is killed."""
+_LEAVING = 5.0
+"""Seconds that exit functions of the user's code may take after a command has finished."""
+_NOT_LEFT = (
+    f"Warning: The command has finished, but exit functions of your code (atexit) ran for more than {_LEAVING:g} "
+    "seconds. lemmata ended them."
+)
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -92,14 +103,17 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
         os.close(live)
         if listener is not None:
             listener.heard()
-        threading.Thread(target=_end_with_parent, args=(lives, os._exit), daemon=True).start()
+        threading.Thread(target=_follow_parent, args=(lives, os._exit), daemon=True).start()
         _tell_who_leaves(tell)
         _answer(run, tell, words)
     os.close(tell)
     os.close(lives)
-    _pass_on_signals(child)
+    signals = _Signals(child, live)
     status = os.waitpid(child, 0)[1] if listener is None else listener.wait(child)
     said = os.read(told, _LONGEST) if _is_ready(told) else b""
+    if signals.killed_by is not None and not said:
+        say_ended_at_once()
+        raise SystemExit(128 + signals.killed_by)
     raise SystemExit(_ended(os.waitstatus_to_exitcode(status), said, words, listener, killed_for_memory() > before))
 
 
@@ -133,17 +147,36 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
         code = left(words, f"that it raised {type(error).__name__}{raised_at(error)}")
     with contextlib.suppress(OSError):
         os.write(tell, bytes([code % 256, lacked]))
+    _flush()
+    threading.Thread(target=_end_late, args=(code % 256,), daemon=True).start()
     with contextlib.suppress(BaseException):  # errors of the user's exit functions do not count
         atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    _flush()
     os._exit(code % 256)
 
 
-def _end_with_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
-    """End this process if the process that waits for it was killed, because nobody would read the results."""
-    os.read(lives, 1)
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _end_late(code: int) -> None:
+    """End this process if the exit functions of the user's code, which run after the command, do not return."""
+    time.sleep(_LEAVING)
+    end_children()
+    with contextlib.suppress(OSError):
+        os.write(2, f"{_NOT_LEFT}\n".encode())
+    os._exit(code)
+
+
+def _follow_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
+    """Note the signals of which the waiting process tells. End this process if that process was killed.
+
+    If the waiting process was killed, nobody would read the results.
+    """
+    while told := os.read(lives, 1):
+        note(told[0])
     leave(1)
 
 
@@ -183,10 +216,41 @@ def _named(path: str, line: int | None) -> str:
     return f" ({os.path.basename(path)[:100]}, line {line})"
 
 
-def _pass_on_signals(child: int) -> None:
-    for number in _PASSED_ON:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, frame: os.kill(child, number))
+class _Signals:
+    """Passes signals on to the other process, and kills this process if it ignores the second signal.
+
+    The user's code may ignore signals or catch every exception, or run in a library that never returns to Python. Then
+    the other process cannot end itself at the second signal, as `interruption` promises.
+
+    Args:
+        child: the number of the process.
+        live: the pipe that tells the process of signals, too, because its code may ignore them for a while.
+    """
+
+    def __init__(self, child: int, live: int):
+        self.child, self.live, self.first = child, live, math.inf
+        self.waits = False
+        self.killed_by: int | None = None
+        for number in _PASSED_ON:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._arrived)
+
+    def _arrived(self, number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(OSError):
+            os.kill(self.child, number)
+            os.write(self.live, bytes([number]))
+        now = time.monotonic()
+        self.first = min(self.first, now)
+        if now - self.first > ONE_CAUSE and hasattr(signal, "setitimer") and not self.waits:
+            self.waits = True
+            signal.signal(signal.SIGALRM, lambda _, frame: self._kill(number))
+            signal.setitimer(signal.ITIMER_REAL, _OBEYING)
+
+    def _kill(self, number: int) -> None:
+        self.killed_by = number
+        for process in descendants(self.child):
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
 
 
 def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, killed_for_memory: bool) -> int:

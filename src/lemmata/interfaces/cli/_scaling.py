@@ -89,7 +89,7 @@ def _check(
         raise SettingError(
             "--d without --at or --loss",
             found=f"{d:g}",
-            rule="--d is the data size of the questions --at and --loss; --compute chooses the data size itself",
+            rule="--d gives the data size for --at and --loss; --compute chooses the data size itself",
             remedy="add --at or --loss, or leave --d out",
         )
     if served and not compute:

@@ -180,8 +180,8 @@ class LogisticParameter(Claim[LogisticUnits]):
 
 class LogisticMoment(Claim[Frequencies]):
     """The integral of omega / sinh(pi omega) over omega > 0 equals 2 sum over n >= 0 of 1/((2n+1)² pi²), which is 1/4.
-    Let a be the length of the weight vector of a logistic unit. Then the first moment of its spectrum, the integral of
-    (omega/a) / sinh(pi omega/a) over omega > 0, is a/4.
+    Let a be the weight vector of a logistic unit. Then the first moment of the unit's spectrum, the integral of
+    (omega/|a|) / sinh(pi omega/|a|) over omega > 0, is |a|/4.
     """
 
     title = "The first moment of the Fourier spectrum of a logistic unit is |a|/4, where a is its weight vector"
@@ -189,7 +189,7 @@ class LogisticMoment(Claim[Frequencies]):
     population = Drawn(
         Frequencies,
         lambda own: Hypothesis(
-            "a is at least 0.5", own.omega.min(), ">=", 0.5, "the quadrature step is then small enough"
+            "|a| is at least 0.5", own.omega.min(), ">=", 0.5, "the quadrature step is then small enough"
         ),
         omega=uniform(0.5, 4.0, 8),
     )

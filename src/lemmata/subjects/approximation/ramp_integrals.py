@@ -46,7 +46,7 @@ class IntegralOfRamps(Claim[CosineRamps]):
 
 
 class CoefficientBound(Claim[CosineRamps]):
-    """Let f be a function of a class with the Barron parameter C_F. Lemma 5 of the source represents f by an integral
+    """Let f be a function of a class with the Barron parameter C_F. Lemma 5 of the source approximates f by an integral
     of ramps over features (t, omega), with coefficients rho_f. Let t be uniform in [-2, 1], and let omega have a
     density proportional to |omega| F_sup(omega), where F_sup is the largest modulus of the class's spectra. With
     respect to this distribution, the coefficients satisfy
@@ -82,7 +82,7 @@ class CoefficientBound(Claim[CosineRamps]):
 
 class RampBias(Claim[CosineRamps]):
     """Let f be a fixed function with the Fourier transform |F_f| e^(i theta). Let f_approx be the integral in Lemma 5,
-    which represents f by ramps of slope tau. Away from the boundary of the unit ball, the error of f_approx falls
+    which approximates f by ramps of slope tau. Away from the boundary of the unit ball, the error of f_approx falls
     faster than the bound 1/tau:
 
         |f(x) - f(0) - f_approx(x)| ~ |integral of |omega|² cos(<omega, x> + theta) |F_f|| / (24 tau²).
@@ -91,7 +91,7 @@ class RampBias(Claim[CosineRamps]):
     whose first moment has size 1/(24 tau²).
     """
 
-    title = "For a fixed function, the error of its integral of ramps of slope tau falls like 1/tau²"
+    title = "An integral of ramps of slope tau approximates a fixed function with an error that falls like 1/tau²"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in tau for a fixed function")
     stated = Kind.OWN
     population = CosineClasses(longest=3.0, radius=0.9)

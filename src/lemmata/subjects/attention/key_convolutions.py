@@ -224,16 +224,20 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 class RecallIsTheHitRate(Claim[RecalledPairs]):
     """Let tokens lie on the unit sphere in d dimensions. Each name in a context is followed by a value, and the names
     appear again in the last block. Consider one layer of block attention whose keys are the tokens shifted by one
-    position. This shift is a convolution with the weights 0 and 1. The queries are so long that softmax weights are
-    nearly 0 or 1. The layer returns a value as often as its router finds the block of the value. Let N be the number of
-    blocks of B keys, and k the number of attended blocks, where N and k do not count the last block. The probability
-    that the layer returns a value is, up to an error of 0.02,
+    position. This shift is a convolution with the weights 0 and 1. So the key at the place of a value is the value's
+    name. The queries are so long that softmax weights are nearly 0 or 1. The layer returns a value as often as its
+    router finds the block of the value.
+
+    Let N be the number of blocks of B keys, and k the number of attended blocks, where N and k do not count the last
+    block. The router attends to the k blocks with the highest scores. The score of a block is the scalar product of the
+    query, scaled to length 1, with the mean of the block's keys. So the score of the block of the value is 1/B plus (B
+    - 1)/B times the mean of B - 1 scalar products of variance 1/d. The score of every other block is the mean of B such
+    products. The probability that the layer returns a value is, up to an error of 0.02,
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 
-    where phi and Phi are the density and the distribution function of the standard normal distribution, and Bin is a
-    binomial variable. The score of the block of the value is 1/B plus (B - 1)/B times the mean of B - 1 scalar products
-    of variance 1/d.
+    where phi and Phi are the density and the distribution function of the standard normal distribution. Here Bin(n, p)
+    is the number of successes in n independent trials of probability p.
     """
 
     title = "One layer of block attention recalls a value as often as its router finds the block of this value"

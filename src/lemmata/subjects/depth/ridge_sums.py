@@ -111,7 +111,7 @@ class RidgeCapture(Claim[RadialTarget]):
     in <w_i, x>. These m Hermite polynomials all have the same inner product with f.
     """
 
-    title = "A formula for the share of a radial polynomial's mean square that sums of ridge functions capture"
+    title = "A formula gives the share of a radial polynomial's mean square captured by sums of ridge functions"
     source = Source("eldan2016", "Theorem 1", note="a related result for radial polynomials that is computable")
     stated = Kind.OWN
     population = RadialTargets()

@@ -198,9 +198,9 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
     only tasks whose mean loss before training is above 0.4. Let f_start and f_tuned be the outputs on unseen texts
     before and after fine-tuning to the mean loss 0.4. Run logistic descent in the function space of the kernel at the
-    start, with the rules of fine-tuning for the learning rate and for the end. Let f be the outputs of this descent on
-    unseen texts. Compare f with the affine prediction a f_start + b, where the numbers a and b are the best in
-    hindsight. On average over tasks, the relative distance
+    start, with the same rules as fine-tuning for the learning rate and for when to stop. Let f be the outputs of this
+    descent on unseen texts. Compare f with the affine prediction a f_start + b, where the numbers a and b are the best
+    in hindsight. On average over tasks, the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
@@ -235,14 +235,14 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
     """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
-    only tasks whose mean loss before training is above 0.4. The first method is fine-tuning to the mean loss 0.4. The
-    second method is logistic descent in the function space of the kernel at the start, with the rules of fine-tuning
-    for the learning rate and for the end. On unseen texts, the accuracies of the two methods agree within one
-    percentage point, on average over tasks. The outputs before training are less accurate than the outputs of both
-    methods.
+    only tasks about films whose mean loss before training is above 0.4. The first method is fine-tuning to the mean
+    loss 0.4. The second method is logistic descent in the function space of the kernel at the start. This descent
+    follows the same rules as fine-tuning for the learning rate and for when to stop. On unseen texts, the accuracies of
+    the two methods agree within one percentage point, on average over tasks. Both methods are more accurate than the
+    outputs before training; the claim does not test this.
     """
 
-    title = "With a prompt, descent with the initial tangent kernel is as accurate as fine-tuning on unseen texts"
+    title = "With a prompt, descent with the initial tangent kernel is as accurate on unseen texts as fine-tuning is"
     source = Source("malladi2023kernel", "Abstract, tangent kernel", note="accuracy, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks("film")

@@ -83,10 +83,11 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
 
 class PolesInOrder(Claim[ImpulseResponse]):
-    """Consider impulse responses on a period, with Fourier coefficients of size k^(-r-1/2) at frequency k. Reproduce
-    these responses by linear recurrences with 129 real states. The geometric mean of the squared error over responses
-    is smallest for undamped poles at the frequencies of the period. This mean is larger for damped poles at -1/2 +
-    (3/2) pi i k, and largest for real poles. So the rotation of the states matters, but their damping hardly does.
+    """Consider impulse responses on a period of length 1, with smoothness r: their Fourier coefficients at frequency k
+    have size k^(-r-1/2). Reproduce these responses by linear recurrences with 129 real states. The geometric mean of
+    the squared error over responses is smallest for undamped poles at 2 pi i k, the frequencies of the period. This
+    mean is larger for damped poles at -1/2 + (3/2) pi i k, and largest for real poles. In the first two families, |k|
+    <= 64. So the rotation of the states matters much, and their damping matters little.
     """
 
     title = "Linear recurrences reproduce impulse responses best with undamped, then with damped, then with real poles"

@@ -231,7 +231,7 @@ class Penalised(eqx.Module):
     """A run, and the least penalty at which the l_1 norm of its coefficients stays small.
 
     Args:
-        run: proximal gradient with errors. Its rho* are the coefficients that represent the function f.
+        run: proximal gradient with errors. Its rho* are coefficients that approximate the function f.
         least: the penalty 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, with the features phi and the noise z.
         cost: the Barron parameter C_F of the class.
     """
@@ -242,7 +242,7 @@ class Penalised(eqx.Module):
 
 
 class PenalisedRuns(Population[Penalised]):
-    """Runs with errors at the least penalty of `Penalised`. Here rho* represents the function."""
+    """Runs with errors at the least penalty of `Penalised`. Here rho* approximates the function."""
 
     # The settings are n, N, T, the class of functions, and the size of the errors.
     settings = _run_space(48, 1.0)

@@ -148,10 +148,11 @@ class ErrorOfAStep(AbstractRunClaim):
 
 
 class RisesAddUp(AbstractRunClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, with features bounded by 1. In proximal
-    gradient, an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step
-    from rho_{t-1}. Compare the objective after t steps with the objective after any exact step k <= t. The increase is
-    at most the sum of the bounds B on the effects of the errors since step k:
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. Here y are the targets, and the
+    features, which are the columns of Phi, are bounded by 1. In proximal gradient, an error e_t is added after step t.
+    So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from rho_{t-1}. Compare the objective after t
+    steps with the objective after any exact step k <= t. The increase is at most the sum of the bounds B on the effects
+    of the errors since step k:
 
         l(rho_t) <= l(rho*_k) + B_k + ... + B_t, so l(rho_t) <= min_k l(rho*_k) + t max_k B_k,
         where B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
@@ -181,9 +182,9 @@ class RisesAddUp(AbstractRunClaim):
 
 
 class InexactConvergence(AbstractRunClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features bounded by 1.
-    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). After step t, an error e_t is added, and the result
-    is rho_t. For every t and every vector rho*,
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. Here y are the targets, and the n + 1
+    features, which are the columns of Phi, are bounded by 1. Proximal gradient starts from 0 and takes steps of
+    1/(2(n+1)). After step t, an error e_t is added, and the result is rho_t. For every t and every vector rho*,
 
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
         where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),
@@ -244,10 +245,12 @@ def _inexact_bound(run: Run) -> Float[Array, "r T"]:
 
 
 class LengthOfIterates(Claim[Penalised]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features phi bounded by 1.
-    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). After step t, an error e_t is added, and the result
-    is rho_t. The targets y are a function f plus noise z. Let rho* be coefficients that represent f, and C_F the Barron
-    parameter of the class of f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, then for every t
+    """Let every example have a target y and a row phi of n + 1 features bounded by 1. Let l(rho) = mean (y - phi rho)²
+    + lambda |rho|_1 be the Lasso objective, where means are over examples. Proximal gradient starts from 0 and takes
+    steps of 1/(2(n+1)). After step t, an error e_t is added, and the result is rho_t. The targets are y = f + z, where
+    f is a function and z is noise. Let C_F be the Barron parameter of the class to which f belongs. Let rho* be
+    coefficients with which the features approximate f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf,
+    then for every t
 
         |rho_t|_1 <= 4 |rho*|_1 + C_F + (4/lambda) ((n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k),
         where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),

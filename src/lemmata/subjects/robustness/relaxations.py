@@ -89,10 +89,11 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is smallest at the lower
-    corner, and the lower interval bound is equal to this smallest output. Take linear bounds by backward substitution
-    with CROWN's own slopes. The fall of the output that these bounds allow is at least as large as the fall that
-    interval bounds allow. CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower bound in absolute
-    value, and 0 otherwise. So linear bounds are not always tighter than intervals.
+    corner, and the lower interval bound is equal to this smallest output. CROWN bounds each unit from below by a line
+    through 0. CROWN's slope of this line is 1 if the upper bound of the unit's input exceeds the lower bound in
+    absolute value, and 0 otherwise. Backward substitution with these slopes gives linear bounds of the output. Compare
+    how far the two kinds of bounds let the output fall below its value at the centre of the box: linear bounds allow at
+    least as large a fall as interval bounds. So linear bounds are not always tighter than intervals.
     """
 
     title = "Interval bounds are at least as tight as CROWN on monotone ReLU networks (non-negative weights)"

@@ -89,11 +89,12 @@ def printed_bounds(bound: Float[Array, ""] | float) -> Float[Array, " 5"]:
 
 
 class FiveTermsTelescope(Claim[MovedUnits]):
-    """Let a softmax network of width m have the outputs F_l(x) = m <a_l, S> with S = softmax(W' x), and let its units
-    move from W~ to W. Let e_ri be the exponential of logit r at x_i, and let alpha_i = sum_r e_ri and c_lr = a_lr -
-    <a_l, S_i>. Start with (1/m) sum_r c_lr c_l'r e_ri e_rj / (alpha_i alpha_j). Replace the exponentials, the two c and
-    the two alpha by their values at W~, one after the other. This gives five differences B_1, ..., B_5. For every pair
-    of outputs and of inputs, they add up to the change of the tangent kernel H:
+    """Let a softmax network of width m have the outputs F_l(x_i) = m <a_l, S_i>, where a_l is a vector of m signs and
+    S_i = softmax(W' x_i). Let its units move from W~ to W. Let e_ri be the exponential of logit r at x_i, and let
+    alpha_i = sum_r e_ri and c_lri = a_lr - <a_l, S_i>. Start with (1/m) sum_r c_lri c_l'rj e_ri e_rj / (alpha_i
+    alpha_j). Replace the exponentials, the two c and the two alpha by their values at W~, one after the other. This
+    gives five differences B_1, ..., B_5. For every pair of outputs and of inputs, they add up to the change of the
+    tangent kernel H:
 
         [H(W) - H(W~)]_ij = m² <x_i, x_j> (B_1 + ... + B_5).
 
@@ -174,11 +175,14 @@ class AbstractTermBound(Claim[RandomUnits]):
 
 
 class ExponentialTerm(AbstractTermBound):
-    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
-    replacing the exponentials. With probability at least 1 - delta, for all pairs of inputs and outputs, this term
-    satisfies
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r
+    = 1, ..., m, to w_r. Let its n inputs x_i lie in the unit ball, and let delta be the failure probability. Let B =
+    max(10 sigma sqrt(log(n k / delta)), 1).
+
+    Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
+    its value at the initial weights w~_r. The term B_1 comes from replacing the exponentials exp(<w_r, x_i>) and
+    exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
 
         |B_1| <= 8 R exp(5B) / m².
     """
@@ -192,10 +196,14 @@ class ExponentialTerm(AbstractTermBound):
 
 class SecondAverageTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r
-    = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let B = max(10
-    sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from replacing the
-    average of signs <v_l'r, S_j>. Here v_lr = a_lr 1 - a_l, and 1 is the vector of ones. With probability at least 1 -
-    delta, for all pairs of inputs and outputs, this term satisfies
+    = 1, ..., m, to w_r. Let its n inputs x_i lie in the unit ball, and let delta be the failure probability. Let B =
+    max(10 sigma sqrt(log(n k / delta)), 1). Let a_l be the vector of the m signs of output l, and let v_lr = a_lr 1 -
+    a_l, where 1 is the vector of ones. Let S_i be the softmax of the m logits <w_r, x_i>.
+
+    Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
+    its value at the initial weights w~_r. The term B_2 comes from replacing <v_l'r, S_j>, the average of signs at x_j.
+    With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
 
         |B_2| <= 8 R exp(9B) / m².
 
@@ -215,10 +223,14 @@ class SecondAverageTerm(AbstractTermBound):
 
 class FirstAverageTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r
-    = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let B = max(10
-    sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from replacing the
-    average of signs <v_lr, S_i>. Here v_lr = a_lr 1 - a_l, and 1 is the vector of ones. With probability at least 1 -
-    delta, for all pairs of inputs and outputs, this term satisfies
+    = 1, ..., m, to w_r. Let its n inputs x_i lie in the unit ball, and let delta be the failure probability. Let B =
+    max(10 sigma sqrt(log(n k / delta)), 1). Let a_l be the vector of the m signs of output l, and let v_lr = a_lr 1 -
+    a_l, where 1 is the vector of ones. Let S_i be the softmax of the m logits <w_r, x_i>.
+
+    Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
+    its value at the initial weights w~_r. The term B_3 comes from replacing <v_lr, S_i>, the average of signs at x_i.
+    With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
 
         |B_3| <= 8 R exp(9B) / m².
     """
@@ -231,11 +243,14 @@ class FirstAverageTerm(AbstractTermBound):
 
 
 class SecondDenominatorTerm(AbstractTermBound):
-    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
-    replacing the denominator alpha_j = sum_r exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of
-    inputs and outputs, this term satisfies
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r
+    = 1, ..., m, to w_r. Let its n inputs x_i lie in the unit ball, and let delta be the failure probability. Let B =
+    max(10 sigma sqrt(log(n k / delta)), 1).
+
+    Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
+    its value at the initial weights w~_r. The term B_4 comes from replacing the denominator alpha_j = sum_r exp(<w_r,
+    x_j>). With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
 
         |B_4| <= 4 R exp(7B) / m².
     """
@@ -248,11 +263,14 @@ class SecondDenominatorTerm(AbstractTermBound):
 
 
 class FirstDenominatorTerm(AbstractTermBound):
-    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
-    replacing the denominator alpha_i = sum_r exp(<w_r, x_i>). With probability at least 1 - delta, for all pairs of
-    inputs and outputs, this term satisfies
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r
+    = 1, ..., m, to w_r. Let its n inputs x_i lie in the unit ball, and let delta be the failure probability. Let B =
+    max(10 sigma sqrt(log(n k / delta)), 1).
+
+    Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
+    its value at the initial weights w~_r. The term B_5 comes from replacing the denominator alpha_i = sum_r exp(<w_r,
+    x_i>). With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
 
         |B_5| <= 4 R exp(7B) / m².
     """

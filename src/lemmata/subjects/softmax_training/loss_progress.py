@@ -62,16 +62,21 @@ def rounding(problem: Descent) -> Array:
 
 
 class ProgressSplit(AbstractProgressIdentity):
-    """Let F_l(x_i) = m <a_l, S_i> be a softmax network with shares S_i = softmax(W' x_i) of m units, signs a_l and
-    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. Take a step of size eta along
-    the gradient Delta W of |F - Y|²/2, and let u = -eta Delta W' x. To first order, the step changes the outputs
-    through the numerators of the softmax by v_1 = m sum_r a_lr S_ir u_ir. Split the sign of every unit as a_lr = <a_lr
-    1 - a_l, S_i> + <a_l, S_i>, where 1 is the vector of ones. Then v_1 = m² (Q_1 + Q_2), where
+    """Let F_l(x_i) = m <a_l, S_i> be a softmax network of m units with shares S_i = softmax(W' x_i), signs a_l and
+    targets Y. Let v = vec(F - Y), and let H be the tangent kernel, the Gram matrix of the network's gradients divided
+    by m. Take a step of size eta along the gradient Delta W of |F - Y|²/2. This step changes the logits by u = -eta
+    Delta W' x.
 
-        <F - Y, Q_1> = -(eta / m) v' H v,   where v = vec(F - Y).
+    The step changes |F - Y|² through the numerators of the softmax and through its denominators. To first order, the
+    numerators change the outputs by v_1 = m sum_r a_lr S_ir u_ir, and |F - Y|² by C_1 = 2 <F - Y, v_1>. Let C_0 be the
+    part of the change of |F - Y|² that comes from the denominators. Split the sign of every unit as a_lr = <a_lr 1 -
+    a_l, S_i> + <a_l, S_i>, where 1 is the vector of ones. Then v_1 = m² (Q_1 + Q_2), where Q_1 comes from the first
+    part of the sign and Q_2 from the second:
 
-    So C_1 = 2 <F - Y, v_1> = -2 m eta v' H v + 2 m² <F - Y, Q_2>, with m² Q_2 = -eta F_l(x_i) <S_i, Delta W' x_i>. To
-    first order, the second part is -C_0 (claim `first_order_terms`). The claim is tested for C_1 / eta.
+        <F - Y, Q_1> = -(eta / m) v' H v   and   m² Q_2 = -eta F_l(x_i) <S_i, Delta W' x_i>.
+
+    So C_1 = -2 m eta v' H v + 2 m² <F - Y, Q_2>. To first order, the term with Q_2 is -C_0 (claim `first_order_terms`).
+    The claim is tested for C_1 / eta.
     """
 
     title = "The progress of a descent step on a softmax network has a kernel part and a denominator part"

@@ -96,24 +96,28 @@ def _found(problem: NearbyInputs) -> Array:
 
 
 class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
-    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units and signs a_lr = ±1. Let
-    F_ntk be the regression with the network's tangent kernel H* at initialisation. Network and regression both follow
-    the gradient flow of half the squared loss on n points with k outputs and targets of length at most 1. Let lambda be
-    the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such that the network's kernel H(t) satisfies |H(t) - H*|_F
-    <= eps_H at all times. For another point x_te, let eps_l,test be the largest movement of the kernel K_l,te between
-    output l at this point and the training points. At this point the two predictions differ in output l by at most
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network whose m units start in
+    pairs with equal weights and opposite signs a_lr = ±1. So F_nn is 0 at time 0. Let F_ntk be the regression with the
+    network's tangent kernel H* at time 0. Network and regression both follow the gradient flow of half the squared loss
+    on n points with targets of length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be
+    such that the network's kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times.
+
+    Let x_te be another point. Let K_l,te be the kernel between output l at x_te and the training points, and let
+    K*_l,te be this kernel at time 0. Let eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. Let K*_ll(x_te, x_te) be the
+    kernel of output l at x_te with itself, at time 0. At x_te, the two predictions differ in output l by at most
 
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         where C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
 
-    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. It has two inputs at angles from 1 to
-    0.35 radians, and a short test point along the difference of the two inputs. There, the bound with this eps_H is far
-    above the measured difference.
+    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. The test uses two inputs, whose angle
+    takes values from 1 to 0.35 radians, and a short test point along their difference. There, the bound with this eps_H
+    is far above the measured difference.
 
-    For the proof, combine `softmax_training.prediction_coupling.prediction_perturbation_through_regression` with |Y| <=
-    sqrt(n k), eps_H <= lambda/2 and |K*_l,te H*^-1| <= sqrt(K_tt/lambda), where K_tt is K*_ll(x_te, x_te). The last
-    bound holds because the initial kernel on the training points and x_te together is a positive semidefinite matrix.
-    Finally, sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
+    For the proof, start from the bound in the claim
+    `softmax_training.prediction_coupling.prediction_perturbation_through_regression`. Insert |Y| <= sqrt(n k), eps_H <=
+    lambda/2 and |K*_l,te H*^-1| <= sqrt(K_tt/lambda), where K_tt is K*_ll(x_te, x_te). The last bound holds because the
+    initial kernel on the training points and x_te together is a positive semidefinite matrix. Finally,
+    sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
     title = "With max(1, log²) in place of log², Theorem F.2 bounds the gap of softmax network and kernel regression"
@@ -152,13 +156,13 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
 
 
 class LostCrossKernel(Claim[NearbyInputs]):
-    """Let F_nn be a softmax network with the output weights c a in place of the signs a, where c is a number. Let F_ntk
-    be the regression with the network's tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this
-    kernel, and let eps_H be the largest distance by which the network's kernel moves in training. Theorem F.2 bounds
-    the difference of the two predictions at a test point. The second term of this bound, sqrt(n k) eps_H/lambda², lacks
-    a factor |K*|, the size of the kernel between test and training points. As c grows, the kernels and lambda grow as
-    c², and eps_H keeps its size to leading order in the width. The difference of network and regression falls as c^-2,
-    but eps_H/lambda² falls as c^-4. Therefore
+    """Let F_nn be a softmax network with k outputs that is trained on n points. Its output weights are c a in place of
+    the signs a, where c is a number. Let F_ntk be the regression with the network's tangent kernel at initialisation.
+    Let lambda be the smallest eigenvalue of this kernel, and let eps_H be the largest distance by which the network's
+    kernel moves in training. Theorem F.2 bounds the difference of the two predictions at a test point. The second term
+    of this bound, sqrt(n k) eps_H/lambda², lacks a factor |K*|, the size of the kernel between test and training
+    points. As c grows, the kernels and lambda grow as c², and eps_H keeps its size to leading order in the width. The
+    difference of network and regression falls as c^-2, but eps_H/lambda² falls as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8.
 

@@ -92,9 +92,9 @@ class StateSpaceWidth(AbstractTangentWidth):
 
 
 class SoftmaxUnitsWidth(AbstractTangentWidth):
-    """Consider a network that applies a convolution with m channels and then, at every position, m times the softmax
-    over the channels. Compare the tangent kernel at a random draw of the weights with its limit for m -> infinity. The
-    root mean square difference over pairs of points is
+    """Consider a network that applies a convolution with m channels and then, at every position, the softmax over the
+    channels, multiplied by m. Compare the tangent kernel at a random draw of the weights with its limit for m ->
+    infinity. The root mean square difference over pairs of points is
 
         C m^(-1/2),
 

@@ -118,16 +118,21 @@ def from_start(problem: Trained) -> Posterior:
 
 
 class PacBayesFromTheStart(AbstractGauge):
-    """Let a model be trained from theta0 to theta on n independent rows. For every row, draw weights from N(theta, s²),
-    where s is in units of the root mean square in theta0, separately for each array of weights. Let R be the error of
-    this noisy model on new rows. Let r be an upper limit on its error on the training rows, computed from the draws at
-    the level delta/10. Then, with probability at least 19/20 over the rows and 250 draws,
+    """Let a model be trained from theta0 to theta on n independent rows. Let delta = 1/20, and try J = 10 scales s of
+    noise on the weights. For every row, the noisy model draws its weights from N(theta, s²), where s is in units of the
+    root mean square of each array of weights in theta0.
 
-        kl(r || R) <= ( |theta - theta0|² / (2 s²) + ln(E J / delta) ) / n,
+    Let R be the error of the noisy model on new rows. Let r be an upper limit on its error on the training rows,
+    computed from 250 draws at the level delta/10. Let kl(r || R) be the Kullback-Leibler divergence of a coin with
+    probability r from a coin with probability R. Let E be the mean of exp(n kl(k/n || p)), where k is the number of
+    successes in n trials of probability p. This mean is the same for all p between 0 and 1. The rest of delta, 9
+    delta/10, is divided equally among the scales. With probability at least 19/20 over the rows and draws,
 
-    where kl is the Kullback-Leibler divergence of two coins with these error rates. Here delta = 1/20 is divided among
-    J = 10 scales s, and E is the mean of exp(n kl(k/n || p)) for binomial k. The prediction is the smallest of the ten
-    bounds. In at least nine of ten models, this smallest bound is above the error of the noisy model on held-out rows.
+        kl(r || R) <= ( |theta - theta0|² / (2 s²) + ln(E J / (9 delta/10)) ) / n,
+
+    where |theta - theta0| is in the same units as s. The prediction is the resulting bound on R at one of the ten
+    scales, the one whose bound is smallest by a first estimate from eight draws. In at least nine of ten models, this
+    bound is above the error of the noisy model on held-out rows.
     """
 
     title = "A PAC-Bayes bound on the error of a model with noisy weights, from the start of its training"
@@ -180,17 +185,22 @@ def from_half(problem: Trained) -> Posterior:
 
 
 class PacBayesFromHalf(AbstractGauge):
-    """Train a model afresh on a random half of the rows, which gives the weights theta1, and let the examined model
-    have the weights theta. For every row, draw weights from N(theta, s²), where s is in units of the root mean square
-    in theta1, separately for each array of weights. Take the m rows that theta1 has not seen. Let r be an upper limit
-    on the error of the noisy model on these rows, computed from 250 draws at the level delta/10. Let R be the error of
-    the noisy model on new rows. Here delta = 1/20 is divided among J = 10 scales s, kl is the Kullback-Leibler
-    divergence of two coins with these error rates, and E is the mean of exp(m kl(k/m || p)) for binomial k. Then
+    """Train a model afresh on a random half of the independent rows, which gives the weights theta1. Let the examined
+    model have the weights theta, and take the m rows that theta1 has not seen. Let delta = 1/20, and try J = 10 scales
+    s of noise on the weights. For every row, the noisy model draws its weights from N(theta, s²), where s is in units
+    of the root mean square of each array of weights in theta1.
 
-        kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
+    Let R be the error of the noisy model on new rows. Let r be an upper limit on its error on these m rows, computed
+    from 250 draws at the level delta/10. Let kl(r || R) be the Kullback-Leibler divergence of a coin with probability r
+    from a coin with probability R. Let E be the mean of exp(m kl(k/m || p)), where k is the number of successes in m
+    trials of probability p. This mean is the same for all p between 0 and 1. The rest of delta, 9 delta/10, is divided
+    equally among the scales. With probability at least 19/20 over the m rows and the draws,
 
-    with probability at least 19/20. In at least nine of ten models, the smallest of the ten bounds is above the error
-    of the noisy model on held-out rows.
+        kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / (9 delta/10)) ) / m,
+
+    where |theta - theta1| is in the same units as s. The prediction is the resulting bound on R at one of the ten
+    scales, the one whose bound is smallest by a first estimate from eight draws. In at least nine of ten models, this
+    bound is above the error of the noisy model on held-out rows.
     """
 
     title = "A PAC-Bayes bound on the error of a model with noisy weights, from training on half of the rows"

@@ -96,12 +96,13 @@ class LinearFromTheStart(AbstractGauge):
 
     where norms are over rows. Suppose that this residual is at most 1/10 on the training rows, which means that
     training was lazy. Then the residual is nearly the same on rows that the model has not seen. In at least nine of ten
-    models, the residual on unseen rows is within a factor 1.3 of the residual on training rows. This factor is widened
-    by 1.96 standard deviations of the logarithm of the residual, which is a ratio of two means over rows. A residual
-    below 1e-6 is rounding error.
+    models, the residual on unseen rows is within a factor 1.3 of the residual on training rows, up to a margin for
+    chance. The margin is needed because the residual is the square root of a ratio of two means over rows. Let s be the
+    standard deviation of the logarithm of the quotient of the two residuals. The factor 1.3 is multiplied by exp(1.96
+    s). A residual below 1e-6 is rounding error.
     """
 
-    title = "A network's distance from linear training on new rows, predicted from training rows"
+    title = "How far a network is from linear training, measured on new rows, is predicted from the training rows"
     source = Source("chizat2019", note="the relative change of the tangent; here tested on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=48, widths=(32, 96), steps=5)
