@@ -49,7 +49,8 @@ def show_verdict(verdict: Any, short: bool) -> None:
     colour, source = COLOUR.get(verdict.status, "yellow"), escape(str(verdict.source))
     out.print(f"[{colour} bold]{verdict.status}[/]  {verdict.name}  [dim]{source}[/dim]", highlight=False)
     lines = [f"  {verdict.reason}"]
-    vacuous = "" if verdict.vacuous is None else f"; {verdict.vacuous:.0%} of the predicted numbers are vacuous (no better than the trivial value)"
+    says = "of the predicted numbers are vacuous (no better than the trivial value)"
+    vacuous = "" if verdict.vacuous is None else f"; {verdict.vacuous:.0%} {says}"
     low, middle, high = verdict.slack or (None, None, None)
     slack = "" if middle is None else f"; predicted / measured {middle:.3g} ({low:.3g} to {high:.3g})"
     lines.append(

@@ -1,4 +1,4 @@
-"""Risks under shift: the discrepancy of conditional distributions bounds how far the errors on source and target differ.
+"""Risks under shift: the discrepancy of conditional distributions bounds how far source and target errors differ.
 
 Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is the
 mean of an inner product of the features z², z, 1 with weights that depend on the label and w. So a change of the

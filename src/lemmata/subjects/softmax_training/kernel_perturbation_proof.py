@@ -180,9 +180,10 @@ class ExponentialTerm(AbstractTermBound):
     max(10 sigma sqrt(log(n k / delta)), 1).
 
     Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
-    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
-    its value at the initial weights w~_r. The term B_1 comes from replacing the exponentials exp(<w_r, x_i>) and
-    exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. One part of the entry after the other is replaced by its
+    value at the initial weights w~_r, and each replacement gives one term. The term B_1 comes from replacing the
+    exponentials exp(<w_r, x_i>) and exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of inputs and
+    outputs, this term satisfies
 
         |B_1| <= 8 R exp(5B) / m².
     """
@@ -201,9 +202,10 @@ class SecondAverageTerm(AbstractTermBound):
     a_l, where 1 is the vector of ones. Let S_i be the softmax of the m logits <w_r, x_i>.
 
     Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
-    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
-    its value at the initial weights w~_r. The term B_2 comes from replacing <v_l'r, S_j>, the average of signs at x_j.
-    With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. One part of the entry after the other is replaced by its
+    value at the initial weights w~_r, and each replacement gives one term. The term B_2 comes from replacing <v_l'r,
+    S_j>, the average of signs at x_j. With probability at least 1 - delta, for all pairs of inputs and outputs, this
+    term satisfies
 
         |B_2| <= 8 R exp(9B) / m².
 
@@ -228,9 +230,10 @@ class FirstAverageTerm(AbstractTermBound):
     a_l, where 1 is the vector of ones. Let S_i be the softmax of the m logits <w_r, x_i>.
 
     Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
-    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
-    its value at the initial weights w~_r. The term B_3 comes from replacing <v_lr, S_i>, the average of signs at x_i.
-    With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. One part of the entry after the other is replaced by its
+    value at the initial weights w~_r, and each replacement gives one term. The term B_3 comes from replacing <v_lr,
+    S_i>, the average of signs at x_i. With probability at least 1 - delta, for all pairs of inputs and outputs, this
+    term satisfies
 
         |B_3| <= 8 R exp(9B) / m².
     """
@@ -248,9 +251,10 @@ class SecondDenominatorTerm(AbstractTermBound):
     max(10 sigma sqrt(log(n k / delta)), 1).
 
     Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
-    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
-    its value at the initial weights w~_r. The term B_4 comes from replacing the denominator alpha_j = sum_r exp(<w_r,
-    x_j>). With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. One part of the entry after the other is replaced by its
+    value at the initial weights w~_r, and each replacement gives one term. The term B_4 comes from replacing the
+    denominator alpha_j = sum_r exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of inputs and
+    outputs, this term satisfies
 
         |B_4| <= 4 R exp(7B) / m².
     """
@@ -268,9 +272,10 @@ class FirstDenominatorTerm(AbstractTermBound):
     max(10 sigma sqrt(log(n k / delta)), 1).
 
     Take the entry of the tangent kernel that belongs to output l at x_i and output l' at x_j. The change of this entry
-    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. Each term comes from replacing one part of the entry by
-    its value at the initial weights w~_r. The term B_5 comes from replacing the denominator alpha_i = sum_r exp(<w_r,
-    x_i>). With probability at least 1 - delta, for all pairs of inputs and outputs, this term satisfies
+    is m² <x_i, x_j> times a sum of five terms B_1, ..., B_5. One part of the entry after the other is replaced by its
+    value at the initial weights w~_r, and each replacement gives one term. The term B_5 comes from replacing the
+    denominator alpha_i = sum_r exp(<w_r, x_i>). With probability at least 1 - delta, for all pairs of inputs and
+    outputs, this term satisfies
 
         |B_5| <= 4 R exp(7B) / m².
     """
