@@ -1,6 +1,7 @@
 """User's code that leaves, and commands that have nothing to do."""
 
 import random
+import signal
 from collections.abc import Iterator
 
 from tests.faults.commands import Command
@@ -29,6 +30,7 @@ _LEAVES = {
     "abort": "import os; os.abort()",
     "prints": "print('x' * 10**7)",
 }
+_ABORTED = 128 + signal.SIGABRT  # as a shell tells that a signal ended a process
 _CALLED = {"net.py": "def build():\n", "claim.py": "    def measure(self, problem, key):\n"}
 _ESTIMATOR = """
 from sklearn.linear_model import Ridge
@@ -79,8 +81,10 @@ def leaving(world: World, command: Command, most: int, seed: int) -> Iterator[tu
                 path.write_text(text)
             own = {"patches": []} if command.verb == "study" else {}
             ended = world.run(command, folder, words=words, **own)
-            codes = {1, 2, 3, 4, 130} | ({command.clean, 0} if way == "prints" else set())
+            codes = {1, 2, 3, 4, 130} | {"prints": {command.clean, 0}, "abort": {_ABORTED}}.get(way, set())
             found = amiss(world, command, ended, codes, whole=False)
+            if ended.code == _ABORTED and f"ended by signal {int(signal.SIGABRT)}" not in ended.err:
+                found.append("the signal is not told")
             if ended.code == 0 and command.says not in ended.out:
                 found.append("success without an answer")
             yield f"{way} at {place}", found
