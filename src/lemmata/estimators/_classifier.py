@@ -28,9 +28,9 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     Outputs of a least-squares fit are not probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
     outputs comes from a fit without the row, except that the offset (the mean target) includes the row. In the log
-    loss, each class counts as if it had one more row (Platt's smoothing). For a ridge, these outputs have a closed
-    form, so `predict_proba` is available only if `time` is None. For more than 2,000 training rows, the leave-one-out
-    outputs of 1,000 to 2,000 rows are used.
+    loss, each class counts as if it had one more row (Platt's smoothing). The leave-one-out outputs have a closed form
+    for a ridge (`time` is None), so `predict_proba` is available only then. For more than 2,000 training rows, the
+    leave-one-out outputs of 1,000 to 2,000 rows are used.
 
     Args:
         network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard

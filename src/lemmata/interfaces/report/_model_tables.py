@@ -107,7 +107,9 @@ def _outputs(scores: list[OutputScore]) -> dict[str, Any]:
     rows = [[own.name, _ends(own.rmse), _ends(own.explained)] for own in scores]
     count = max(len(scores) - 1, 1)
     hint = f"{count} output{'' if count == 1 else 's'}"
-    words = "Each output on held-out rows" + (", and the squared distance over all of them." if count > 1 else ".")
+    words = "Each output on held-out rows" + (
+        ", and the squared distance between targets and predictions over all outputs." if count > 1 else "."
+    )
     return _table("outputs", "How well values are predicted", hint, "output", words, rows)
 
 

@@ -143,7 +143,7 @@ def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _compared(relation: str) -> str:
-    """The relation with p in place of the words for the predicted exponent, so that it is typeset as one letter.
+    """The relation with the letter p for the predicted exponent, so that the exponent is typeset as one letter.
 
     >>> _compared("measured <= C 2^L^predicted along 2^L = 4, 8")
     'measured <= C (2^L)^p, p predicted, along 2^L = 4, 8'

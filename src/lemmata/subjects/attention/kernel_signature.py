@@ -167,8 +167,9 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 
         (x - y)' M_s (x - y) >= 0,
 
-    since the determinant of the kernel's Gram matrix on x and y is exp(x' M_s x + y' M_s y) - exp(2 x' M_s y). Tokens
-    in an open set differ by multiples of every direction. So on an open set, the kernel is semidefinite only if M_s is.
+    since the determinant of the kernel's Gram matrix on x and y is exp(x' M_s x + y' M_s y) - exp(2 x' M_s y). For
+    every direction, an open set contains two tokens whose difference is a nonzero multiple of this direction. So on an
+    open set, the kernel is semidefinite only if M_s is.
     """
 
     title = "The sign of a quadratic form decides if an attention head's kernel is semidefinite on two tokens"

@@ -234,7 +234,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
         return jnp.asarray([1.0, *np.bitwise_count(problem.masks[1:]).astype(float)])
 
     def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
-        """Return the highest Walsh degrees with nonzero weight, of the best values and of bits of the next state."""
+        """Return the highest Walsh degree with nonzero weight, of the best values and of each bit of the next state."""
         values = optimal_values(problem.process, problem.horizon)[0]
         parts = [values, *next_bits(problem.process, 0)[1:].astype(float)]
         return jnp.asarray([float(np.flatnonzero(weight_by_degree(part) > 1e-9).max()) for part in parts])

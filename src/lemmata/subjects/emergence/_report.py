@@ -103,7 +103,7 @@ class EmergenceReport:
         return float(_exp(half)), _ends(_exp(logs), self.level)
 
     def predicted(self, scale: Any) -> Float[np.ndarray, " points"]:
-        """Return the accuracy of the smooth law at other scales, which must be positive."""
+        """Return the accuracy that the smooth law predicts at given scales. The scales must be positive."""
         asked = numbers_of("scale", scale).astype(float)
         if not (asked > 0).all():
             raise DataError("scale", found=f"{asked.min():g}", rule="positive numbers")

@@ -97,8 +97,9 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
 
 class NoiseSum(AbstractNoiseSumClaim):
     """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
-    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The term E_3 = (2/N) |sum_i z_i (f(x_i)
-    - phi_i rho)| of the decomposition of empirical risk minus risk falls like N^(-1/2).
+    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. Decompose
+    the difference between the empirical risk and the risk. Its term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)| falls
+    like N^(-1/2).
     """
 
     title = "With N examples, the noise term in empirical risk minus risk falls like N^(-1/2)"

@@ -62,10 +62,10 @@ class CollapseTime(Claim[NormalSample]):
     For S = I, t_C = (1/2) log(1 + 1/(n^(2/d) - 1)) = -(1/2) log(1 - n^(-2/d)).
 
     Derivation: Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), if the
-    weight of x_0 is the density of the noise. The logarithm of the ratio of these two weights is log n - I plus a
-    symmetrically distributed part of order sqrt(d). Here I, of order d, is the mutual information of x_0 and x_t. Near
-    t_C a few rows carry the whole weight. This adds O(1) to the logarithm, so the relative shift of the time is of
-    order 1/d.
+    weight of x_0 is the density of the noise. Let I, of order d, be the mutual information of x_0 and x_t. The
+    logarithm of (the total weight of the other rows / the weight of x_0) is log n - I plus a symmetrically distributed
+    part of order sqrt(d). Near t_C a few rows carry the whole weight. This adds O(1) to the logarithm, so the relative
+    shift of the time is of order 1/d.
     """
 
     title = "At the collapse time of the score of n normal rows, a noisy row carries log n nats about the clean row"

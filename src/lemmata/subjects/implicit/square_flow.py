@@ -152,7 +152,7 @@ class SmallStartIsSparse(Claim[Segment]):
     For c = (1, 2) the first coordinate falls like sqrt(s), so x is nearly sparse only for very small starts.
     """
 
-    title = "As its start s shrinks, the flow of squares (gradient flow in y, x = y²) becomes sparse like a power of s"
+    title = "Gradient flow in y, x = y², from a start of size s ends near a sparse solution, up to a power of s"
     source = Source("emergence2026", "Figure 6.11", note="with the rate, in two dimensions")
     population = Drawn(Segment, ratio=uniform(0.3, 0.6), b=log_uniform(0.2, 1.0))
     relation = Rate("s", _SCALES)

@@ -80,11 +80,11 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 class SmoothnessAboveFloor(Claim[LabelledModes]):
     """Let labels y = +-1 have E y_j = f(x_j) at n points with the kernel matrix K. Let u_i be the eigenvectors of K/n,
     whose eigenvalues fall like i^-beta. Let the coefficients f_i of f in these eigenvectors have f_i² ~ i^-(s beta +
-    1). To the powers <u_i, y>²/n, fit a power law plus a noise floor,
+    1). Fit a power law plus a noise floor to the squared coefficients <u_i, y>²/n of the labels,
 
         E <u_i, y>²/n = A i^-(s beta + 1) + floor
 
-    where the floor is the mean of the powers over i > n/2. The mean of the fitted s is within 0.1 of the true s.
+    where the floor is the mean of these squares over i > n/2. The mean of the fitted s is within 0.1 of the true s.
     """
 
     title = "A power-law fit with a noise floor to kernel modes estimates a target's smoothness from labels"

@@ -47,8 +47,8 @@ class NormaliserTerm(Claim[Training]):
     delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
     eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_0 (Lemma E.1) be the part of the change of |F - Y|² in
-    this step that goes through the denominator of the softmax. Let |F(tau) - Y| be at most sqrt(n k). With probability
-    1 - delta,
+    this step that goes through the denominator of the softmax. Let F(tau), of shape (n, k), be the outputs at the
+    inputs after tau steps, and let |F(tau) - Y| be at most sqrt(n k). With probability 1 - delta,
 
         |C_0| <= m eta lambda |F(tau) - Y|² / 10,
 
@@ -190,9 +190,9 @@ class ChangeTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. Let |F(tau) - Y| be at most sqrt(n k). Take a step of size eta that moves no unit
-    by more than 0.01. The squared change of the outputs is C_3 of Lemma E.1. With probability 1 - delta, this squared
-    change satisfies
+    delta be the failure probability. Let F(tau), of shape (n, k), be the outputs at the inputs after tau steps, and let
+    |F(tau) - Y| be at most sqrt(n k). Take a step of size eta that moves no unit by more than 0.01. The squared change
+    of the outputs is C_3 of Lemma E.1. With probability 1 - delta, this squared change satisfies
 
         |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,
         where B = max(10 sigma sqrt(log(n k / delta)), 1).

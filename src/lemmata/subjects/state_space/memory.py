@@ -96,7 +96,7 @@ def _largest_error(problem: PowerLaw) -> float:
 
 
 class PowerLawByExponentials(Claim[PowerLaw]):
-    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials
+    """Let p > 0 be a power, let h > 0 be a spacing, and let the number a be a shift. The sum of exponentials
 
         sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t),   x_k = (k + a) h over all integers k,
 
@@ -124,7 +124,8 @@ class PowerLawByExponentials(Claim[PowerLaw]):
 
 
 class HarmonicBound(Claim[PowerLaw]):
-    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials sum_k h e^{p x_k} / Gamma(p)
+    """Let p > 0 be a power, let h > 0 be a spacing, and let the number a be a shift. The sum of exponentials sum_k h
+    e^{p x_k} / Gamma(p)
     exp(-e^{x_k} t), with x_k = (k + a) h over all integers k, approximates t^-p. The relative error is a periodic
     function of log t. At every t, it is at most the sum of the amplitudes of the harmonics of this function,
 

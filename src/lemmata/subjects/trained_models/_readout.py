@@ -38,7 +38,7 @@ def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | N
 
 
 def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"], places: np.ndarray) -> bool:
-    """Return whether the first and the last direction each move only their own output, and in proportion."""
+    """Return whether the parameters in the first and last row of `places` each move only its output, and linearly."""
     scale = max(float(np.abs(f).max()), 1e-300)
     for c in (0, len(places) - 1):
         double, nothing = (model.theta.copy() for _ in range(2))

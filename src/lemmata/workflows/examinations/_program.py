@@ -240,5 +240,7 @@ def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.nd
     try:
         return load_file(path)
     except (SafetensorError, ValueError, KeyError, OSError, TypeError) as error:
-        raise file_error(error)(f"{path} cannot be read", found=_line(error), rule="a safetensors file",
-                                remedy="save them again with safetensors.numpy.save_file") from error  # fmt: skip
+        remedy = "save the arrays of this file again with safetensors.numpy.save_file"
+        raise file_error(error)(
+            f"{path} cannot be read", found=_line(error), rule="a safetensors file", remedy=remedy
+        ) from error

@@ -173,7 +173,7 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
     of = "training labels" if trained.held is None else "training and held-out labels"
     text = (
         f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). This share is estimated from "
-        "the votes of a random forest, in which only trees that were trained without a row judge this row"
+        "the votes of a random forest. Each row is judged only by the trees that were trained without this row"
     )
     seen = found.places < n
     own = dataclasses.replace(found.doubts, wrong=np.where(seen, found.doubts.wrong, 0.0))

@@ -161,7 +161,7 @@ def _reason_of_texts(raw: Raw, name: str) -> str:
     if cells.dtype == pl.String and stripped(cells).n_unique() < cells.n_unique():
         return "texts with blanks around them"
     if name in raw.kept:
-        return "texts that other readers take for missing cells"
+        return "texts that other programs, such as pandas, read as missing cells"
     return _reason_of_pandas(raw, name, texts=True)
 
 
