@@ -97,10 +97,10 @@ def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
         typed: the words that the user typed.
     """
     found = [(shelf, ask(shelf, typed)) for shelf in shelves]
-    name = typed.strip().lower()
+    name = "_".join(typed.lower().split())
 
     def score(shelf: Shelf, each: Found, place: int) -> float:
-        named = shelf.items[place].title.lower() == name
+        named = "_".join(shelf.items[place].title.lower().split()) == name
         return -each.scores[place] * (3.0 if named else _SHELVES.get(shelf.name, 1.0))
 
     hits = [(score(shelf, each, place), shelf, place) for shelf, each in found for place in each.hits]

@@ -167,7 +167,8 @@ function lemmataSearch(facts, shelves) {
   /* All shelves together, the best first. */
   function askAll(typed) {
     const found = shelves.map((shelf) => ask(shelf, typed));
-    const name = typed.trim().toLowerCase(), named = (hit) => byName[hit.shelf].items[hit.place][0].toLowerCase() === name;
+    const joined = (text) => text.trim().toLowerCase().replace(/\s+/g, "_"), name = joined(typed);
+    const named = (hit) => joined(byName[hit.shelf].items[hit.place][0]) === name;
     const weight = (hit) => hit.score * (named(hit) ? 3 : SHELVES[hit.shelf] || 1);
     const merged = (name) => found.flatMap((each) => each[name]).sort((a, b) => weight(b) - weight(a));
     return { hits: merged("hits"), near: merged("near"), of: Object.fromEntries(shelves.map((shelf, i) => [shelf.name, found[i]])) };
