@@ -132,21 +132,24 @@ def residuals_of_steps(
 
 
 class LinearFloor(Claim[Slope]):
-    """Let features be ramps phi(tau (<u, x> - t)) of slope tau, where phi rises from 0 to 1 and (u, t) has any
-    distribution. For each a in R^d, choose any constant c_a and any weights rho_a of the features with |rho_a| <= C_a.
-    Let f_a = c_a + E rho_a phi(tau (<u, x> - t)), where E rho_a phi is the mean of rho_a phi over the features. For
-    some a with |a| = C_a, the linear function <a, x> of d variables is far from f_a:
+    """Let features be ramps phi(tau (<u, x> - t)) of slope tau. Here phi rises from 0 to 1, and (u, t) has any
+    distribution. Let C_a > 0. For each a in R^d with |a| = C_a, choose any constant c_a, and give the features any
+    weights rho_a between -C_a and C_a. Let f_a(x) = c_a + E rho_a phi(tau (<u, x> - t)), where E is the mean over the
+    features. Let m = E|v_1| for a vector v that is uniform on the unit sphere. For some a, the linear function <a, x>
+    of d variables is far from f_a:
 
-        sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|.
+        sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - m²/2) / m,     m = E|v_1|.
 
-    In this bound, the number E is the mean of |u_1| for a vector u that is uniform on the unit sphere. If the weights
-    |rho_a| may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2. For K = 3, the bound is positive from d = 11 on.
+    If the weights |rho_a| may be up to K C_a, replace 1/d - m²/2 by 1/d - K m²/2. For K = 3, the bound is positive from
+    d = 11 on.
 
-    The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x> has the mean C_a/d. For each feature, the mean
-    over x of phi(tau (<u, x> - t)) <v, x> is <u, v> times a number between 0 and E/2. The reason is that phi rises from
-    0 to 1, and that |<v, x>| has the mean E. The test replaces the ramps by step functions 1(<u, x> > t). The test
-    draws 400 such functions from each of four distributions, fits their weights by least squares, and uses the best of
-    the four fits.
+    Proof: draw x and a at random, independently and uniformly on their spheres, and let v = a/|a|. Then the mean of <a,
+    x> <v, x> is C_a/d. Now fix a feature (u, t) and v, and take the mean over x of phi(tau (<u, x> - t)) <v, x>. This
+    mean is <u, v> times a number between 0 and m/2, because phi rises from 0 to 1 and |<v, x>| has the mean m. The mean
+    of |<u, v>| over v is also m.
+
+    The test replaces the ramps by step functions 1(<u, x> > t). It draws 400 step functions from each of four
+    distributions, fits their weights by least squares, and uses the best of the four fits.
     """
 
     title = "Random ramp features with weights of at most |a| do not approximate every linear function <a, x>"
@@ -228,19 +231,23 @@ class LinearLimit(Claim[Slope]):
 
 
 class LinearParameter(Claim[Slope]):
-    """Consider all linear functions f = <a, x> + b of d variables with |a| <= C_a and |b| <= C_b, represented by
-    spectra F_f without mass at the frequency 0. Let F_sup(omega) be the largest modulus of these spectra at the
+    """Consider all linear functions f = <a, x> + b of d variables with |a| <= C_a and |b| <= C_b. Represent each f by a
+    spectrum F_f without mass at the frequency 0. Let F_sup(omega) be the largest modulus of these spectra at the
     frequency omega. The Barron parameter C_F of this class of functions is sup |f(0)| plus the integral of |omega|
     F_sup. The class needs frequencies in all directions u, and its smallest possible Barron parameter is
 
         C_F = C_b + C_a / E|u_1| = C_b + C_a sqrt(pi) Gamma((d+1)/2) / Gamma(d/2),
 
-    where u is uniform on the sphere. This value of C_F is large enough, since <a, x> = (|a| / E|u_1|) E sign(<u, a>)
-    <u, x>. A smaller value is impossible. The reason is that, for every a, |a|² = integral of <i omega, a> F_f <=
-    integral of |<omega, a>| F_sup. Averaged over all a with |a| = C_a, the right side is C_a E|u_1| times the integral
-    of |omega| F_sup. Equation (20) of the source also allows a point mass at the frequency 0, and then the parameter is
-    C_a + C_b. But the representation of f by an integral of ramps excludes the frequency 0. The trials rebuild <a, x>
-    from random frequencies with the first moment C_a / E|u_1|.
+    where u is uniform on the unit sphere. This value of C_F suffices, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u,
+    x>.
+
+    A smaller value is impossible. For every a, |a|² equals the integral of <i omega, a> F_f. This integral is at most
+    the integral of |<omega, a>| F_sup. Averaged over all a with |a| = C_a, the last integral is C_a E|u_1| times the
+    integral of |omega| F_sup.
+
+    Equation (20) of the source also allows a point mass at the frequency 0, and then the parameter is C_a + C_b. But
+    the representation of f by an integral of ramps excludes the frequency 0. The test rebuilds <a, x> from random
+    frequencies with the first moment C_a / E|u_1|.
     """
 
     title = "The Barron parameter of the class of all linear functions of d variables grows like sqrt(d)"
@@ -297,13 +304,14 @@ def sum_of_parameters(problem: Combined) -> Float[Array, ""]:
 
 class CombinationAsPrinted(Claim[Combined]):
     """The source makes the following statement, which is false as printed. Let functions f_i belong to classes with the
-    Barron parameters C_i. The combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
+    Barron parameters C_i. Let f = (f_1, f_2, ...). The combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b form a
+    class whose Barron parameter C satisfies
 
         C <= 2 C_a max_i C_i + C_b.
 
-    The parameter contains the integral of the pointwise maximum of several spectra. The source's proof replaces this
-    integral by the largest of the integrals of the single spectra, which may be smaller. If the spectra do not overlap,
-    the integral of their maximum is the sum of their integrals. For two classes the bound holds. The test uses eight
+    In fact, C contains the integral of the pointwise maximum of several spectra. The source's proof replaces this
+    integral by the largest integral of a single spectrum, which may be smaller. If the spectra do not overlap, the
+    integral of their maximum is the sum of their integrals. For two classes the bound holds. The test uses eight
     classes of one function each.
     """
 
@@ -336,9 +344,9 @@ class CombinationAsPrinted(Claim[Combined]):
 
 
 class Combination(Claim[Combined]):
-    """For each i, let the function f_i belong to class i, and let F_i^sup be the largest modulus of the spectra of
-    class i. The combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b, where f = (f_1, f_2, ...), have the Barron
-    parameter
+    """Let several classes of functions be given. For each i, let f_i be a function of class i, and let F_i^sup(omega)
+    be the largest modulus of the spectra of class i at the frequency omega. Let f = (f_1, f_2, ...). The combinations
+    <a, f> + b with |a|_1 <= C_a and |b| <= C_b form a class with the Barron parameter
 
         C = C_b + C_a (max_i sup |f_i(0)| + integral of |omega| max_i F_i^sup)
          <= C_b + C_a (max_i sup |f_i(0)| + sum_i integral of |omega| F_i^sup),
@@ -346,7 +354,10 @@ class Combination(Claim[Combined]):
     with equality in the second line if the spectra do not overlap.
     """
 
-    title = "A bound on the Barron parameter of linear combinations by the sum of the spectral moments of the classes"
+    title = (
+        "The Barron parameter of linear combinations is bounded by the sum of the spectral moments of the combined "
+        "classes"
+    )
     source = Source("li2025incontext", "Section 2.3, linear combinations", note="corrected")
     population = CombinedClasses()
     corrects = CombinationAsPrinted

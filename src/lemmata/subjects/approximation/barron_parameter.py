@@ -150,9 +150,9 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
 
 class GradientParameter(Claim[Periodic]):
-    """Let F_f(k) be the Fourier coefficient of a function f at the frequency k, and let sup be the supremum over a
-    class of functions f. The Barron parameter from the spectra of gradients equals the Barron parameter from the
-    spectra of the functions:
+    """Let sup be the supremum over the functions f of a class. Let F_f(k) be the Fourier coefficient of f at the
+    frequency k, and F_{grad f}(k) the vector of Fourier coefficients of the gradient of f. The Barron parameter from
+    the spectra of gradients equals the Barron parameter from the spectra of functions:
 
         sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|.
 
@@ -185,9 +185,10 @@ class GradientParameter(Claim[Periodic]):
 
 
 class GaussianParameter(Claim[Bump]):
-    """Consider the sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables with sum |q_k| <= 1. Let
-    F_sup(omega) be the largest modulus of the spectra of these sums at the frequency omega. The first moment of F_sup,
-    which is the Barron parameter of this class without the term sup |f(0)|, is
+    """Consider sums of Gaussian bumps of d variables, sum_k q_k exp(-scale² |x - c_k|²/2). The bumps have any centres
+    c_k, the number `scale` is fixed, and the weights satisfy sum |q_k| <= 1. Let F_sup(omega) be the largest modulus of
+    the spectra of these sums at the frequency omega. The first moment of F_sup, which is the Barron parameter of this
+    class without the term sup |f(0)|, is
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
@@ -218,7 +219,8 @@ class GaussianParameter(Claim[Bump]):
 
 
 class PositiveDefiniteBound(Claim[Mixture]):
-    """Let f be a positive definite function, so that its spectrum F is not negative. Its Barron parameter C_f satisfies
+    """Let f be a positive definite function, so that its spectrum F is not negative. Let C_f be the first moment of F,
+    which is the Barron parameter of f without the term |f(0)|. It satisfies
 
         C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0).
 
@@ -226,7 +228,7 @@ class PositiveDefiniteBound(Claim[Mixture]):
     the integral of |omega| F is at most the square root of the product of these two integrals.
     """
 
-    title = "An upper bound on the Barron parameter of positive definite functions by their Laplacian at 0"
+    title = "The value and the Laplacian at 0 of a positive definite function bound its Barron parameter from above"
     source = Source("barron1993", "Section IX", note="positive definite functions")
     population = PositiveMixtures()
     relation = AtMost()
@@ -247,17 +249,18 @@ class PositiveDefiniteBound(Claim[Mixture]):
 
 
 class PolynomialBound(Claim[RidgePolynomial]):
-    """Let p(<u, x>) with |u| = 1 be a polynomial on the unit ball, and let P > 2 be a period. Let the function g be p
-    on [-1, 1], continued by a cubic with continuous slopes to a function of period P. Then p(<u, x>) = g(<u, x>) on the
+    """Let p be a polynomial of one variable, let u be a vector with |u| = 1, and consider p(<u, x>) for x in the unit
+    ball. Let P > 2 be a period. Let g be the function of period P that equals p on [-1, 1] and a cubic polynomial on
+    the rest of the period. The cubic is chosen such that g has continuous slopes. Then p(<u, x>) = g(<u, x>) on the
     ball. The Fourier coefficients c_m of g, at the frequencies omega_m = 2 pi m / P, satisfy
 
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period.
 
-    The coefficients c_m at the frequencies omega_m u, m not 0, form a spectrum of p(<u, x>) as the theory requires,
-    because their first moment is finite.
+    So the coefficients c_m at the frequencies omega_m u, m not 0, form a spectrum of p(<u, x>) with a finite first
+    moment.
     """
 
-    title = "A bound on the Barron parameter of a polynomial on the unit ball by the curvature of a periodic extension"
+    title = "The curvature of a periodic extension bounds the first spectral moment of a polynomial on the unit ball"
     source = Source("barron1993", "Section IX", note="polynomials, by a periodic extension")
     population = RidgePolynomials()
     relation = AtMost()

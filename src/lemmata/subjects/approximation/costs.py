@@ -105,10 +105,11 @@ def working_memory(mixer: Callable, length: int, width: int) -> float:
 
 class AttentionOperationsInLength(Claim[SequenceLayer]):
     """Let a sequence have T positions and 8 to 128 channels, with T from 512 on. The number of operations of softmax
-    attention grows like T². The count includes scores, softmax and weighted means, without projections.
+    attention grows like T². This number includes the scores, the softmax and the weighted means, but not the
+    projections.
     """
 
-    title = "The operations of softmax attention grow like the square of the length"
+    title = "The number of operations of softmax attention grows like the square of the length of the sequence"
     source = _COST
     population = SequenceLayers()
     relation = Rate("T", _LENGTHS)
@@ -128,7 +129,7 @@ class RecurrenceOperationsInLength(Claim[SequenceLayer]):
     T.
     """
 
-    title = "The operations of a diagonal linear recurrence grow like the length"
+    title = "The number of operations of a diagonal linear recurrence grows like the length of the sequence"
     source = _COST
     population = SequenceLayers()
     relation = Rate("T", _LENGTHS)
@@ -145,11 +146,11 @@ class RecurrenceOperationsInLength(Claim[SequenceLayer]):
 
 class ConvolutionOperationsInLength(Claim[SequenceLayer]):
     """Compute a long convolution on T positions by fast Fourier transforms of length 2T. The number of operations grows
-    like T log(2T). Between T = 512 and 4096, this growth is a slope of 1 + log(13/10)/log(8) = 1.126 on logarithmic
-    scales.
+    like T log(2T). Between T = 512 and 4096, the slope of this growth on logarithmic scales is 1 + log(13/10)/log(8) =
+    1.126.
     """
 
-    title = "The operations of a long convolution grow like the length times its logarithm"
+    title = "The number of operations of a long convolution grows like T log T in the length T of the sequence"
     source = _COST
     population = SequenceLayers()
     relation = Rate("T", _LENGTHS, margin=0.02, resolution=0.03)
@@ -173,7 +174,7 @@ class BlockedAttentionMemory(Claim[SequenceLayer]):
     not a memory that is quadratic in T.
     """
 
-    title = "The working memory of blocked attention does not grow with the length"
+    title = "The working memory of blocked attention does not grow with the length of the sequence"
     source = Source("dao2022", "main result", note="the order of the working memory")
     population = SequenceLayers()
     relation = Rate("T", (512.0, 1024.0, 2048.0))
@@ -214,7 +215,7 @@ class OperationsLinearInParameters(Claim[SequenceLayer]):
     attention scores falls as the width grows.
     """
 
-    title = "The operations of a transformer layer grow like the number of its parameters"
+    title = "The number of operations of a transformer layer grows like the number of its parameters"
     source = Source("foundation2025", "Theorem 1, part 1", "Abstract, rates", note="the order in n, which is below n²")
     stated = Kind.OWN
     population = SequenceLayers()

@@ -94,16 +94,20 @@ class PairCover(Claim[FunctionsAtPoints]):
 
 
 class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """Consider the class of all sums of the terms a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m,
-    in which the sum of all |a_k| and |b_k| is at most 1. The Barron parameter of this class is C_F = 1 for every m.
-    Cover all pairs (f, x) of a function and a point as in equation (23) of the source, which compares only the points x
-    and the values f(x) - f(0). The number of elements of this cover is the same for m = 1, 2, 4 and 8. The reason is
-    that, at every point x, the largest value f(x) - f(0) is the same in all these classes. The test divides the points
-    into cells of length 2 epsilon. In each cell, the test divides the values up to the largest value into intervals of
-    length 2 epsilon, and counts these intervals. For m = 1, the largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
+    """Let w be a frequency, and let x be a number. Consider the class of all sums of the terms a_k sin(k w x)/(k w) and
+    b_k (cos(k w x) - 1)/(k w) for k = 1, ..., m, in which the sum of all |a_k| and |b_k| is at most 1. The Barron
+    parameter of this class is C_F = 1 for every m. Cover all pairs (f, x) of a function and a point as in equation (23)
+    of the source, which compares only the points x and the values f(x) - f(0). The number of elements of this cover is
+    the same for m = 1, 2, 4 and 8. The reason is that, at every point x, the largest value f(x) - f(0) is the same in
+    all these classes. The test divides the points into cells of length 2 epsilon. In each cell, the test divides the
+    values up to the largest value into intervals of length 2 epsilon, and counts these intervals. For m = 1, the
+    largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
-    title = "Covers of pairs (f, x) of functions and points do not grow with the number of frequencies of the class"
+    title = (
+        "The size of covers of pairs (function f, point x) does not grow with the number of frequencies of the "
+        "class"
+    )
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     stated = Kind.OWN
     reading = "C_F is 1 for every m; a first version divided all function values by 2 m, which made the covers smaller"
@@ -144,7 +148,10 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     1, 2, 4.
     """
 
-    title = "Supremum norm covers of a function class grow with the number of frequencies of the class"
+    title = (
+        "The size of covers of a function class in the supremum norm grows with the number of frequencies of the "
+        "class"
+    )
     source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
     stated = Kind.OWN
     reading = "a first version drew 128 functions of each class, which is fewer than a cover has for m = 4"

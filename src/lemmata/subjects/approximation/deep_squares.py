@@ -40,12 +40,12 @@ def deep_square(t: Float[Array, "..."], tents: int) -> Float[Array, "..."]:
 
 class DeepSquare(Claim[SquareToFit]):
     """Let g_s be the tent function min(2x, 2 - 2x) on [0, 1] applied s times, and let f_m(x) = x - sum_{s=1}^m
-    g_s(x)/4^s. On [0, M], the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². The largest error of
-    this network is
+    g_s(x)/4^s. Let M > 0. The network M² f_m(x/M) consists of 3m ReLU units in m layers. On [0, M], it is at least x².
+    As an approximation of x², its largest error is
 
         M² 4^-(m+1).
 
-    By contrast, the largest error of the best network of one layer with 3m units is M²/(8 (3m + 1)²), which falls only
+    By contrast, the best network of one layer with 3m units has the largest error M²/(8 (3m + 1)²), which falls only
     like m^-2.
     """
 
@@ -89,13 +89,14 @@ class DeepSquare(Claim[SquareToFit]):
 
 
 class DeepProduct(Claim[SquareToFit]):
-    """Let f_m be the deep network for x² on [0, 1] whose error is at most 4^-(m+1), and let |x| and |y| be at most M.
-    The network
+    """Let g_s be the tent function min(2t, 2 - 2t) applied s times. On [0, 1], the deep ReLU network f_m(t) = t -
+    sum_{s=1}^m g_s(t)/4^s approximates t² with an error of at most 4^-(m+1). Let |x| and |y| be at most M. The network
 
         P(x, y) = 2M² (f_m(|x + y|/(2M)) - f_m(|x|/(2M)) - f_m(|y|/(2M)))
 
     satisfies xy - M² 4^-m <= P(x, y) <= xy. Both bounds are attained, and the lower bound is attained at x = y = M
-    2^-m. The sum of the largest errors of the three squares would only give the weaker bound 1.5 M² 4^-m on the error.
+    2^-m. The sum of the largest errors of the three values of f_m would only give the weaker bound 1.5 M² 4^-m on the
+    error.
     """
 
     # Let h = 2^-m and phi(u) = u(1 - u) for u mod 1. Then f_m(t) = t² + h² phi(t/h). The function phi is even, concave

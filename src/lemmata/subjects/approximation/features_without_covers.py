@@ -1,9 +1,8 @@
 """Random features for a whole class of functions, without a cover: what remains true of Lemma 1 of li2025incontext.
 
 This theory describes the largest distance of a function of a class from sums of n random ramps whose coefficients have
-a bounded l_1 norm. It assumes that M = integral of |omega| F_sup is finite for the class, and that features are drawn
-from the distribution of the class. Here F_sup is the largest modulus of the spectra. It does not explain which
-coefficients attain the distance, since the proof is by duality.
+a bounded l_1 norm. Here F_sup is the largest modulus of the spectra, and M = integral of |omega| F_sup is finite. The
+theory does not explain which coefficients attain the distance, since the proof is by duality.
 
 Every function of the class is within M/(4 tau) of some g = E rho phi with |rho(theta)| <= 3 M, where E is the mean over
 features theta = (u, t) from the distribution of the class (`approximation.ramp_integrals`). For a norm with dual ball
@@ -11,11 +10,9 @@ B, let A be all sums of a constant and n features whose coefficients are at most
 
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
-where phi_mu is the integral of phi over mu and P_n the mean over the n features. Proof: dist(g, A) is the largest
-value, over mu, of E rho phi_mu (the integral of g over mu) minus (3 M/n) sum |phi_mu(theta_i)|. The first term is
-largest at rho = 3 M sign(phi_mu). It remains to bound the deviation of a mean, uniformly over mu.
-Symmetrisation and contraction bound its expectation. McDiarmid's inequality bounds the excess over the expectation,
-because one feature moves the deviation by at most 1/(2n).
+where phi_mu is the integral of phi over mu, and P_n is the mean over the n features. Indeed, dist(g, A) is the largest
+value, over mu, of E rho phi_mu - (3 M/n) sum |phi_mu(theta_i)|. The best rho is 3 M sign(phi_mu). Symmetrisation and
+contraction bound the expectation of the sup, and McDiarmid bounds its excess.
 """
 
 import math
@@ -154,16 +151,17 @@ def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
 
 
 class WholeClassWithoutCover(Claim[FeaturePool]):
-    """Let F_sup be the largest modulus of the spectra of a class on the unit ball of R^d. Let M = integral of |omega|
-    F_sup. Draw n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), from the distribution of
-    this class. With probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
+    """Let F_sup be the largest modulus of the spectra of a class on the unit ball of R^d, and let M = integral of
+    |omega| F_sup. Draw n ramps phi_i(x) = min(max(tau (<u_i, x> - t_i) + 1/2, 0), 1), with t_i uniform in [-2, 1] and
+    u_i = omega/|omega| for an omega of density |omega| F_sup(omega)/M. Let C(n, k) be binomial coefficients. With
+    probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over |x| <= 1 of |f(x) - c_0 - sum_i c_i phi_i(x)|
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
         w = min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    This holds however rich the class is. The bound of Lemma 1 of the source contains a logarithm of a covering number.
-    The test uses all means f = E rho phi of features with |rho| <= 3 M = 1. They do not need the term 1/(4 tau).
+    By contrast, the bound in Lemma 1 of the source contains a covering number. The test uses means f = E rho phi of
+    ramps phi with weights |rho| <= 3 M = 1, which do not need the term 1/(4 tau).
     """
 
     title = "Random ramps approximate a whole Barron class uniformly, with an error bound without covering numbers"
@@ -193,13 +191,14 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
 
 class WholeClassByComplexity(Claim[FeaturePool]):
     """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
-    phi_i of slope tau from the distribution of this class, and let eps_i = +-1 be random signs. With probability at
-    least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
+    phi_i(x) = min(max(tau (<u_i, x> - t_i) + 1/2, 0), 1), with t_i uniform in [-2, 1] and u_i = omega/|omega| for an
+    omega of density |omega| F_sup(omega)/M. Let eps_i = +-1 be random signs, and W_n the Rademacher complexity below.
+    With probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over x of |f(x) - c_0 - sum_i c_i phi_i(x)| <= M (1/(4 tau) + 3 W_n + (3/2) sqrt(log(1/delta) / (2n))),
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x).
 
-    The test uses all means f = E rho phi of features with |rho| <= 3 M = 1. They do not need the term 1/(4 tau).
+    The test uses means f = E rho phi of ramps phi with weights |rho| <= 3 M = 1, which do not need the term 1/(4 tau).
     """
 
     title = "The Rademacher complexity of random ramps bounds their uniform approximation error over a whole class"
@@ -223,8 +222,8 @@ class WholeClassByComplexity(Claim[FeaturePool]):
 
 
 class WidthOfRamps(Claim[FeaturePool]):
-    """Let n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)) of d variables be drawn from any distribution, and let eps_i =
-    +-1 be random signs. Then
+    """Draw n ramps phi_i(x) = min(max(tau (<u_i, x> - t_i) + 1/2, 0), 1) of d variables from any distribution. Let
+    eps_i = +-1 be random signs, and let C(n, k) be binomial coefficients. Their Rademacher complexity is
 
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x)
            <= min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
@@ -232,7 +231,7 @@ class WidthOfRamps(Claim[FeaturePool]):
     Proof: a ramp is the mean, over |s| <= 1/2, of indicators of half-spaces <u, x> > t + s/tau. For each s, the n
     boundaries cut R^d into at most sum over k <= d of C(n, k) cells. On each cell, the vector of the n indicators minus
     1/2 is constant, and its length is sqrt(n)/2. Massart's lemma for the maximum and for the minimum gives the first
-    bound. The second follows by chaining over nets of the cells, with at most e (d+1) (2e/eps²)^d elements by Haussler.
+    bound. The second follows by chaining over nets of cells. A net of radius r has at most e (d+1) (2e/r²)^d elements.
     """
 
     title = "An upper bound on the Rademacher complexity of random ramps of d variables"
@@ -255,16 +254,16 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
     """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
-    phi_i of slope tau from the distribution of this class, and let nu be any distribution of inputs x. For each f of
-    the class, take the L2(nu) distance to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. The largest distance
-    has a mean of at most
+    phi_i(x) = min(max(tau (<u_i, x> - t_i) + 1/2, 0), 1), with t_i uniform in [-2, 1] and u_i = omega/|omega| for an
+    omega of density |omega| F_sup(omega)/M. Let nu be any distribution of inputs x. For each f of the class, take the
+    L2(nu) distance to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. The mean of the largest distance is at
+    most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
-    whatever the class and the dimension. With probability at least 1 - delta, the largest distance exceeds this bound
-    by at most (3/2) M sqrt(log(1/delta) / (2n)). The second term is 3 M times 2 E |(1/n) sum eps_i (phi_i - m_i)| <= 2
-    s/sqrt(n), where eps_i = +-1 are random signs and m_i is the mean of phi_i under nu. The test uses all means f = E
-    rho phi with |rho| <= 3 M = 1, a nu with 24 points of equal mass, and the average over 4 draws of the features.
+    whatever the class and the dimension. With probability at least 1 - delta, the largest distance exceeds this by at
+    most (3/2) M sqrt(log(1/delta) / (2n)). The test uses means f = E rho phi of ramps phi with weights |rho| <= 3 M =
+    1, a nu with 24 points of equal mass, and 4 draws of the ramps.
     """
 
     title = "Random ramps approximate a whole Barron class in mean square at the rate 1/sqrt(n) in their number n"
@@ -296,9 +295,9 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
 
 class WholeClassRate(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from a distribution. Consider the class of all means f = E rho phi over this
-    distribution with weights |rho| <= 1. For each f of the class, take the distance in the supremum norm from the
-    nearest c_0 + sum_i c_i phi_i with |c_i| <= 1/n. The largest of these distances falls at least like n^(-1/2).
+    """Draw n ramps phi_i from a distribution with the mean E. Consider the class of all f = E rho phi with weights
+    |rho| <= 1, which may differ between ramps phi. For each f of the class, take the distance in the supremum norm from
+    the nearest c_0 + sum_i c_i phi_i with |c_i| <= 1/n. The largest of these distances falls at least like n^(-1/2).
     """
 
     title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"
@@ -344,9 +343,10 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
 
 
 class RiskWithoutCover(Claim[CosineExamples]):
-    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Let F_sup be the largest modulus of
-    the spectra of a class, and let M = integral of |omega| F_sup. Let the features phi(x) be a constant and n ramps of
-    slope tau from the distribution of this class. Fit the examples by coefficients rho within e of the minimum of
+    """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Let N examples
+    y = f(x) + z have an f from this class, and normal noise z of standard deviation sigma. The features phi(x) are a
+    constant and n ramps min(max(tau (<u, x> - t) + 1/2, 0), 1), with t uniform in [-2, 1] and u = omega/|omega| for an
+    omega of density |omega| F_sup(omega)/M. Fit them by coefficients rho whose l(rho) is within e of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 
@@ -355,10 +355,10 @@ class RiskWithoutCover(Claim[CosineExamples]):
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    The term of order M²/n replaces C_F² log|N|/n in Theorem 1 of the source, where C_F >= M is the Barron parameter of
-    the class and |N| the size of a cover. Proof: by `whole_class_in_mean_square`, some coefficients rho* satisfy
-    |rho*|_1 <= |f(0)| + 7 M, and <phi, rho*> is within eps of f. The rest follows from l(rho) <= l(rho*) + e, since
-    lambda >= 2 |Phi^T z|_inf / N for the matrix Phi of features. The test uses e = 3e-3.
+    Theorem 1 of the source has C_F² log|N|/n in place of M²/n, with the Barron parameter C_F >= M and a cover of size
+    |N|. Proof: some coefficients rho* satisfy |rho*|_1 <= |f(0)| + 7 M, and <phi, rho*> is within eps of f in mean
+    square (`whole_class_in_mean_square`). The rest follows from l(rho) <= l(rho*) + e, since lambda >= 2 |Phi^T z|_inf
+    / N for the matrix Phi of features. The test uses e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps that does not use covering numbers"

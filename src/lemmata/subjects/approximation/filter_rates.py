@@ -41,9 +41,9 @@ def squared_error_of_modes(problem: ImpulseResponse, n: int) -> Float[Array, ""]
 
 
 class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
-    """The source says, as printed, that the rate n^(-s/d) of recurrences with n states on the Sobolev space H^s is
-    essentially tight. For impulse responses, which are functions of one variable, this means that the squared error of
-    the best recurrence with n states is of the order n^(-s).
+    """The source says that linear recurrences with n states approximate functions of d variables in the Sobolev space
+    H^s at the rate n^(-s/d), and that this rate is essentially tight. For impulse responses, which are functions of one
+    variable, this means that the squared error of the best recurrence with n states is of the order n^(-s).
 
     The true order is n^(-2s). For the L2 error itself, without the square, n^(-s) would be tight.
     """
@@ -89,9 +89,9 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
 
 
 class UndampedModesRate(Claim[ImpulseResponse]):
-    """Consider a periodic impulse response whose Fourier coefficients have size k^(-s-1/2), so that it is at the edge
-    of the Sobolev space H^s. A linear recurrence with undamped poles at the frequencies up to n has 2n + 1 real states.
-    This recurrence reproduces the impulse response with a squared error that falls like
+    """Consider a periodic impulse response at the edge of the Sobolev space H^s: its Fourier coefficient at the
+    frequency k has size k^(-s-1/2). A linear recurrence with undamped poles at the frequencies up to n has 2n + 1 real
+    states. This recurrence reproduces the impulse response with a squared error that falls like
 
         n^(-2s).
     """

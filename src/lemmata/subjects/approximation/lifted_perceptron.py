@@ -58,8 +58,9 @@ class SignedRows(Population[SignedFeatures]):
 class LiftedPerceptron(Claim[SignedFeatures]):
     """Let points of the plane be inside or outside an ellipse. In the features (1, x1, x2, x1², x2², x1 x2), a
     hyperplane through the origin separates the classes. Let g be the largest margin of such a hyperplane, and let R be
-    the largest length of a feature vector. The perceptron, which passes over the rows in any order, makes at most
-    (R/g)² mistakes in total. Orthonormal rows attain the bound: n rows with any signs give n mistakes.
+    the largest length of a feature vector. The perceptron passes over the points in any order, again and again. It
+    makes at most (R/g)² mistakes in total. The bound is attained by n orthonormal feature vectors with any labels,
+    which give n mistakes.
     """
 
     title = "After a quadratic feature map, the perceptron learns an ellipse with Novikoff's bound on its mistakes"

@@ -105,8 +105,9 @@ class LogisticSpectrum(Claim[Frequencies]):
 
 
 class NetworkSpectrum(Claim[LogisticUnits]):
-    """Let sum_j r_j sigma(<a_j, x>) be a network with the logistic function sigma, weights a_j and coefficients r_j.
-    The spectrum of the gradient of this network lies on the lines through the a_j. For every x,
+    """Let sum_j r_j sigma(<a_j, x>) be a network with the logistic function sigma, weight vectors a_j and coefficients
+    r_j. The spectrum of the gradient of this network lies on the lines through the a_j. For every x, the gradient at x
+    is given by
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds.
 
@@ -145,9 +146,9 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
 
 class LogisticParameter(Claim[LogisticUnits]):
-    """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) with the logistic function sigma, given weights a_j and
-    coefficients |r_j| <= rho_j. Let F_{grad f} be the spectrum of the gradient of f, and let sup be the supremum over
-    these networks. The Barron parameter of this class of networks is
+    """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) with the logistic function sigma, given weight vectors
+    a_j, and any coefficients r_j with |r_j| <= rho_j. Let F_{grad f} be the spectrum of the gradient of f, and let sup
+    be the supremum over these networks. The Barron parameter of this class of networks is
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 

@@ -121,9 +121,8 @@ class TwoNearestNeighbours(Claim[Torus]):
 
         E log(r_2/r_1) = 1/d.
 
-    So the mean of log(r_2/r_1) over many points estimates 1/d, and no other constant has to be known. The trials use
-    the torus, which has no boundary. On a cube with d = 5 or more, the boundary already changes the mean by more than 5
-    %.
+    So the mean of log(r_2/r_1) over many points estimates 1/d, and no other constant has to be known. The test uses the
+    torus, which has no boundary. On a cube with d = 5 or more, the boundary already changes the mean by more than 5 %.
     """
 
     # Given r_2, the nearest point is uniform in the ball of this radius, so (r_1/r_2)^d is uniform in [0, 1].

@@ -153,13 +153,13 @@ class BumpToBuild(eqx.Module):
 
 
 class BumpOfOneMoreUnit(Claim[BumpToBuild]):
-    """Take the inputs x with |x_i - p_i| <= 100 h for all i. On these inputs, some ReLU network with at most d + 1
-    units in each hidden layer computes the bump
+    """Let p be a point of R^d, and let h > 0. Some ReLU network with at most d + 1 units in each hidden layer computes
+    the bump with the centre p and the height h,
 
         max(0, h - max_i |x_i - p_i|)
 
-    with the centre p and the height h > 0. At values above 0, the level sets of the bump are bounded. Networks with at
-    most d units per layer have no bounded level sets. So one more unit per layer is enough for a bump.
+    at all inputs x with |x_i - p_i| <= 100 h for all i. At values above 0, the level sets of the bump are bounded.
+    Networks with at most d units per layer have no bounded level sets. So one more unit per layer is enough for a bump.
     """
 
     # Layers keep the coordinates that are still needed positive. In turn, each coordinate u becomes |u| = 2 relu(u) - u

@@ -61,10 +61,14 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
 
     dimensions. This is the dimension of the space of polynomials of degree at most r, whatever the width of the layer.
     So wide layers with a polynomial activation are not universal approximators. With the activation tanh and the same
-    weights, the number of dimensions is the width, if there are sufficiently many rows.
+    weights, the number of dimensions is the width of the layer. The test counts the dimensions from the values of the
+    units at finitely many inputs.
     """
 
-    title = "With a polynomial activation, unlike with tanh, wider random layers stop adding dimensions to their span"
+    title = (
+        "With a polynomial activation, unlike with tanh, the dimension that random units span stops growing with "
+        "the width"
+    )
     source = Source(
         "emergence2026", "Figure 2.10", note="the role of the activation, with the number of dimensions that units span"
     )

@@ -150,9 +150,9 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 
 class RatioOfPrintedRates(Claim[RateComparison]):
-    """Let ((log n)/n)^(2s/d) be the printed rate of attention, and let n^(-s/d) be the printed rate of recurrences, on
-    functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller than the rate of
-    recurrences. The ratio of the rate of attention to the rate of recurrences is
+    """For n parameters, let ((log n)/n)^(2s/d) be the printed error rate of attention, and n^(-s/d) that of
+    recurrences, on functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller
+    than the rate of recurrences. The ratio of the rate of attention to the rate of recurrences is
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 
@@ -178,8 +178,9 @@ class RatioOfPrintedRates(Claim[RateComparison]):
 
 
 class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
-    """The source states that, at a fixed number n of parameters, recurrences have the strictly smaller error rate if
-    the dimension d exceeds 2:
+    """The source gives the error rate n^(-s/d) of recurrences and ((log n)/n)^(2s/d) of attention, for functions of
+    smoothness s in d dimensions. It states that, at a fixed number n of parameters, recurrences have the strictly
+    smaller rate if d exceeds 2:
 
         n^(-s/d) < ((log n)/n)^(2s/d)   for d > 2.
 
@@ -226,10 +227,10 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
 
 
 class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
-    """Compare the printed rate ((log n)/n)^(2s/d) of attention with the printed rate n^(-s/d) of recurrences. The sign
-    of the first rate minus the second is the sign of (log n)² - n. So this sign depends neither on the dimension d nor
-    on the smoothness s. For the natural logarithm, the sign is negative at every n from 2 on. For the logarithm to the
-    base 2, the sign is positive only for 4 < n < 16.
+    """For n parameters, compare the printed error rate ((log n)/n)^(2s/d) of attention with the printed error rate
+    n^(-s/d) of recurrences. The sign of the first rate minus the second is the sign of (log n)² - n. So this sign
+    depends neither on the dimension d nor on the smoothness s. For the natural logarithm, the sign is negative at every
+    n from 2 on. For the logarithm to the base 2, the sign is positive only for 4 < n < 16.
     """
 
     title = "The dimension does not decide whether the printed error rate of attention or of recurrences is smaller"
@@ -258,17 +259,21 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
 
 
 class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
-    """Let a method have outputs in a linear space of m = floor(log n) dimensions. In the worst case over the unit ball
-    of the Sobolev space H^s on the torus of d dimensions, the squared error of the method is at least
+    """Let the outputs of a method lie in a linear space of m = floor(log n) dimensions. Consider the unit ball of the
+    Sobolev space H^s on the torus of d dimensions, and the number M below. In the worst case over this ball, the
+    squared error of the method is at least
 
         (1 + d M²)^(-s),   M = ceil( ((m+1)^(1/d) - 1)/2 ),
 
     which is of the order (log n)^(-2s/d) and not ((log n)/n)^(2s/d). The reason is that the cube of side 2M + 1 has
-    more than m frequencies, and no frequency in the cube is longer than sqrt(d) M. For d = 1 the best space attains the
-    bound.
+    more than m frequencies, and no frequency in the cube is longer than sqrt(d) M. For d = 1, the best linear space
+    attains the bound.
     """
 
-    title = "If outputs span log n dimensions, the worst squared error on a Sobolev ball is at least a power of log n"
+    title = (
+        "If outputs span only log n dimensions, the worst squared error on a Sobolev ball is at least a power of "
+        "1/log n"
+    )
     source = Source(
         "foundation2025", "Section 4.2, proof sketch", note="the error that a linear space of log n dimensions leaves"
     )

@@ -20,9 +20,10 @@ _DISTANCE = "the distance of a function from an integral of ramps drawn for its 
 
 
 class IntegralOfRamps(Claim[CosineRamps]):
-    """Let f be a function of a class with the Barron parameter C_F, on the unit ball, and let tau > 2. Let f_approx be
-    the integral of rho_f(t, omega) phi(tau (<omega/|omega|, x> - t)) over thresholds t in [-2, 1] and frequencies
-    omega. Here phi(s) = min(max(s + 1/2, 0), 1), and rho_f are the coefficients of Lemma 5 of the source. Then
+    """Let f be a function of a class with the Barron parameter C_F, on the unit ball. Let tau > 2, and let phi(s) =
+    min(max(s + 1/2, 0), 1). Let rho_f(t, omega) be the coefficients of Lemma 5 of the source, for thresholds t in [-2,
+    1] and frequencies omega. Let f_approx be the integral of rho_f(t, omega) phi(tau (<omega/|omega|, x> - t)) over the
+    thresholds and frequencies. Then
 
         |f(x) - f(0) - f_approx(x)| <= (C_F - sup |f(0)|) / (4 tau) <= 3 C_F delta_tau,     delta_tau = 1/tau.
     """
@@ -56,7 +57,10 @@ class CoefficientBound(Claim[CosineRamps]):
     The first bound is attained.
     """
 
-    title = "The coefficients of a function as an integral of ramps are at most 3 times its Barron parameter"
+    title = (
+        "The coefficients with which an integral of ramps approximates a function are at most 3 times its Barron "
+        "parameter"
+    )
     source = Source("li2025incontext", "Lemma 5", "(72)")
     population = CosineClasses()
     relation = AtMost()
@@ -81,9 +85,9 @@ class CoefficientBound(Claim[CosineRamps]):
 
 
 class RampBias(Claim[CosineRamps]):
-    """Let f be a fixed function with the Fourier transform |F_f| e^(i theta). Let f_approx be the integral in Lemma 5,
-    which approximates f by ramps of slope tau. Away from the boundary of the unit ball, the error of f_approx falls
-    faster than the bound 1/tau:
+    """Let f be a fixed function whose Fourier transform is |F_f| e^(i theta) with a phase theta(omega). Lemma 5 of the
+    source approximates f(x) - f(0) by an integral f_approx of ramps of slope tau. The source's bound on the error is of
+    the order 1/tau. Away from the boundary of the unit ball, the error falls faster:
 
         |f(x) - f(0) - f_approx(x)| ~ |integral of |omega|² cos(<omega, x> + theta) |F_f|| / (24 tau²).
 

@@ -185,7 +185,7 @@ class StepDistance(Claim[Ramp]):
 
         delta_tau = inf over 0 < e <= 1/2 of { 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)| } = 1/tau,
 
-    where the infimum is attained at e = 1/(2 tau). If |x| is at least this e, the ramp equals the step.
+    where the infimum is attained at e = 1/(2 tau). For |x| >= 1/(2 tau), the ramp equals the step function.
     """
 
     title = "The distance of a ramp of slope tau from a step is 1/tau"
@@ -250,10 +250,11 @@ class LineByRampsAsPrinted(Claim[Line]):
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
-    The inequality is false. At z = -1, the integrand is 0 unless t is above 1 - 1/(2 tau), and for these t, phi is at
-    most 1/2. Let z_1, z_2 and z_3 be the points -1, -1 + 1/(2 tau) and -1 + 1/tau, and give them the weights 5/9, -1/3,
-    1/9. For every t, the weighted sum of the values of the ramp at these points is at most 1/18. So whatever gamma is,
-    the left side is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18. For g = 1, this number is 1/6 at every tau.
+    The inequality is false. At z = -1, the integrand is 0 unless t is above 1 - 1/(2 tau). For these t, the ramp
+    phi(tau (z + t)) is at most 1/2. Let z_1, z_2 and z_3 be the points -1, -1 + 1/(2 tau) and -1 + 1/tau, and give them
+    the weights 5/9, -1/3, 1/9. For every t, the weighted sum of the values of the ramp at these points is at most 1/18.
+    So whatever gamma is, the left side is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18. For g = 1, this
+    number is 1/6 at every tau.
     """
 
     title = "As printed, functions of z with bounded slopes are within 3/tau of integrals of ramps phi(tau (z + t))"
@@ -325,13 +326,13 @@ class LineByRamps(Claim[Line]):
 
 
 class LineWeights(Claim[Line]):
-    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let gamma be the weights of equation (82) of the
-    source, which represent g by ramps with thresholds t in [-2, 1]. Then
+    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let gamma(t) be the weights of equation (82) of
+    the source, with which ramps with thresholds t in [-2, 1] approximate g. Then
 
         integral of |gamma(t)| dt = |g(-1)| + integral of |g'| <= 3.
     """
 
-    title = "The weights that represent a function with bounded slopes by ramps have l_1 norm at most 3"
+    title = "The weights with which ramps approximate a function with slopes of at most 1 have an l_1 norm of at most 3"
     source = Source("li2025incontext", "(81b)", note="proof of Lemma 5")
     population = Lines()
     relation = AtMost()

@@ -20,12 +20,13 @@ _RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
 
 class SobolevWidthRate(Claim[SobolevBall]):
     """Take the unit ball of the Sobolev space H^s on the torus of d dimensions. Approximate its functions by elements
-    of the best linear space of n dimensions. The largest squared L2 error over this ball is the (n+1)-th largest of the
-    numbers (1 + |k|²)^(-s), where k is an integer vector. The largest squared error falls like
+    of the best linear space of n dimensions. Consider the numbers (1 + |k|²)^(-s) for all integer vectors k of d
+    coordinates. The largest squared L2 error over the ball is the (n+1)-th largest of these numbers. The largest
+    squared error falls like
 
         n^(-2s/d),
 
-    without a logarithm. The span of the n lowest frequencies is such a best space.
+    without a logarithm. The span of the n lowest frequencies is a best space.
     """
 
     title = "The Kolmogorov widths of Sobolev balls fall like n^(-2s/d)"
@@ -52,7 +53,7 @@ class SobolevWidthRate(Claim[SobolevBall]):
 
 
 class KernelSectionsWorstError(Claim[KernelSections]):
-    """Let k be any kernel on the circle, symmetric or not, and consider the span of n sections k(., c_i) at any centres
+    """Let K be any kernel on the circle, symmetric or not, and consider the span of n sections K(., c_i) at any centres
     c_i. Approximate the functions of the unit ball of the Sobolev space H^s in this span. The worst squared L2 error is
     at least the (n+1)-th largest of the numbers (1 + k²)^(-s), where k runs over the integers. Sections of exp(beta
     cos) with equispaced centres nearly attain this bound.

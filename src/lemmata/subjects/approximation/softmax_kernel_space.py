@@ -194,17 +194,18 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 
 
 class ApproximationAsPrinted(Claim[Approximation]):
-    """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. Let R_H be larger than
-    some constant. In the space of the softmax network's tangent kernel, some function F_H with squared norm |F_H|² <= d
-    R_H satisfies E |F_H - F*|² <= d A(R_H)². Here, with a scale Lambda and a constant c_1,
+    """The source makes the following statement. Let F* be a target with d coordinates that is Lipschitz in its input x.
+    Let R_H be larger than some constant. Consider the space of functions that belongs to the tangent kernel of a
+    softmax network. In this space, some function F_H with squared norm |F_H|² <= d R_H satisfies E |F_H - F*|² <= d
+    A(R_H)². Here, with a scale Lambda and a constant c_1,
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 
     At d = 1, with Lambda = 1 and c_1 left free, this means that the least squared distance divided by log(rho)² falls
-    at least as R_H^(-2). The theorem is taken from a work on kernels of ReLU networks, whose functions have kinks. But
-    the space of the softmax kernel contains only entire functions. For the denoiser of data uniform on [-1, 1], the
-    measured rate is far slower than R_H^(-2). The measured rate is also slower than R_H^(-1/2). The rate R_H^(-1/2)
-    would be the printed rate if d were the number of inputs, 2, and if A stood in place of A².
+    at least as R_H^(-2). The source takes this theorem from a work on kernels of ReLU networks, whose functions have
+    kinks. But the space of the softmax kernel contains only entire functions. The test takes as F* the denoiser of data
+    that are uniform on [-1, 1]. Its measured rate is far slower than R_H^(-2). The measured rate is also slower than
+    R_H^(-1/2), which would be the printed rate if d were the number of inputs, 2, and if A stood in place of A².
     """
 
     title = "As printed, the distance of a Lipschitz target from a softmax kernel ball falls like a power of its radius"
@@ -248,20 +249,20 @@ class ApproximationAsPrinted(Claim[Approximation]):
 
 
 class ApproximationIsPolynomial(Claim[Approximation]):
-    """Let K(u, v) = <u, v> exp(sigma² <u, v>) be the softmax kernel, and let K_{>k} be its terms of degree above k. Let
-    f be in the space of K, with squared norm at most R. The root mean square distance of f from a target F* is at
-    least
+    """Let K(u, v) = <u, v> exp(sigma² <u, v>) be the softmax kernel of inputs u and v, and let K_{>k} be its terms of
+    degree above k. Let E be the mean over a distribution of inputs u. Let f be a function in the space of K, with
+    squared norm at most R in this space. The root mean square distance of f from a target F* is at least
 
         max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },
 
-    since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms of K fall like 1/k!, so the
-    maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials falls like a
-    power of their degree, as for a clipped linear function. Then the distance of f from the target falls only like a
-    power of log R. So no function A(R) that falls as a power of R is an upper bound on this distance. The test uses the
-    denoiser of data uniform on [-1, 1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
+    since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The term of K of degree k falls like
+    1/k!, so the maximising k grows like log R / log log R. For some targets, such as a clipped linear function, the
+    distance from polynomials falls only like a power of their degree. Then the distance of f from the target falls only
+    like a power of log R. So no function A(R) that falls as a power of R is an upper bound on this distance. The test
+    uses the denoiser of data uniform on [-1, 1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
-    title = "A lower bound on the distance between a denoiser and a ball of the softmax kernel's space"
+    title = "A denoiser is far from all functions of bounded norm in the softmax kernel's space: a bound by polynomials"
     source = Source("gu2024softmax", "Theorem G.4", note="corrected")
     population = DenoisersOnGrids()
     relation = AtLeast(resolution=0.25)

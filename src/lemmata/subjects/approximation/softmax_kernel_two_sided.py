@@ -128,15 +128,17 @@ def distance_of_ball(problem: KinkedFunction, log_radius: Float[Array, ""]) -> F
 
 
 class DistanceFromAbove(Claim[KinkedFunction]):
-    """Let f be a function on the unit sphere with parts f_q of degree q. Let kappa_q > 0 be the eigenvalues on the
-    sphere of K(x, y) = <x, y> exp(sigma² <x, y>). Some g of squared norm at most R in the space of K has
+    """Let f be a function on the unit sphere, and let f_q be its part of degree q, the projection of f on the spherical
+    harmonics of degree q. Let kappa_q > 0 be the eigenvalue of the softmax kernel K(x, y) = <x, y> exp(sigma² <x, y>)
+    for these harmonics. Some g of squared norm at most R in the space of K has
 
         |f - g| <= min over k with sum_(q <= k) |f_q|²/kappa_q <= R of (sum_(q > k) |f_q|²)^(1/2)
 
-    in L2. This g is the projection of f on degrees up to k, for the minimising k. The test uses random functions f =
-    sum_j a_j |cos(theta - phi_j)| with three terms on the circle. The angles phi_j are uniform, the weights a_j are
-    normal, and f is scaled to the norm 1. The radius is R = |f|²/kappa_m for one even degree m, which is the setting
-    `k`.
+    in L2. This g is the projection of f on degrees up to k, for the minimising k.
+
+    The test uses random functions f = sum_j a_j |cos(theta - phi_j)| with three terms on the circle. The angles phi_j
+    are uniform, the weights a_j are normal, and f is scaled to the norm 1. The squared norm is R = |f|²/kappa_m for one
+    even degree m. (The setting `k` of the test is this m.)
     """
 
     title = "An upper bound on the distance of a function from a ball of the softmax kernel's space"
@@ -162,14 +164,17 @@ class DistanceFromAbove(Claim[KinkedFunction]):
 
 
 class DistanceFromBelow(Claim[KinkedFunction]):
-    """Let f be a function on the unit sphere with parts f_q of degree q. Let kappa_q > 0 be the eigenvalues on the
-    sphere of K(x, y) = <x, y> exp(sigma² <x, y>). Every g of squared norm at most R in the space of K has
+    """Let f be a function on the unit sphere, and let f_q be its part of degree q, the projection of f on the spherical
+    harmonics of degree q. Let kappa_q > 0 be the eigenvalue of the softmax kernel K(x, y) = <x, y> exp(sigma² <x, y>)
+    for these harmonics. Every g of squared norm at most R in the space of K has
 
         |f - g| >= max over k of (sum_(q > k) |f_q|²)^(1/2) - (R max_(q > k) kappa_q)^(1/2)
 
-    in L2, because the parts of g of degree above k are small. The test uses random functions f = sum_j a_j |cos(theta -
-    phi_j)| with three terms on the circle. The angles phi_j are uniform, the weights a_j are normal, and f is scaled to
-    the norm 1. The radius is R = |f|²/kappa_m for one even degree m, which is the setting `k`.
+    in L2, because the parts of g of degree above k are small.
+
+    The test uses random functions f = sum_j a_j |cos(theta - phi_j)| with three terms on the circle. The angles phi_j
+    are uniform, the weights a_j are normal, and f is scaled to the norm 1. The squared norm is R = |f|²/kappa_m for one
+    even degree m. (The setting `k` of the test is this m.)
     """
 
     title = "A lower bound on the distance of a function from a ball of the softmax kernel's space"
@@ -193,15 +198,15 @@ class DistanceFromBelow(Claim[KinkedFunction]):
 
 
 class DistanceByDegree(Claim[KinkedFunction]):
-    """Let f = |cos(theta - phi)| on the circle. Let kappa_k be the eigenvalue of the kernel <x, y> exp(sigma² <x, y>)
-    at an even degree k. Consider the functions in the space of this kernel with squared norm at most R = |f|²/kappa_k.
-    The smallest L2 distance of f from these functions falls like
+    """Let f = |cos(theta - phi)| on the circle, for a fixed angle phi. Let kappa_k be the eigenvalue of the softmax
+    kernel <x, y> exp(sigma² <x, y>) at an even degree k. Consider the functions in the space of this kernel with
+    squared norm at most R = |f|²/kappa_k. The smallest L2 distance of f from these functions falls like
 
         (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R.
 
-    So the distance of these functions from a Lipschitz function can fall only like a power of log R, whereas Theorem
-    G.4 of the source states a power of R. The test uses sigma >= 0.3 and k from 8 on. For sigma below 0.3, the rate
-    holds only from about k = 2/sigma² on.
+    So the distance of a Lipschitz function from the functions of squared norm at most R can fall as slowly as a power
+    of log R. Theorem G.4 of the source states a power of R. The test uses sigma >= 0.3 and k from 8 on. For sigma below
+    0.3, the rate holds only from about k = 2/sigma² on.
     """
 
     title = "The distance of a function with a kink from a softmax kernel ball of radius R falls like a power of log R"

@@ -41,15 +41,18 @@ class LineToStep(eqx.Module):
 
 
 class StepsForALine(Claim[LineToStep]):
-    """Let g(x) = rho x + c on [0, 1]. For the best approximation of g by a function with K constant pieces, the largest
-    error is
+    """Let g(x) = rho x + c on [0, 1] with the slope rho >= 0. For the best approximation of g by a function with K
+    constant pieces, the largest error is
 
         rho/(2K).
 
     Pieces of equal length attain this error, if the value of each piece is the value of g at the middle of the piece.
     """
 
-    title = "The least error with which K constant pieces on [0, 1] approximate an affine function is its slope/(2K)"
+    title = (
+        "The least error with which K constant pieces on [0, 1] approximate an affine function is its slope "
+        "divided by 2K"
+    )
     source = Source("emergence2026", "Figure 2.14", note="with the best values and a lower bound")
     stated = Kind.OWN
     population = Drawn(LineToStep, positive("slope"), slope=log_uniform(0.1, 10.0), height=normal(), steps=_STEPS)
@@ -111,13 +114,13 @@ class LipschitzCurves(Population[LipschitzCurve]):
 
 
 class StepUnits(Claim[LipschitzCurve]):
-    """Let g be rho-Lipschitz on [0, 1], and let H(t) = 1 if t >= 0, and 0 otherwise. The network with K - 1 threshold
-    units
+    """Let g be rho-Lipschitz on [0, 1], and let H(t) = 1 if t >= 0, and 0 otherwise. Consider the network of K - 1
+    threshold units
 
         g(0) + sum_{i=1}^{K-1} (g(i/K) - g((i-1)/K)) H(x - i/K)
 
-    has an error of at most rho/K everywhere. So K = ceil(rho/epsilon) pieces suffice for an error of at most epsilon.
-    Affine functions attain the bound rho/K.
+    On [0, 1], this network approximates g with an error of at most rho/K everywhere. So K = ceil(rho/epsilon) pieces
+    suffice for an error of at most epsilon. Affine functions attain the bound rho/K.
     """
 
     title = "K - 1 threshold units approximate a rho-Lipschitz function on [0, 1] with error rho/K"
@@ -225,7 +228,7 @@ class CosineToFit(eqx.Module):
 class FrequencyCostsUnits(Claim[CosineToFit]):
     """Fix a tolerance. The least number of affine pieces that fit cos(2 pi q x) on [0, 1] within this tolerance is
     proportional to q. The curvature of the cosine, by contrast, is proportional to q². On the interval [0, 1/q], which
-    holds one period, the least number of pieces does not depend on q. The trials divide the number of pieces on [0, 1]
+    holds one period, the least number of pieces does not depend on q. The test divides the number of pieces on [0, 1]
     by the number on [0, 1/q].
     """
 

@@ -29,9 +29,9 @@ _OWN_COEFFICIENTS = "coefficients that each function has for itself"
 class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     """The source makes the following statement, which is false as printed. Let f belong to a class with the Barron
     parameter C_F. Let phi_i be the n random ramps of slope tau in Lemma 1 of the source. Consider all pairs (f, x),
-    where f is a function of the class and x is a point. As in equation (23) of the source, let |N_epsilon| of these
-    pairs form a cover of all of them to precision epsilon. This cover contains a pair whose function f-hat
-    satisfies, for all x of the unit ball,
+    where f is a function of the class and x is a point of the unit ball. Equation (23) of the source covers all these
+    pairs to the precision epsilon by |N_epsilon| of them. This cover contains a pair whose function f-hat satisfies,
+    for all x of the unit ball,
 
         |f(x) - f(0) - (1/n) sum_i rho_f-hat(t_i, omega_i) phi_i(x)|
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.
@@ -47,7 +47,7 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     statement true.
     """
 
-    title = "As printed, one function f-hat from a cover of pairs (function f, point x) represents f at all points x"
+    title = "As printed, one function f-hat from a cover of pairs (function f, point x) approximates f at all points x"
     source = Source("li2025incontext", "proof of Lemma 1, from the cover to all of the class")
     population = AmplitudeLadders()
     relation = AtMost()
@@ -87,20 +87,21 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
 class UniformRepresentation(Claim[Covered]):
     """Cover a class with the Barron parameter C_F to the precision C_F epsilon in the supremum norm, and cover the unit
     ball to the precision epsilon. Let |N| be the product of the sizes of these two covers. Draw n random ramps phi_i of
-    slope tau from the distribution of the class. With probability at least 1 - delta, the following holds. For every f
-    of the class, the cover of the class contains an f-hat such that, for all x of the ball,
+    slope tau from the distribution that Lemma 1 of the source uses for the class. With probability at least 1 - delta,
+    the following holds. For every f of the class, the cover of the class contains an f-hat such that, for all x of the
+    ball,
 
         |f(x) - f(0) - sum_i c_i phi_i(x)|
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).
 
-    Here c_1, ..., c_n are the coefficients that Lemma 1 of Li et al. (2025) gives for f-hat: with these coefficients,
-    the sum of ramps approximates f-hat(x) - f-hat(0). The function f-hat is within C_F epsilon of f for all x at once.
-    Between x and the nearest point of the ball's cover, f-hat changes by at most C_F epsilon, and the sum of ramps by
-    at most 3 C_F tau epsilon. At the points of the ball's cover, Hoeffding's inequality bounds the error for all |N|
-    pairs of a function and a point.
+    Here c_1, ..., c_n are the coefficients that Lemma 1 of the source gives for f-hat. With these coefficients, the sum
+    of ramps approximates f-hat(x) - f-hat(0). The function f-hat is within C_F epsilon of f for all x at once. Between
+    x and the nearest point of the ball's cover, f-hat changes by at most C_F epsilon, and the sum of ramps by at most 3
+    C_F tau epsilon. At the points of the ball's cover, Hoeffding's inequality bounds the error for all |N| pairs of a
+    function and a point.
     """
 
-    title = "With a cover in the supremum norm, random ramps represent a whole class uniformly"
+    title = "With a cover in the supremum norm, random ramps approximate all functions of a class uniformly"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="with a cover of functions, and constants")
     population = CoveredCosines()
     corrects = OneFunctionForAllPoints

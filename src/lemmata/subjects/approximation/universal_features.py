@@ -165,13 +165,14 @@ _BEST = "the best coefficients, which differ from the coefficients of the proof"
 
 
 class PointwiseRepresentation(Claim[Represented]):
-    """Draw ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), i <= n, from the distribution of a class with the Barron
-    parameter C_F. Let f be one function of the class, and x one point of the unit ball. Let rho*_i be the coefficients
-    of the ramps in the proof of Lemma 1 of the source. With probability at least 1 - delta,
+    """Consider a class of functions with the Barron parameter C_F. Draw n random ramps phi_i(x) = phi(tau (<u_i, x> -
+    t_i)) from the distribution that Lemma 1 of the source uses for this class. Here phi(s) = min(max(s + 1/2, 0), 1).
+    Let f be one function of the class, and x one point of the unit ball. Let rho*_i be the coefficients that the proof
+    of Lemma 1 gives to the ramps. With probability at least 1 - delta,
 
         |f(x) - f(0) - sum_i rho*_i phi_i(x)| <= (C_F - sup |f(0)|) (1/(4 tau) + 3 sqrt(2 log(2/delta) / n)),
 
-    by Hoeffding's inequality for terms between -3 and 3 times C_F - sup |f(0)|.
+    by Hoeffding's inequality. The terms of the sum, times n, lie between -3 and 3 times C_F - sup |f(0)|.
     """
 
     title = "A bound on the error of n random ramps for one function of a Barron class at one point"
@@ -202,15 +203,18 @@ class PointwiseRepresentation(Claim[Represented]):
 
 
 class SmallCoefficients(Claim[Represented]):
-    """Let f be a function of a class of Barron parameter C_F. The proof of Lemma 1 of the source gives coefficients
-    rho_f,i with which n random features represent f. For every draw of the features and every n,
+    """Let f be a function of a class with the Barron parameter C_F. The proof of Lemma 1 of the source gives
+    coefficients rho_f,i with which n random ramps approximate f. For every draw of the features and every n,
 
         |f(0)| + (1/n) sum_i |rho_f,i| <= |f(0)| + 3 (C_F - sup |f(0)|) <= 3 C_F < 4 C_F.
 
     The source's proof uses a concentration inequality, which is not needed. Linear functions attain 3 C_F.
     """
 
-    title = "Coefficients of universal (random ramp) features have l_1 norm of at most three times the Barron parameter"
+    title = (
+        "The coefficients of random ramps for a function have an l_1 norm of at most 3 times the class's Barron "
+        "parameter"
+    )
     source = Source("li2025incontext", "Lemma 1", "(28)", note="with 3 in place of 4, for every draw")
     population = RepresentedFunctions("linear")
     relation = AtMost()
@@ -230,8 +234,10 @@ class SmallCoefficients(Claim[Represented]):
 
 
 class FeatureRate(Claim[Represented]):
-    """Represent a function of a class by n random features of the class, with the coefficients of Lemma 1's proof. The
-    root mean square distance of this representation from the function, over the unit ball, falls like n^(-1/2).
+    """An integral of ramps over random thresholds and frequencies approximates each function of a Barron class. Draw n
+    of these ramps as random features. The proof of Lemma 1 of the source takes each coefficient from the integrand at
+    the drawn feature. The root mean square distance between the sum of these features and the function, over the unit
+    ball, falls like n^(-1/2).
     """
 
     title = "The error of n random features whose coefficients sample an integral of ramps falls like n^(-1/2)"
@@ -255,8 +261,8 @@ class BestCoefficientRate(Claim[Represented]):
     """Consider a class of functions on [-1, 1]. Draw n < tau random ramps of slope tau from a distribution that depends
     on the class alone. The root mean square distance of a function of the class from the span of the ramps falls at
     least like n^-1. The reason is that n steps at random thresholds cut [-1, 1] into intervals of length O(1/n). So the
-    best coefficients in mean square are better than the coefficients of Lemma 1's proof, whose error is of the order
-    n^(-1/2) in every dimension.
+    best coefficients in mean square are better than the coefficients in the proof of Lemma 1 of the source. Those
+    coefficients sample an integral of ramps, and their error is of the order n^(-1/2) in every dimension.
     """
 
     title = "In one dimension, the error of n random ramps with the best coefficients falls at least like 1/n"
