@@ -131,19 +131,20 @@ class _NearlyStraight(TrainedNetworks):
 
 
 class SmallestAttack(AbstractGauge):
-    """Let f be the outputs of a model, and let x be an input of class y. Consider the nearest input that the model
-    assigns to another class. To first order, its Euclidean distance from x is
+    """Let f be the outputs of a model, and let x be an input of class y. To first order, the Euclidean distance from x
+    to the nearest input that the model assigns to another class is
 
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
 
     where j runs over the other classes. Let j be the class at which the minimum is attained, and let m = f_y - f_j. Let
-    s be the step of this length against the gradient of m. Take 32 rows that the model predicts correctly. For each
-    row, projected gradient steps find the smallest radius at which its class changes. Suppose that the median over
-    these rows of |m(x + s/2)/m(x) - 1/2| is at most 0.1. Then the median of the radii is within a factor 2 of the
-    median of the first-order distances. This holds in at least nine of ten models.
+    s be the step from x against the gradient of m whose length is this minimum. Take 16 to 32 rows x that the model
+    predicts correctly. Suppose that the median over these rows of |m(x + s/2)/m(x) - 1/2| is at most 0.1. For each row,
+    projected gradient steps search for the smallest ball around the row in which the predicted class changes. In at
+    least nine of ten models, the median radius of these balls is within a factor 2 of the median of the first-order
+    distances.
     """
 
-    title = "The radius of the smallest adversarial attack, predicted to first order as margin over gradient"
+    title = "The radius of the smallest adversarial attack, predicted as margin divided by length of its gradient"
     source = Source("hein2017", note="the distance to first order, compared with projected gradient attacks")
     stated = Kind.OWN
     population = _NearlyStraight(unseen=False)

@@ -44,18 +44,19 @@ def _loss(problem: Trained) -> float:
 class UnitsStayBalanced(AbstractGauge):
     """Let a layer have units that can be rescaled, such as rectified units. That is, the following change leaves all
     outputs as they are: multiply the weights into a unit k and its bias by a positive number, and divide the weights
-    out of unit k by the same number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the
-    weights into k minus the squared length of the weights out of k. Gradient flow on the loss conserves q_k. One step
-    of gradient descent on all rows at the rate eta changes q_k by exactly eta² (|gradient of what goes in|² - |gradient
-    of what leaves|²). Suppose that eta times the largest eigenvalue of the loss's Hessian is at most 1 all along the
-    step. Then the step also lowers the loss by at least eta/2 times the squared length of the gradient. Hence, in
-    training without decay,
+    out of unit k by the same number. Let u_k be the vector of the weights into k and the bias, and let v_k be the
+    vector of the weights out of k. Gradient flow on the loss conserves q_k = |u_k|² - |v_k|². One step of gradient
+    descent on all rows at the rate eta changes q_k by exactly eta² (|gradient with respect to u_k|² - |gradient with
+    respect to v_k|²). Suppose that eta times the largest eigenvalue of the loss's Hessian is at most 1 all along the
+    step. Then the step also lowers the loss by at least eta/2 times the squared length of the gradient.
+
+    If a weight array leads out of one such layer and into another, let m = 2; otherwise let m = 1. Training without
+    decay then satisfies
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 
-    where the sum is over the units of all such layers. Here m = 1, or m = 2 if a weight array leads out of one such
-    layer and into another. lemmata measures the largest eigenvalue only at the weights where training began and where
-    it ended.
+    where the sum is over the units of all such layers. The test measures the largest eigenvalue only at the weights
+    where training began and where it ended.
     """
 
     title = "An upper bound on how far gradient descent unbalances the incoming and outgoing weights of units"
@@ -134,15 +135,15 @@ def outlier(change: float, spread: float, shape: tuple[int, int]) -> float:
 
 
 class LargestSingularValueFromTheChange(AbstractGauge):
-    """Let W be the largest weight array of a model, an N x M matrix. Training began at an array W0 with independent
-    entries of standard deviation s. The largest singular value of W0 is near the edge s (sqrt N + sqrt M) of the bulk
-    of its singular values. Let c be the largest singular value of W - W0. The largest singular value of W is within a
-    factor 1.25 of
+    """Let W be the weight array of a model whose shorter side is longest, an N x M matrix. Training began at an array
+    W0 with independent entries of standard deviation s. The singular values of W0 form a bulk, and the largest is near
+    its edge s (sqrt N + sqrt M). Let c be the largest singular value of the change W - W0. In at least nine of ten
+    models, the largest singular value of W is within a factor 1.25 of
 
-        sqrt((c² + s² N) (c² + s² M)) / c   if c > s (N M)^1/4, and of the edge otherwise,
+        sqrt((c² + s² N) (c² + s² M)) / c   if c > s (N M)^1/4, and of the edge otherwise.
 
-    in at least nine of ten models. The formula is the value for a change of rank one that is independent of the start.
-    An untrained layer has no singular value above the edge.
+    For large N and M, the formula is the value for a change of rank one that is independent of W0. The singular values
+    of an untrained layer end at the edge.
     """
 
     title = "Largest singular value of a layer, predicted from the change of its weights"

@@ -97,10 +97,9 @@ def _half(problem: Trained, which: int) -> tuple[int, int]:
 class HeldOutBound(AbstractGauge):
     """Suppose that a model is wrong on k of m rows that it has not seen. Let p be the error rate at which k or fewer of
     m rows are wrong with probability 1/20; this is the Clopper-Pearson limit. With probability at least 19/20 over the
-    rows, the error of the model on new rows is at most p. Here the m rows are half of the held-out rows, and the other
-    half tests the bound. The sampling error of the other half does not count against the bound. So the bound is
-    compared with the lower limit of the error on the other half, at the same level. In at most one of ten models, this
-    lower limit is above the bound.
+    rows, the error of the model on new rows is at most p. In the test, the m rows are half of the held-out rows. The
+    test compares p with the error on the other half. Because this error is itself measured on few rows, its lower
+    Clopper-Pearson limit at the same level takes its place. In at most one of ten models, this lower limit is above p.
     """
 
     title = "An upper limit on a model's error on new rows, from held-out rows"
@@ -194,16 +193,17 @@ def least_word(found: list[Described], rows: float | int) -> float:
 
 
 class ShortDescription(AbstractGauge):
-    """Keep the largest weights of a model, and round them to one of 2^b values in each array. One of 30 codes describes
-    which weights are kept, the largest value of each array and the value of each weight. Let B be the number of bits of
-    this description. Let r be the error of this smaller model on n training rows, and let R be its error on new rows.
-    Then
+    """Keep a share of the weights of a model, the largest ones, and round them to one of 2^b values in each array. Let
+    B be the number of bits of a description of this smaller model. The description names one of 30 codes, which fixes
+    the share and b. It also lists which weights are kept, the largest value of each array and the value of each weight.
+    Let r be the error of the smaller model on n training rows, and let R be its error on new rows. Let kl(r || R) be
+    the Kullback-Leibler divergence of two coins with these error rates, and let delta = 1/20. For all 30 codes at once,
 
         kl(r || R) <= ( B ln 2 + ln(1/delta) ) / n
 
-    with probability at least 19/20, where delta = 1/20 and kl is the Kullback-Leibler divergence of two coins with
-    these error rates. In at least nine of ten models, the smallest of the 30 bounds is above the error of the smaller
-    model on held-out rows.
+    with probability at least 19/20. So each code gives an upper bound on the error R of its smaller model. Take the
+    code with the smallest bound. In at least nine of ten models, this bound is above the error of its smaller model on
+    held-out rows.
     """
 
     title = "A bound on the error of a pruned and rounded model, from the bits of its description"

@@ -27,19 +27,22 @@ _FEWEST = 20
 
 
 class HeldOutErrorBracket(AbstractGauge):
-    """Let a model with parameters theta be trained on n rows, with mean log loss plus (delta/2) |theta|² as its
-    objective, where delta is the decay. Suppose that training stopped before a stationary point. Then leaving rows out
-    by Newton steps does not give one reliable error. The model has not learned enough from each row, so a Newton step
-    from its weights removes too much. The error on training rows is too small as an estimate. The leave-one-out error
-    is too large. It is too large even if, in place of the decay, the Newton step uses the damping delta that maximises
-    Laplace's evidence at the current weights,
+    """Let a model with parameters theta be trained on n rows, with mean log loss plus a decay of the weights as its
+    objective. Suppose that training stopped before a stationary point. Then leaving rows out by Newton steps does not
+    give one reliable error. The model has not learned enough from each row, so a Newton step from its weights
+    exaggerates the effect of leaving a row out. As estimates of the error on new rows, the error on training rows is
+    too small and the leave-one-out error is too large.
 
-        -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
+    The leave-one-out error is too large even if the Newton step replaces the decay by a damping delta chosen as
+    follows. Let lambda_i be the eigenvalues of the Gauss-Newton matrix. Choose the delta that maximises Laplace's
+    evidence at the current weights,
 
-    where lambda_i are the eigenvalues of the Gauss-Newton matrix. At smaller dampings the leave-one-out error is even
-    larger. The error on training rows and the leave-one-out error each imply a beta-binomial distribution for new rows,
-    with limits at 97 %. Take the lower limit from the error on training rows and the upper limit from the leave-one-out
-    error. In at least nine of ten models, the share of wrong classes among new rows lies between these two limits.
+        -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)).
+
+    At smaller dampings the leave-one-out error is even larger. The error on training rows and the leave-one-out error
+    each imply a beta-binomial distribution for the share of wrong classes among new rows. Take the central 97 % of each
+    distribution. In at least nine of ten models, this share lies between the lower limit from the error on training
+    rows and the upper limit from the leave-one-out error.
     """
 
     title = "An interval for the held-out error of a model that stopped training early, from training rows"

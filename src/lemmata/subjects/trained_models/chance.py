@@ -36,18 +36,19 @@ def _passes(problem: Trained) -> float:
 
 
 class ClassesByChanceAreGuessed(AbstractGauge):
-    """Train a model afresh on n classes that are drawn independently of the inputs, where class c has probability pi_c.
-    The model's prediction for a row that was left out is then independent of the class of this row. So this prediction
-    is wrong with a probability between 1 - max pi_c and 1 - min pi_c. The probability is 1 - sum pi_c² if the model
-    predicts each class c with probability pi_c. Errors at two rows are not independent, because row i influences the
-    prediction for row j, and row j influences the prediction for row i. The share of wrong rows therefore counts as a
-    share of n/2 independent rows, which has twice the variance. Leave each row out by one Newton step. Take two
-    binomial distributions of n/2 trials. The first has the probability 1 - max pi_c, and the second has the probability
-    1 - min pi_c. In at least nine of ten models, the share of wrong rows lies between the 2.5 % quantile of the first
-    and the 97.5 % quantile of the second (level 95 %).
+    """Train a model afresh on n rows whose classes are drawn independently of the inputs. Let class c have the
+    probability pi_c. The model's prediction for a row that was left out is then independent of the class of this row.
+    So this prediction is wrong with a probability between 1 - max pi_c and 1 - min pi_c. The probability is 1 - sum
+    pi_c² if the model predicts each class c with probability pi_c. Errors at two rows are not independent, because row
+    i influences the prediction for row j, and row j influences the prediction for row i. The share of wrong rows
+    therefore counts as a share of n/2 independent rows, which has twice the variance. Now leave each row out by one
+    Newton step, and take two binomial distributions of n/2 trials. The first has the probability 1 - max pi_c, and the
+    second has the probability 1 - min pi_c. In at least nine of ten models, the share of wrong left-out rows lies
+    between two limits: the 2.5 % quantile of the first distribution and the 97.5 % quantile of the second, both divided
+    by n/2.
     """
 
-    title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
+    title = "Leave-one-out error of a model trained on random classes, predicted as the error of guessing"
     source = Source("zhang2017", note="randomised labels; here tested by leaving rows out instead of on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
@@ -83,11 +84,11 @@ class MembershipOfClassesByChance(AbstractGauge):
     """Train a model afresh on classes that are drawn independently of the inputs. Then the model can learn the class of
     a row only from this row itself. An attack calls a row a member (a training row) if its loss is small. To predict
     the area under its ROC curve, leave each training row out by one Newton step. Use the losses of the left-out rows in
-    place of the losses of new rows. The interval around this prediction uses the sum of the variances of the predicted
-    and the measured area, which are both means over rows. The variance of the left-out rows counts twice, because row i
-    influences the prediction for row j, and row j influences the prediction for row i. With the normal limits of 95 %,
-    the interval contains the measured area in at least nine of ten models. The measured area compares training rows
-    with new rows, whose classes are drawn from the same distribution.
+    place of the losses of new rows. The measured area compares training rows with new rows, whose classes are drawn
+    from the same distribution. Both areas are means over rows, and the interval around the prediction uses the sum of
+    their variances. The variance of the left-out rows counts twice, because row i influences the prediction for row j,
+    and row j influences the prediction for row i. With the normal limits of 95 %, the interval contains the measured
+    area in at least nine of ten models.
     """
 
     title = "Success of a membership attack on random classes, predicted by leaving rows out"

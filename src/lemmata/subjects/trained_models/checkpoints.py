@@ -75,11 +75,12 @@ def _foretold(wrong: np.ndarray, new: int) -> Array:
 class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     """Suppose that training with weight decay goes on after the model is right on all n training rows. Suppose also
     that the length of the weights then falls. Take the first checkpoint at which all training rows are right, and bring
-    a copy of this checkpoint to a stationary point of the same objective. From this point, leave each row out by one
-    Newton step. The share of rows whose class is then wrong implies a beta-binomial distribution for new rows. The
-    share counts as if it came from n/2 independent rows, because any two rows influence the predictions for each other.
-    In at least nine of ten trainings, the central 97 % of this distribution contain the error of the last model on
-    unseen rows. This holds if the error on unseen rows falls long after the training error, and also if it never falls.
+    a copy of this checkpoint to a stationary point of the training objective. From this point, leave each row out by
+    one Newton step. The share of rows whose class is then wrong implies a beta-binomial distribution for the number of
+    wrong new rows. This share counts as if it came from n/2 independent rows, because any two rows influence the
+    predictions for each other. In at least nine of ten trainings, the central 97 % of this distribution contain the
+    error of the last model on unseen rows. This holds whether the error on unseen rows falls long after the training
+    error or never falls.
     """
 
     title = "Later held-out error in training with weight decay, predicted from a checkpoint that fits all rows"

@@ -172,14 +172,14 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     """Let a training procedure be (eps, delta)-differentially private for adding or removing a row. For each of a set
     of independent rows, a coin decides whether it is a training row or a held-out row. An attack calls a row a member
     if the loss of the trained model on this row is on one side of a threshold. The threshold is chosen on half of the
-    rows, and the attack is tested on the other half. On this other half, consider the share of training rows and the
-    share of held-out rows that are called members. Let p be the lower exact (Clopper-Pearson) limit for one of these
-    shares, and q the upper limit for the other share. Each limit has the level alpha/2. Then
+    rows, and the attack is tested on the other half. In this other half, the attack calls one share of the training
+    rows and one share of the held-out rows members. Let p be the lower exact (Clopper-Pearson) limit for one of these
+    two shares, and let q be the upper limit for the other. Each limit fails with probability at most alpha/2. Then
 
         log((p - delta)/q) <= eps
 
-    with probability at least 1 - alpha, where alpha = 1/20. If this inequality fails, one model is enough to refute the
-    claimed privacy.
+    with probability at least 1 - alpha, where alpha = 1/20. If this inequality fails for a single model, this model is
+    enough to refute the claimed privacy.
     """
 
     title = "The eps that a loss attack shows is at most the claimed eps of differential privacy"
@@ -217,16 +217,16 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
 
 
 class ClaimCoversItsSteps(AbstractGauge):
-    """Let a training procedure claim to be (eps, delta)-differentially private. It takes T steps, and each row takes
-    part in each step with probability q. In each step the gradients are clipped to a norm, and normal noise of sigma
-    times that norm is added to their sum. The claimed eps is at least the eps that these steps spend at the claimed
-    delta. An accountant bounds the spent eps from above. The accountant uses the exact Gaussian curve if q = 1, and the
-    distribution of the privacy loss if q is smaller. For example, a looser accountant (zero-concentrated privacy)
-    gives, at q = 1, the eps
+    """Let a training procedure claim to be (eps, delta)-differentially private. The procedure takes T steps, and each
+    row takes part in each step with probability q. In each step the gradients are clipped to a norm, and normal noise
+    with a standard deviation of sigma times that norm is added to their sum. The claimed eps is at least the eps that
+    these steps spend at the claimed delta. A privacy accountant bounds the spent eps from above. This accountant uses
+    the exact Gaussian curve if q = 1, and the distribution of the privacy loss if q is smaller. The claimed eps may
+    come from a looser accountant. For example, zero-concentrated privacy gives, at q = 1, the eps
 
         rho + 2 (rho log 1/delta)^1/2,   rho = T/(2 sigma²),
 
-    which is at least the spent eps and can therefore be claimed.
+    which is at least the spent eps.
     """
 
     title = "A claimed eps of differential privacy is at least the eps that the noisy training steps spend"

@@ -136,13 +136,13 @@ class Moves:
 
 class LargestStableStep(AbstractGauge):
     """Let lambda be the largest eigenvalue of the Hessian of the objective at the weights of a trained model. Move the
-    weights a little, and follow gradient descent on all training rows. The gradient at the unmoved weights is
-    subtracted, so these weights need not be a stationary point. If the learning rate is above 2/lambda, the small move
-    eventually alternates in sign and grows. If the rate is below 2/lambda, the move does not do so. In at least nine of
-    ten models, the rate at which moves begin to grow is within a factor 1.1 of 2/lambda.
+    weights a little, and follow gradient descent on all training rows from there. In each step, subtract the gradient
+    at the unmoved weights, so that these weights need not be a stationary point. If the learning rate is above
+    2/lambda, the small move eventually alternates in sign and grows. If the rate is below 2/lambda, the move does not
+    do so. In at least nine of ten models, the rate at which moves begin to grow is within a factor 1.1 of 2/lambda.
     """
 
-    title = "Largest stable rate of gradient descent, predicted as 2/lambda"
+    title = "Largest stable rate of gradient descent, predicted from the Hessian"
     source = Source("cohen2021edge", note="the linear stability of gradient descent on all rows")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False)

@@ -38,13 +38,14 @@ def normalised_margin(problem: Trained) -> float:
 
 
 class MarginAboveChance(AbstractGauge):
-    """Let the margin of a training row be the output of its class minus the largest of the other outputs. The
-    normalised margin is the margin divided by the product of the largest singular values of the weight arrays. Let a
-    model have at least four training rows per input column. Let it be right on at least nine tenths of the rows. Let
-    its inputs tell the classes apart. Train the same model afresh on classes drawn independently of the inputs. In at
-    least nine of ten models, the 10 % quantile of the model's normalised margins is at least 1.5 times the same
-    quantile on the random classes. If the ratio is smaller, the inputs seem to carry no information about the classes.
-    If the model does not fit the random classes, the margin on them is at most 0, and the bound is trivial.
+    """Let the margin of a training row be a model's output for its class minus the largest of the other outputs. The
+    normalised margin is the margin divided by the product of the largest singular values of the model's weight arrays.
+    Let the model be right on at least nine tenths of its training rows, and let there be at least four training rows
+    per input column. Suppose that the inputs tell the classes apart. Train the same model afresh on classes drawn
+    independently of the inputs. In at least nine of ten models, the 10 % quantile of the model's normalised margins is
+    at least 1.5 times the same quantile on the random classes. If the ratio is smaller, the inputs seem to carry no
+    information about the classes. If the 10 % quantile on the random classes is below 0, because the model does not fit
+    them, the bound is 0.
     """
 
     title = "A lower bound on the normalised margin of a model, relative to training on classes drawn at random"
@@ -119,13 +120,14 @@ class RunsToSmallLoss(Population[Trained]):
 
 
 class WeightsAlongMaximalMargin(AbstractGauge):
-    """Let a model with parameters theta be homogeneous, f(c theta) = c^L f(theta). Suppose that gradient descent
-    without weight decay has brought its log loss on n rows below 1/n. Then theta keeps growing along a direction that
-    satisfies the Karush-Kuhn-Tucker conditions for the largest margin at a given length of theta. A margin is f_y -
-    f_j, where y is the class of a row and j is any other class. So theta becomes a combination, with coefficients at
-    least 0, of the gradients of the margins. Take the cosine of theta with the best such combination for the 200
-    smallest margins. In at least nine of ten models with up to 32 units a layer, this cosine is at least 0.8. The null
-    value is the same cosine for weights whose entries are permuted within each array. The null value is much smaller.
+    """Let a model be homogeneous: its outputs f satisfy f(c theta) = c^L f(theta) for parameters theta, numbers c > 0
+    and a degree L > 0. Suppose that gradient descent without weight decay has brought its log loss on n rows below 1/n.
+    Let a margin be f_y - f_j, where y is the class of a row and j is any other class. With further descent, theta keeps
+    growing, along a direction that satisfies the Karush-Kuhn-Tucker conditions for the largest margin at a given length
+    of theta. So theta becomes a combination, with coefficients at least 0, of the gradients of the margins. Take the
+    best such combination for the 200 smallest margins, and the cosine of its angle with theta. In at least nine of ten
+    models with up to 32 units a layer, this cosine is at least 0.8. The test also permutes the entries of the weights
+    within each array, as a null value. The cosine of the permuted weights is much smaller.
     """
 
     title = "A lower bound on the cosine of trained weights with the direction of largest margin"

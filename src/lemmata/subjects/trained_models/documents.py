@@ -108,10 +108,11 @@ _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 class LimitOnDocumentLosses(AbstractGauge):
     """Measure the loss of a language model on each document in nats per token. Let n calibration documents be
-    exchangeable with new documents, and let k = ceil((n + 1) 9/10). The k-th smallest loss of the calibration documents
-    is a limit: the loss of a new document does not exceed it with probability at least 9/10. Count the documents below
-    the limit among m new documents. If there are no ties, this number is beta-binomial with the parameters k and n + 1
-    - k, whatever the model. The central 95 % interval of this distribution contains the measured number.
+    exchangeable with new documents, and let k = ceil((n + 1) 9/10). Take the k-th smallest loss of the calibration
+    documents as a limit. The loss of a new document is at most this limit with probability at least 9/10. Among m new
+    documents, count those whose loss is at most the limit. If there are no ties, this number is beta-binomial with the
+    parameters k and n + 1 - k, whatever the model. In at least nine of ten models, the central 95 % interval of this
+    distribution contains the measured number.
     """
 
     title = "Coverage of a 90 % limit on document losses, predicted as beta-binomial"
@@ -182,16 +183,18 @@ def _a_token(problem: Trained) -> Float[np.ndarray, " k"]:
 
 
 class HeldOutLossFromTrainingDocuments(AbstractGauge):
-    """Let theta be a stationary point of the mean loss of n documents plus (delta/2) |theta|², where theta are the
-    parameters and delta is the decay. Let l_i be the loss of document i, and let G_j be the Gauss-Newton matrix of
-    document j, with the logits of its tokens as outputs. The parameters of a model that is trained without document i
-    are approximated by theta + d_i. Here d_i is one Newton step,
+    """Let theta be the parameters of a language model at a stationary point of the mean loss of n documents plus
+    (delta/2) |theta|², where delta is the decay. Let l_i be the loss of document i, and let grad l_i be its gradient at
+    theta. Let G_j be the Gauss-Newton matrix of document j, with the logits of its tokens as outputs. One Newton step
+    d_i approximates leaving document i out: theta + d_i approximates the parameters of a model that is trained without
+    document i. This step solves
 
         (sum_{j != i} G_j + n delta) d_i = grad l_i,
 
-    where grad is the gradient at theta. Take the loss of document i at theta + d_i, in nats per token. The mean of
-    these losses over at most 32 training documents predicts the mean loss of unseen documents. In at least nine of ten
-    models, normal limits of 99 % for both samples contain the mean loss of the unseen documents.
+    Take the loss of document i at theta + d_i, in nats per token. The mean of these losses over at most 32 training
+    documents predicts the mean loss of unseen documents. Put normal limits of 99 % around this prediction, with the
+    variances of both means added. In at least nine of ten models, these limits contain the mean loss of the unseen
+    documents.
     """
 
     title = "Held-out loss of a language model's documents, predicted from training documents alone"
@@ -233,11 +236,12 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
 
 class MembershipOfDocuments(AbstractGauge):
     """Let an attacker see the loss of a document, in nats per token. The attacker guesses that the model has seen the
-    document if the loss is small. Leave out each of at most 32 training documents. This takes one Newton step from a
-    stationary point, with the Gauss-Newton matrix of the other documents. To predict the area under the ROC curve of
-    the attack, compare the losses of training documents with the losses of left-out documents. The interval around this
-    prediction uses the sum of the variances of the predicted and the measured area, which are both means over
-    documents. In at least nine of ten models, the interval contains the measured area.
+    document if the loss is small. Leave out each of at most 32 training documents by one Newton step from a stationary
+    point, with the Gauss-Newton matrix of the other documents. To predict the area under the ROC curve of the attack,
+    compare the losses of training documents with the losses of left-out documents. The measured area compares the
+    losses of training documents with the losses of unseen documents. Both areas are means over documents. Put normal
+    limits of 95 % around the prediction, with the sum of their variances. In at least nine of ten models, these limits
+    contain the measured area.
     """
 
     title = "Success of a loss attack on a language model's documents, predicted by leaving documents out"

@@ -47,14 +47,14 @@ def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float
 
 
 class SharpnessBelowTheEdge(AbstractGauge):
-    """Train a model by gradient descent on all training rows at the rate eta. Sharpness is the largest eigenvalue of
-    the Hessian of the objective. Descent cannot stay near a minimum if the sharpness is above 2/eta for many steps. The
-    sharpness may be above 2/eta for a few steps, after which it falls. Take the sharpness at the weights and after 1,
-    2, 3, 5, 8, 13 and 21 more steps at this rate. In at least nine of ten models, the smallest of these values is at
-    most 1.3 times 2/eta.
+    """Train a model by gradient descent on all training rows at the learning rate eta. The sharpness at some weights is
+    the largest eigenvalue of the Hessian of the objective there. Descent cannot stay near a minimum if the sharpness is
+    above 2/eta for many steps. The sharpness may be above 2/eta for a few steps, after which it falls. Take the
+    sharpness at the trained weights and after 1, 2, 3, 5, 8, 13 and 21 more steps at this rate. In at least nine of ten
+    models, the smallest of these values is at most 1.3 times 2/eta.
     """
 
-    title = "An upper bound on the sharpness after gradient descent at a stated rate"
+    title = "An upper bound on the sharpness of the objective after gradient descent at a known learning rate"
     source = Source("cohen2021edge", note="main result; here for the least sharpness after several numbers of steps")
     stated = Kind.OWN
     population = DescendedNetworks(

@@ -59,14 +59,14 @@ def _estimated(problem: Trained) -> DimensionEstimate:
 
 class DimensionFromProducts(AbstractGauge):
     """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows. Here J_i is the
-    Jacobian of the outputs at row i with respect to the parameters. Lambda_i is the Hessian of the loss of row i with
-    respect to the outputs. The model is brought to a stationary point of the mean loss plus (delta/2) |theta|², where
-    theta are the parameters and delta is the decay. The effective dimension tr M (M + n delta)^-1 is estimated from
-    products with M alone, by at most 30 steps of Lanczos' method from each of 10 vectors of random signs. Each vector
-    gives a lower value by Radau's rule and an upper value by Gauss' rule. Take Student's 98 % interval of the lower
-    values and Student's 98 % interval of the upper values. The reported interval begins at the lower end of the
-    interval of the lower values, and ends at the upper end of the interval of the upper values. This reported interval
-    contains the effective dimension in at least nine of ten models.
+    Jacobian of the outputs at row i with respect to the parameters, and Lambda_i is the Hessian of the loss of row i
+    with respect to the outputs. The model is brought to a stationary point of the mean loss plus (delta/2) |theta|²,
+    where theta are the parameters and delta is the decay. The effective dimension tr M (M + n delta)^-1 is estimated
+    from products with M alone, by at most 30 steps of Lanczos' method from each of 10 vectors of random signs. Each
+    vector gives a lower value by Radau's rule and an upper value by Gauss' rule. The reported interval begins at the
+    lower end of Student's 98 % interval of the ten lower values. The reported interval ends at the upper end of
+    Student's 98 % interval of the ten upper values. In at least nine of ten models, the reported interval contains the
+    effective dimension.
     """
 
     title = "Effective dimension of a model, estimated from products with the Gauss-Newton matrix"
@@ -110,12 +110,12 @@ class DimensionFromProducts(AbstractGauge):
 
 
 class FewerDimensionsThanByChance(AbstractGauge):
-    """Let M be the Gauss-Newton matrix of a model on n training rows, brought to a stationary point of its objective
-    with decay delta. Let the model give the labelled classes of its rows a probability of at least 1/2 on average. Let
-    its inputs tell the classes apart. Such a model is sure of most rows, and these rows have little curvature. Train
-    the same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the effective
-    dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the random classes. If the
-    effective dimension is larger, the inputs seem to carry no information about the classes.
+    """Bring a model to a stationary point of its objective with decay delta, and let M be its Gauss-Newton matrix on
+    the n training rows. Let the model give the labelled classes of its rows a probability of at least 1/2 on average.
+    Suppose that the inputs tell the classes apart. Such a model is sure of most rows, and the loss has little curvature
+    at these rows. Train the same model afresh on classes drawn independently of the inputs. In at least nine of ten
+    models, the effective dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the
+    random classes. If the effective dimension is larger, the inputs seem to carry no information about the classes.
     """
 
     title = "An upper bound on a model's effective dimension, relative to training on classes drawn at random"

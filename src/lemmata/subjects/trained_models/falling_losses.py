@@ -87,13 +87,14 @@ def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 
 
 class LossOnTheLawOfCheckpoints(AbstractGauge):
-    """Take the mean loss on held-out rows at the k-th of equally spaced checkpoints of a training. Over a few
-    checkpoints this loss is close to the power law E + A k^-alpha, where E, A and alpha are constants. Fit this law to
-    the five checkpoints before the last model, or to four checkpoints if there are only four. The residuals give limits
-    of level 0.95. In at least nine of ten trainings, these limits contain the loss of the last model on the same rows.
+    """Write checkpoints of a training run at equal intervals, and take the mean loss on held-out rows at the k-th
+    checkpoint. Over a few checkpoints this loss is close to the power law E + A k^-alpha, where E, A and alpha are
+    constants. Fit this law to the five checkpoints before the last model, or to four checkpoints if there are only
+    four. The residuals of the fit give limits of level 0.95 for the loss of the last model on the same rows. In at
+    least nine of ten training runs, these limits contain this loss.
     """
 
-    title = "Loss of the last model of a training, predicted from its earlier checkpoints"
+    title = "Held-out loss of the last model of a training run, predicted from earlier checkpoints"
     source = Source("hoffmann2022", note="the form of the power law; here in the time of one training")
     stated = Kind.OWN
     population = FallingLosses()

@@ -56,13 +56,13 @@ def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
 class LaterErrorFromRefittedRows(AbstractGauge):
     """Suppose that training with weight decay goes on after the model is right on all n training rows. Suppose also
     that the length of the weights then falls. Take the first checkpoint at which all training rows are right, and bring
-    a copy of this checkpoint to a stationary point of the same objective. Choose 32 of the n rows, and for each of them
-    run descent from the stationary point without this row. Let e be the share of these 32 rows that are then wrong, and
-    let c be the error of always predicting the most frequent class. This share counts as if it came from 32/(1 + (32/n)
-    e/c) independent rows, and implies a beta-binomial distribution for new rows. In at least nine of ten trainings, the
-    central 97 % of this distribution contain the error of the last model on unseen rows. If leverages are small, one
-    Newton step per row gives the same result. If the network has learned features, leverages are not small, and Newton
-    steps predict too small an error.
+    a copy of this checkpoint to a stationary point of the training objective. Choose 32 of the n rows, and for each of
+    them run descent from the stationary point without this row. Let e be the share of these 32 rows that are then
+    wrong, and let c be the error of always predicting the most frequent class. The share e counts as if it came from
+    32/(1 + (32/n) e/c) independent rows, and implies a beta-binomial distribution for the number of wrong new rows. In
+    at least nine of ten trainings, the central 97 % of this distribution contain the error of the last model on unseen
+    rows. If the leverages of the rows are small, one Newton step per row gives the same result as descent. If the
+    network has learned features, the leverages are not small, and Newton steps predict too small an error.
     """
 
     title = "Later held-out error in training with weight decay, predicted by descents that each leave one row out"

@@ -98,13 +98,13 @@ class ErrorOfTheStartKernel(AbstractGauge):
 
         K(x, z) = (1/C) sum_c <df_c(theta0, x)/dtheta, df_c(theta0, z)/dtheta>,
 
-    where f_c is the c-th of C outputs. The kernel machine is ridge regression of the targets with K and a constant. Of
-    29 values of the ridge, take the value with the smallest squared leave-one-out error. Leave each training row out.
-    For ridge regression, one eigendecomposition gives the exact outputs at the rows that are left out. The share of
-    rows that are then wrong predicts the error of the machine on rows that it has not seen. The share implies a
-    beta-binomial distribution for these rows, computed as if the share came from half as many independent rows. In at
-    least nine of ten models, the central 97 % of this distribution contain the number of wrong new rows. For
-    real-valued targets the mean squared distance is predicted, with normal limits.
+    where f_c is the c-th of C outputs. Let the kernel machine be ridge regression of the targets with K and a constant.
+    Of 29 values of the ridge, take the value with the smallest squared leave-one-out error. For ridge regression, one
+    eigendecomposition gives the exact output at each training row if this row is left out. The share of rows that are
+    then wrong predicts the error of the kernel machine on new rows. This share implies a beta-binomial distribution for
+    the number of wrong new rows, computed as if the share came from half as many independent rows. In at least nine of
+    ten models, the central 97 % of this distribution contain the number of wrong new rows. For real-valued targets, the
+    mean squared distance between targets and predictions is predicted instead, with normal limits.
     """
 
     title = "Error of ridge regression with the initial tangent kernel, predicted by leaving rows out"
@@ -143,11 +143,12 @@ class ErrorOfTheStartKernel(AbstractGauge):
 
 
 class EndKernelKnowsItsRows(Claim[Trained]):
-    """Take the tangent kernel of a network at its *trained* parameters, and ridge regression with this kernel. The
-    class of each row has shaped the kernel, even if the row is left out of the regression. Let the networks be trained
-    on classes drawn at random. In at least nine of ten models, the share of wrong left-out rows is at most the share of
-    wrong new rows. So leaving rows out gives too small an error for regression with the trained kernel. For regression
-    with the kernel at the start, leaving rows out does measure the error.
+    """Let networks be trained on classes drawn at random. For each network, take ridge regression with the tangent
+    kernel at its trained parameters. The class of each row has shaped this kernel, so the kernel knows the class of a
+    row even if the row is left out of the regression. In at least nine of ten models, the regression is wrong on at
+    most as large a share of left-out rows as of new rows. So leaving rows out gives too small an error for regression
+    with the trained kernel. For regression with the tangent kernel at the start of training, leaving rows out does
+    measure the error.
     """
 
     title = "Leaving rows out of regression with the trained tangent kernel gives too small an error"
@@ -173,13 +174,14 @@ class EndKernelKnowsItsRows(Claim[Trained]):
 
 class ErrorOfTheEndKernel(AbstractGauge):
     """Take ridge regression with the tangent kernel of a model at its trained parameters. On new rows, the regression
-    has nearly the same error as the model. To predict this error, leave each row out of the *model* by one Newton step,
-    which removes the row from the kernel too. Take the share of rows that are wrong when they are left out. This share
-    implies a beta-binomial distribution for the number of wrong new rows, computed as if the share came from half as
-    many independent rows. In at least nine of ten models, the central 97 % of this distribution contain the number of
-    wrong new rows. This holds even if many classes are drawn at random. For one real-valued target the mean squared
-    distance is predicted, with normal limits. For several real-valued targets the statement is false, because the
-    kernel is a mean over outputs. Every output is then predicted with the gradients of all outputs.
+    has nearly the same error as the model. To predict this error, leave each row out of the model, not only of the
+    regression, by one Newton step. This removes the row from the kernel too. Take the share of rows that are wrong when
+    they are left out. This share implies a beta-binomial distribution for the number of wrong new rows, computed as if
+    the share came from half as many independent rows. In at least nine of ten models, the central 97 % of this
+    distribution contain the number of wrong new rows. This holds even if many classes are drawn at random. For one
+    real-valued target, the mean squared distance between targets and predictions is predicted instead, with normal
+    limits. For several real-valued targets the statement is false, because the kernel is a mean over outputs. Every
+    output is then predicted with the gradients of all outputs.
     """
 
     title = "Error of ridge regression with the trained tangent kernel, predicted by leaving rows out of the model"

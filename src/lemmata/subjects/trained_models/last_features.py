@@ -125,7 +125,10 @@ class FeaturesGatherByClass(AbstractLastFeatures):
     models, r is at most nine tenths of its value at the parameters that training began with.
     """
 
-    title = "An upper bound on the spread of a network's last features within classes, relative to its start"
+    title = (
+        "An upper bound on the spread of a network's last features within classes, relative to the spread "
+        "before training"
+    )
     source = Source("papyan2020collapse", note="the collapse of features within classes; here compared with the start")
     control = Control("at most three tenths of its value at the start", lambda bound, problem: bound / 3)
     controls = "how much training gathers the last features by class"

@@ -47,10 +47,10 @@ def _rests_on(problem: Trained) -> list[Hypothesis]:
 
 
 class LastLayerKnowsItsRows(Claim[Trained]):
-    """Let a network be trained on classes drawn at random, and take its features as given. The training of the last
-    layer alone is a convex problem. Leave each row out of this problem by one Newton step. The error on left-out rows
-    is far smaller than the error on rows that the network has not seen. In at least nine of ten models, the share of
-    wrong left-out rows is at most a tenth of the share of wrong new rows.
+    """Let a network be trained on classes drawn at random, and keep its features (the inputs to the last layer) as they
+    are. Training the last layer alone is then a convex problem. Leave each row out of this problem by one Newton step.
+    The error on left-out rows is far smaller than the error on rows that the network has not seen. In at least nine of
+    ten models, the share of wrong left-out rows is at most a tenth of the share of wrong new rows.
     """
 
     title = "Leaving rows out of a network's last layer alone gives far too small an error"
@@ -79,11 +79,11 @@ class LastLayerKnowsItsRows(Claim[Trained]):
 
 
 class LeavingOutOfAllLayers(Claim[Trained]):
-    """Let a network be trained on classes drawn at random, so that it can know the classes of its training rows only.
-    Leave each row out by one Newton step in the parameters of all layers. Unlike the step in the last layer alone, this
-    step predicts the error on rows that the network has not seen. Take the share of rows that are wrong when they are
-    left out. This share implies a beta-binomial distribution for the number of wrong new rows, computed as if the share
-    came from half as many independent rows. In at least nine of ten models, the central 97 % of this distribution
+    """Let a network be trained on classes drawn at random, so that it can only know the classes of its training rows.
+    Leave each row out by one Newton step in the parameters of all layers. Unlike a Newton step in the last layer alone,
+    this step predicts the error on rows that the network has not seen. Take the share of rows that are wrong when they
+    are left out. This share implies a beta-binomial distribution for the number of wrong new rows, computed as if the
+    share came from half as many independent rows. In at least nine of ten models, the central 97 % of this distribution
     contain the number of wrong new rows.
     """
 

@@ -99,26 +99,27 @@ def _unseen(problem: Trained) -> int:
 
 
 class HeldOutErrorFromTrainingRows(AbstractGauge):
-    """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|², where theta are the
-    parameters and delta is the decay. For row i, let f_i be the outputs, p_i the predicted probabilities, y_i the
-    target and J_i the Jacobian of the outputs with respect to theta. Let Lambda_i = diag p_i - p_i p_i'. Let H = sum_i
-    J_i' Lambda_i J_i + n delta be the Gauss-Newton curvature. One Newton step that approximates leaving row i out
-    changes the outputs at row i to
+    """Let theta be the parameters of a model at a stationary point of the mean of n log losses plus (delta/2) |theta|²,
+    where delta is the decay. For row i, let f_i be the outputs, and let J_i be their Jacobian with respect to theta.
+    Let p_i be the predicted probabilities, and let y_i be the target. Let Lambda_i = diag p_i - p_i p_i', and let H =
+    sum_i J_i' Lambda_i J_i + n delta be the Gauss-Newton curvature. With S_i = J_i H^-1 J_i', one Newton step that
+    approximates leaving row i out changes the outputs at row i to
 
-        f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i),   S_i = J_i H^-1 J_i'.
+        f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
 
     Let e be the share of rows whose class is then wrong. The share e predicts the share of wrong rows among unseen
-    rows. The share e also implies a beta-binomial distribution for the number of wrong unseen rows. In at least nine of
-    ten models, the central 97 % of this distribution contain the number of wrong new rows. The n rows count as n/(1 +
-    e/c) independent rows, where c is the error of always predicting the most frequent class. The count is smaller than
-    n because row i influences the prediction for row j, and row j influences the prediction for row i.
+    rows. It also implies a beta-binomial distribution for the number of wrong unseen rows. In this distribution, the n
+    rows count as n/(1 + e/c) independent rows, where c is the error of always predicting the most frequent class. This
+    count is smaller than n because any two rows influence the predictions for each other. In at least nine of ten
+    models, the central 97 % of this distribution contain the number of wrong unseen rows.
 
     The step needs a stationary point. If the model is not at a stationary point, a copy of the model is brought to one.
     Consider rows that are as far from the training rows as the training rows are from each other. Let u be the share of
     these rows to which the model and the copy assign different classes. The difference between the errors of the model
-    and of the copy on new rows is assumed uniform between -u and u. For real-valued targets and squared loss, Lambda_i
-    is the identity. The mean squared distance is then predicted, with normal limits for both samples, at the same
-    level.
+    and of the copy on new rows is assumed uniform between -u and u.
+
+    For real-valued targets and squared loss, Lambda_i is the identity. The mean squared distance between targets and
+    predictions is then predicted, with normal limits for both samples, at the same level.
     """
 
     title = "Held-out error, predicted from training rows alone"
@@ -189,10 +190,11 @@ def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"
 class MembershipFromTrainingRows(AbstractGauge):
     """Let an attacker see the log loss of a row. The attacker guesses that the model has seen the row if the loss is
     small. The area under the ROC curve of this attack is the probability that a training row has a smaller loss than a
-    new row. To predict this area, leave each training row out by one Newton step from a stationary point. Use its loss
-    after the step in place of the loss of a new row. The predicted area and the measured area are both means over rows.
-    The variance of their difference is the sum of the variances of the two means. With this variance, the interval with
-    normal limits of 95 % around the predicted area contains the measured area in at least nine of ten models.
+    new row. To predict this area, leave each training row out by one Newton step from a stationary point. Use the loss
+    of the row after this step in place of the loss of a new row. The predicted area and the measured area are both
+    means over rows. The variance of their difference is the sum of the variances of the two means. With this variance,
+    the interval with normal limits of 95 % around the predicted area contains the measured area in at least nine of ten
+    models.
     """
 
     title = "Success of a loss-based membership attack, predicted from training rows"

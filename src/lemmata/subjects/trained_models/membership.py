@@ -57,12 +57,12 @@ class MembersFoundAtOnePercent(AbstractGauge):
     """Let m rows be unseen by the model, and let k = m/100, rounded down and at least 1. An attacker calls a row a
     member (a training row) if its log loss is at most the k-th smallest loss of the m rows. So about 1 % of other rows
     are called members. Leave each of n training rows out by one Newton step from a stationary point. Suppose that the
-    losses of left-out rows were exchangeable with the losses of the m rows. Then the number of left-out losses below
-    the threshold would be beta-binomial with parameters n, k, m - k + 1. The two ends of the central 97 % of this
-    distribution are ranks of two of the left-out losses. These two losses are a low and a high threshold. The lower end
-    of the predicted interval is the share of training rows whose own loss is at most the low threshold. The upper end
-    is the share whose own loss is at most the high threshold. In at least nine of ten models, this interval contains
-    the share of training rows that the attack finds.
+    losses of these left-out rows were exchangeable with the losses of the m rows. Then the number of left-out losses
+    below the attacker's threshold would be beta-binomial with parameters n, k, m - k + 1. Take the central 97 % of this
+    distribution. Its lower end is a rank among the left-out losses, and the left-out loss of this rank is a low
+    threshold. Its upper end gives a high threshold in the same way. The predicted interval goes from the share of
+    training rows whose own loss is at most the low threshold to the share whose own loss is at most the high threshold.
+    In at least nine of ten models, this interval contains the share of training rows that the attack finds.
     """
 
     title = "Share of training rows that a loss attack finds at 1 % false positives"

@@ -114,14 +114,14 @@ def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
 
 class ErrorWithMoreRows(AbstractGauge):
     """Let a program train models on a quarter, half and three quarters of n rows, and measure their errors on the rest
-    of these rows. Extrapolate these errors by a learning curve that was learned from many measured curves. Add the
-    binomial sampling error of the rows on which the error is measured. The result predicts the error of a model that is
-    trained on the n rows plus half of the held-out rows, at most 2n rows in all. Train two such models, and measure
-    each on the other half of the held-out rows. In at least nine of ten trainings, the central 90 % of the prediction
-    contain the measured error.
+    of these rows. Extrapolate these errors to more rows, by a model of learning curves that was fitted to many measured
+    curves. Add the binomial sampling error of the rows on which the error is measured. The result is a predicted
+    distribution of the error of a model that is trained on the n rows plus half of the held-out rows, at most 2n rows
+    in all. Train two such models, and measure each on the other half of the held-out rows. In at least nine of ten
+    cases, the central 90 % of the predicted distribution contain the measured error.
     """
 
-    title = "Error with more rows, predicted by a learning curve"
+    title = "Held-out error after training on more rows, predicted by a learning curve"
     source = Source("mohr2022", note="the measured curves from which the continuation is learned")
     stated = Kind.OWN
     population = TrainedNetworks(rows=60, decay=0.05, hidden=3, widths=(0, 6))

@@ -56,13 +56,13 @@ class EditedDocuments(Population[Edited]):
 
 class SimilarityOfAnEditedCopy(Claim[Edited]):
     """Let a document have m different shingles, where a shingle is five tokens in a row. Replace s tokens in a copy of
-    the document. Jaccard's similarity of two sets A and B is |A and B| / |A or B|. For the sets of shingles of the
-    document and of the copy, this similarity is at least
+    the document. Jaccard's similarity of two sets A and B is |A and B| / |A or B|. Between the shingles of the document
+    and the shingles of the copy, this similarity is at least
 
         (m - 5 s) / (m + 5 s)
 
-    or 0 if this number is below 0. The reason is that each token is in at most five shingles. So each replaced token
-    removes at most five shingles and adds at most five new shingles. So a copy with at most m/45 tokens replaced has a
+    or 0 if this number is below 0. Indeed, each token is in at most five shingles, so each replaced token removes at
+    most five shingles and adds at most five new shingles. For example, a copy with at most m/45 tokens replaced has a
     similarity of at least 0.8.
     """
 

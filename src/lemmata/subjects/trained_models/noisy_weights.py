@@ -118,9 +118,9 @@ def from_start(problem: Trained) -> Posterior:
 
 
 class PacBayesFromTheStart(AbstractGauge):
-    """Let a model be trained from theta0 to theta on n independent rows. Let delta = 1/20, and try J = 10 scales s of
-    noise on the weights. For every row, the noisy model draws its weights from N(theta, s²), where s is in units of the
-    root mean square of each array of weights in theta0.
+    """Let a model be trained from the weights theta0 to the weights theta on n independent rows. For every row, a noisy
+    version of the model draws its weights from N(theta, s²). Here the scale s of the noise is in units of the root mean
+    square of each array of weights in theta0. Try J = 10 scales s, and let delta = 1/20.
 
     Let R be the error of the noisy model on new rows. Let r be an upper limit on its error on the training rows,
     computed from 250 draws at the level delta/10. Let kl(r || R) be the Kullback-Leibler divergence of a coin with
@@ -185,10 +185,10 @@ def from_half(problem: Trained) -> Posterior:
 
 
 class PacBayesFromHalf(AbstractGauge):
-    """Train a model afresh on a random half of the independent rows, which gives the weights theta1. Let the examined
-    model have the weights theta, and take the m rows that theta1 has not seen. Let delta = 1/20, and try J = 10 scales
-    s of noise on the weights. For every row, the noisy model draws its weights from N(theta, s²), where s is in units
-    of the root mean square of each array of weights in theta1.
+    """Train a model afresh on a random half of the independent rows, which gives the weights theta1. Let theta be the
+    weights of the examined model, and take the m rows that theta1 has not seen. For every row, a noisy version of the
+    examined model draws its weights from N(theta, s²). Here the scale s of the noise is in units of the root mean
+    square of each array of weights in theta1. Try J = 10 scales s, and let delta = 1/20.
 
     Let R be the error of the noisy model on new rows. Let r be an upper limit on its error on these m rows, computed
     from 250 draws at the level delta/10. Let kl(r || R) be the Kullback-Leibler divergence of a coin with probability r

@@ -108,20 +108,20 @@ class SpectralMarginBound(AbstractGauge):
     trained on n independent rows x_i. Let |X|² = sum_i |x_i|², and let W be the largest width. Let |A| be the largest
     singular value of A, and let |A|_* be the sum of the lengths of the rows of A. The margin of a row is f_y, the
     output of its class, minus the largest other output. The function ramp is 1 up to 0, falls linearly to 0 at 1, and
-    stays 0. With
+    stays 0. For gamma > 0, let
 
-        C = sqrt(2) / gamma  |X| sqrt(ln 2W²)  prod_i |A_i|  ( sum_i (|A_i|_* / |A_i|)^(2/3) )^(3/2),
+        C = sqrt(2) / gamma  |X| sqrt(ln 2W²)  prod_i |A_i|  ( sum_i (|A_i|_* / |A_i|)^(2/3) )^(3/2).
 
-    the error on new rows is at most
+    Let delta = 1/20, and let c be a term that allows for gamma and norms that depend on the rows. With probability at
+    least 19/20, for every gamma, the error on new rows is at most
 
-        mean ramp(margin / gamma) + 24 C / n (1 + ln(n / 3C)) + 3 sqrt((ln(2/delta) + c) / 2n)
+        mean ramp(margin / gamma) + 24 C / n (1 + ln(n / 3C)) + 3 sqrt((ln(2/delta) + c) / 2n).
 
-    with probability at least 19/20, for every gamma. Here delta is 1/20, and c allows for gamma and norms that depend
-    on the rows. To compute c, gamma and all norms are rounded to powers of 2^(1/4) or finer, where the j-th power has
-    the weight 1/(1 + |j|)². The constants follow from two results: the bound on covering numbers of Theorem 3.3 of
-    Bartlett, Foster and Telgarsky (2017), and Dudley's entropy integral with the lower end 3C/sqrt(n). Biases count as
-    maps of a constant input 1. For the numbers of rows in the test, the bound is 1. A bound below 1 needs a hundred
-    million rows, or many more.
+    To compute c, round gamma and all norms to powers of 2^(1/4) or finer, and give the j-th power the weight 1/(1 +
+    |j|)². The constants follow from two results: the bound on covering numbers of Theorem 3.3 of Bartlett, Foster and
+    Telgarsky (2017), and Dudley's entropy integral with the lower end 3C/sqrt(n). Biases count as maps of an input that
+    is always 1. For the numbers of rows in the test, the bound is 1. A bound below 1 needs a hundred million rows, or
+    many more.
     """
 
     title = "A margin bound on the error on new rows, from the norms of the layers"
@@ -193,20 +193,20 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
 
 
 class LinearRademacherBound(AbstractGauge):
-    """Let a linear model W x + b of k classes be trained on n independent rows x_i. Let B be the root of the sum of
-    squares of (W, b) minus its mean over classes. The margin of a row is the output of its class minus the largest
-    other output. The function ramp is 1 up to 0, falls linearly to 0 at 1, and stays 0. The functions
-    ramp(margin / gamma) have a Rademacher complexity of at most
+    """Let a linear model W x + b of k classes be trained on n independent rows x_i. Subtract from (W, b) its mean over
+    classes, and let B be the root of the sum of squares of the result. The margin of a row is the output of its class
+    minus the largest other output. The function ramp is 1 up to 0, falls linearly to 0 at 1, and stays 0. For gamma >
+    0, the functions ramp(margin / gamma) have a Rademacher complexity of at most
 
         R = 2 sqrt(k - 1) B sqrt(sum_i (|x_i|² + 1)) / (gamma n)
 
-    (with sqrt(2) in place of 2 if k = 2). The error on new rows is at most
+    (with sqrt(2) in place of 2 if k = 2). Let delta = 1/20, and let c be a term that allows for gamma and B that depend
+    on the rows. With probability at least 19/20, for every gamma, the error on new rows is at most
 
         mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n)
 
-    with probability at least 19/20, for every gamma. Here delta = 1/20, and c allows for gamma and B that depend on the
-    rows. To compute c, gamma and B are rounded to powers of 2^(1/4), where the j-th power has the weight 1/(1 + |j|)².
-    In at least nine of ten models, the bound is above the error on held-out rows.
+    To compute c, gamma and B are rounded to powers of 2^(1/4), where the j-th power has the weight 1/(1 + |j|)². In at
+    least nine of ten models, the bound is above the error on held-out rows.
     """
 
     title = "A margin bound on the error of a linear model, from the length of its weights"
@@ -257,14 +257,15 @@ class LinearRademacherBound(AbstractGauge):
 
 class ProductCertificate(AbstractGauge):
     """Let a model with outputs f be a chain of affine maps A_i with activations of slope at most 1, and let |A| be the
-    largest singular value of A. If the input moves, the outputs move at most prod_i |A_i| times as far. So no change of
-    length below
+    largest singular value of A. If the input moves, the outputs move at most prod_i |A_i| times as far. Let y be the
+    class that the model predicts for a row, and let j run over the other classes. So no change of the row of length
+    below
 
         (f_y - max_j f_j) / ( sqrt(2) prod_i |A_i| )
 
-    changes the class y of a row, where j runs over the other classes. Take 32 rows that the model predicts correctly.
-    The median of these radii is at most the median of the smallest radii at which projected gradient steps change the
-    classes of the rows.
+    changes the predicted class. The test takes 16 to 32 rows that the model predicts correctly. For each row, projected
+    gradient steps search for the smallest radius at which the predicted class changes. The median of the certified
+    lengths is at most the median of these radii.
     """
 
     title = "A certified radius against attacks, from the norms of the layers"

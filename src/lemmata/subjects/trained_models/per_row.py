@@ -75,13 +75,14 @@ def by_losses(problem: Trained) -> Array:
 
 
 class OrderOfRowEffects(AbstractGauge):
-    """Let e_i be the effect of training row i: how much its loss grows if the model is trained without it. At a
-    stationary point, one Newton step that approximates leaving row i out predicts e_i. The error of the prediction in
-    log e_i has standard deviation h_i, where h_i is the leverage of the row. Half of the variance comes from an error
-    that is common to all rows of a model. Take 16 training rows, the eight of largest loss and eight others at random.
-    Measure the effects in models that descend from the stationary point without the row. Compare predicted and measured
-    effects by Spearman's correlation. The errors of the predictions imply a distribution of this correlation. In at
-    least nine of ten models, the correlation is above the 0.5 % quantile of this distribution.
+    """Let e_i be the effect of training row i on its own loss: the growth of this loss if the model is trained without
+    row i. At a stationary point, one Newton step that approximates leaving row i out predicts e_i. Let h_i be the
+    leverage of the row. The error of the prediction of log e_i is taken to have standard deviation h_i. Half of the
+    variance comes from an error that is common to all rows of a model. Take 16 training rows, the eight of largest loss
+    and eight others at random. Measure each effect by descent from the stationary point without the row. Compare
+    predicted and measured effects by Spearman's correlation. The assumed errors of the predictions imply a distribution
+    of this correlation. In at least nine of ten models, the correlation is above the 0.5 % quantile of this
+    distribution.
     """
 
     title = "Ranking of training rows by their effect on their own loss, predicted by Newton steps"
@@ -118,13 +119,14 @@ class OrderOfRowEffects(AbstractGauge):
 
 
 class MedianRatioOfRowEffects(AbstractGauge):
-    """Let the effect of a training row be the growth of its loss if the model is trained without it. Take 16 training
-    rows, the eight of largest loss and eight others at random. One Newton step predicts the effect of row i. The
-    logarithm of this prediction has an error of standard deviation h_i, where h_i is the leverage of the row. Half of
-    the variance comes from an error that is common to all rows of a model. For each row, divide the effect that one
-    Newton step predicts by the effect that descent without the row finds. In at least nine of ten models, the median of
-    these ratios over the 16 rows lies in the central 95 % of its distribution. Rows whose predicted effect is below a
-    billionth of a nat are left out, and at least eight of the sixteen must remain.
+    """Let the effect of a training row be the growth of its loss if the model is trained without this row. Take 16
+    training rows, the eight of largest loss and eight others at random. One Newton step predicts the effect of row i.
+    Let h_i be the leverage of the row. The logarithm of the prediction is taken to have an error of standard deviation
+    h_i. Half of the variance comes from an error that is common to all rows of a model. For each row, divide the effect
+    that one Newton step predicts by the effect that descent without the row finds. The assumed errors imply a
+    distribution of the median of these ratios over the 16 rows. In at least nine of ten models, the median lies in the
+    central 95 % of this distribution. Rows whose predicted effect is at most a billionth of a nat are left out, and at
+    least eight of the sixteen rows must remain.
     """
 
     title = "Median ratio of predicted to measured effects of rows on their own losses"

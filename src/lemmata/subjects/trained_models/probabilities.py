@@ -84,7 +84,7 @@ class ConformalCoverage(AbstractGauge):
     own class, and let q be the k-th smallest of these n scores. The prediction set of a new row contains all classes
     whose score is at most q. This set contains the class of the new row with probability at least 9/10. If scores are
     continuous, the number covered among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the
-    model. The central 95 % interval of this distribution contains the measured number.
+    model. In at least nine of ten models, the central 95 % interval of this distribution contains the measured number.
     """
 
     title = "Coverage of 90 % conformal prediction sets, predicted as beta-binomial"
@@ -199,15 +199,19 @@ class CalibrationAfterTemperature(AbstractGauge):
     T be the temperature that minimises the log loss of softmax(f/T) on the first half. The binned calibration error on
     the second half is the mean of |mean confidence - share of right rows| over ten bins of equally many rows. Even a
     calibrated model has a binned error above 0. To find the distribution of the binned error of a calibrated model,
-    draw classes from softmax(f/T) on both halves. Then fit the temperature to the drawn classes of the first half.
+    draw classes from softmax(f/T) on both halves. Then fit the temperature again, to the drawn classes of the first
+    half.
 
-    The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
-    The upper end is the larger of two 99 % quantiles, because a single temperature may leave a calibration error, which
-    is visible on the first half. The first quantile is the 99 % quantile of this distribution. The second quantile is
-    the 99 % quantile of the binned error on rows resampled from the first half, with the temperature fitted to another
-    resample. The binned errors of 98 % of calibrated models lie between these ends. The claim assumes that dividing all
-    logits by one temperature makes the model calibrated. The first half tests this hypothesis: on the first half, at
-    least a hundredth of calibrated models must have a binned error as large as the model's error.
+    The claim is that, in at least nine of ten models, the binned error lies between two ends. The lower end is the 1 %
+    quantile of the distribution for a calibrated model. The upper end is the larger of two 99 % quantiles. The first is
+    the 99 % quantile of the same distribution. The second allows for a calibration error that a single temperature
+    leaves, and that the first half shows. It is the 99 % quantile of the binned error on rows resampled from the first
+    half, with the temperature fitted to another resample. For calibrated models, at least 98 % of the binned errors lie
+    between the two ends.
+
+    The claim assumes that dividing all logits by one temperature makes the model calibrated. The first half tests this
+    assumption: on the first half, at least a hundredth of calibrated models must have a binned error as large as the
+    model's error.
     """
 
     title = "Calibration error after temperature scaling, predicted as that of a calibrated model"

@@ -51,14 +51,15 @@ def random_halves(problem: Trained, count: int, stream: int) -> list[Int[np.ndar
 
 
 class ErrorAtHalfTheRows(AbstractGauge):
-    """Take ridge regression with the tangent kernel of a model's start. Compute its exact leave-one-out error on all n
-    training rows and on random halves of them. Measure this error both as a squared error and as a share of wrong
-    classes. Each of these two errors gives a ratio of the error at n/2 rows to the error at n rows. The two ratios
-    bracket the factor by which the model's own error grows if it is trained on half of its rows. Predict the error at n
-    rows by leaving each row out by one Newton step. This prediction implies a beta-binomial distribution for new rows,
-    and therefore an interval. Multiply the lower end of the interval by the smallest of three numbers: the two ratios
-    and 1. Multiply the upper end by the largest of these three numbers. In at least nine of ten models, this interval
-    contains the mean error of four models trained on halves.
+    """Take ridge regression with the tangent kernel at a model's initial parameters. Compute the exact leave-one-out
+    error of this regression on all n training rows and on random halves of them. Measure the leave-one-out error both
+    as a squared error and as a share of wrong classes. Each of these two errors gives a ratio of the error at n/2 rows
+    to the error at n rows. The two ratios bracket the factor by which the model's own error grows if it is trained on
+    half of its rows. To predict the model's own error at n rows, leave each row out of the model by one Newton step.
+    The share of rows that are then wrong implies a beta-binomial distribution for new rows, and therefore an interval
+    for the error. Multiply the lower end of the interval by the smallest of three numbers: the two ratios and 1.
+    Multiply the upper end by the largest of these three numbers. In at least nine of ten models, the new interval
+    contains the mean error of four models trained on halves of the rows.
     """
 
     title = "A model's error with half of the rows, predicted by the tangent kernel before training"
@@ -112,9 +113,10 @@ def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
 class EffectOfOneRow(AbstractGauge):
     """Let a model be at a stationary point of mean log loss plus (delta/2) |theta|², where theta are the parameters and
     delta is the decay. If a model is trained without row i, the loss of this row grows by some amount. One Newton step
-    that approximates leaving row i out predicts this amount. Take the mean over 16 training rows, the eight of largest
-    loss and eight others at random. In at least nine of ten models, this mean is within a factor 2 of the mean of the
-    measured effects. To measure an effect, descend from the stationary point to a stationary point without the row.
+    that approximates leaving row i out predicts this amount. To measure the amount, descend from the stationary point
+    with all rows to a stationary point without row i. Take 16 training rows, the eight of largest loss and eight others
+    at random. In at least nine of ten models, the mean of the predicted amounts is within a factor 2 of the mean of the
+    measured amounts.
     """
 
     title = "Mean effect of training rows on their own loss, predicted by Newton steps"

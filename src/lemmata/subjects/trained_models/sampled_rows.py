@@ -78,21 +78,21 @@ def worth(sample: int, rows: int, error: float, chance: float) -> float:
 
 
 class HeldOutErrorFromSampledRows(AbstractGauge):
-    """Let theta be a stationary point of the mean of n losses plus (delta/2) |theta|², where theta are the parameters
-    and delta is the decay. For row j, let f_j be the outputs, p_j the predictions (probabilities or values) and y_j the
-    target. Let J_j be the Jacobian of the outputs with respect to theta, and Lambda_j the Hessian of the loss of row j
-    with respect to the outputs. In one Newton step with the Gauss-Newton curvature, leaving row i out changes its
-    output to
+    """Let theta be the parameters of a model at a stationary point of the mean of n losses plus (delta/2) |theta|²,
+    where delta is the decay. For row j, let f_j be the outputs, and let J_j be their Jacobian with respect to theta.
+    Let p_j be the predictions (probabilities or values), and let y_j be the target. Let Lambda_j be the Hessian of the
+    loss of row j with respect to the outputs. Leave row i out by one Newton step with the Gauss-Newton curvature. This
+    step changes the outputs at row i to
 
         f_i + J_i d_i,   (sum_{j != i} J_j' Lambda_j J_j + n delta) d_i = J_i' (p_i - y_i),
 
-    where 30 steps of conjugate gradients solve for d_i from products alone. Sample 64 training rows, or 32 if the model
-    has more than ten million parameters. Let e be the share of the sampled rows whose class is then wrong. The share e
-    predicts the share of wrong classes among unseen rows. The share e also implies a beta-binomial distribution for the
-    number of wrong unseen rows. The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of
-    always predicting the most frequent class. In at least nine of ten models, the central 97 % of this distribution
-    contain the number of wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal
-    limits.
+    where 30 steps of conjugate gradients solve for d_i from products alone. Leave out each of 64 random training rows,
+    or of 32 if the model has more than ten million parameters. Let e be the share of these rows whose class is then
+    wrong. The share e predicts the share of wrong classes among unseen rows. It also implies a beta-binomial
+    distribution for the number of wrong unseen rows. In this distribution, the 64 rows count as 64/(1 + (64/n) e/c)
+    independent rows, where c is the error of always predicting the most frequent class. In at least nine of ten models,
+    the central 97 % of this distribution contain the number of wrong unseen rows. For real-valued targets, the mean
+    squared distance between targets and predictions is predicted instead, with normal limits.
     """
 
     title = "Held-out error, predicted by leaving out a sample of training rows"
@@ -185,17 +185,22 @@ def _steepness(problem: Trained) -> float:
 
 
 class SampledRowsAreTheDual(Claim[Trained]):
-    """Let H = sum_j J_j' Lambda_j J_j + n delta be the Gauss-Newton curvature of a model on n rows, at any weights. For
-    row j, J_j is the Jacobian of the outputs with respect to the parameters, and Lambda_j is the Hessian of the loss
-    with respect to the outputs. Let f_j be the outputs, p_j the predictions (probabilities or values) and y_j the
-    target, and let delta be the decay. A matrix of all rows and outputs gives S_i = J_i H^-1 J_i'. Then
+    """For row j of the n training rows of a model, let f_j be the outputs, and let J_j be their Jacobian with respect
+    to the parameters. Let p_j be the predictions (probabilities or values), and let y_j be the target. Let Lambda_j be
+    the Hessian of the loss with respect to the outputs, and let delta be the decay. Let H = sum_j J_j' Lambda_j J_j + n
+    delta be the Gauss-Newton curvature, at any weights. Then S_i = J_i H^-1 J_i', which needs a matrix of all rows and
+    outputs, satisfies
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i)  =  f_i + J_i d_i,
 
-    where d_i = (H - J_i' Lambda_i J_i)^-1 J_i' (p_i - y_i) is found by conjugate gradients from products alone.
+    where d_i = (H - J_i' Lambda_i J_i)^-1 J_i' (p_i - y_i). Both sides are the outputs at row i if this row is left out
+    by one Newton step. Conjugate gradients find d_i from products alone.
     """
 
-    title = "Leaving rows out by products with the Gauss-Newton curvature gives the same outputs as the dual matrix"
+    title = (
+        "Leaving rows out by products with the Gauss-Newton curvature gives the same outputs as the exact "
+        "matrix formula"
+    )
     source = HeldOutErrorFromSampledRows.source
     stated = Kind.OWN
     population = TrainedNetworks(rows=30, steps=1, unseen=False, held=1)

@@ -32,9 +32,10 @@ _FAR = 3.0
 class RowsInUseAreAlike(AbstractGauge):
     """Fit a classifier that tells deployment rows from held-out rows by the inputs, their squares and the model's
     outputs. Score each row by a classifier that is fitted to other rows. Suppose that both kinds of rows are drawn from
-    one distribution. Then the distribution of the area under the ROC curve does not change if the rows are permuted at
-    random. So with probability at least 19/20, the area is at most the 10th largest of 199 areas of permuted rows. If
-    there are fewer than 100 held-out rows, training rows take their place, and the outputs are not used.
+    one distribution. Then the area under the ROC curve of these scores has the same distribution if all rows are first
+    divided at random into the two kinds. So with probability at least 19/20, the area is at most the 10th largest of
+    199 areas after such random divisions. If there are fewer than 100 held-out rows, training rows take their place,
+    and the outputs are not used.
     """
 
     title = "An upper limit on the ROC area of a classifier that tells deployment rows from held-out rows"
@@ -65,8 +66,9 @@ class MovedRowsAreSeen(Claim[Trained]):
     """Suppose that there are at least 200 held-out rows, and at least as many deployment rows as held-out rows. Let
     both kinds of rows be normal with unit covariance around three centres in two to eight dimensions. Move the
     deployment rows by 0.8 along a random direction. Take the area under the ROC curve of a classifier that tells the
-    two kinds of rows apart. With probability at least 0.8, this area is above the 10th largest of 199 areas of permuted
-    rows. The p-value is then at most 1/20.
+    two kinds of rows apart. Compute 199 more such areas after all rows are divided at random into the two kinds. With
+    probability at least 0.8, the first area is at least the 10th largest of the 199 areas. The p-value is then at most
+    1/20.
     """
 
     title = "A classifier of deployment and held-out rows detects a shift of 0.8 standard deviations"
@@ -91,9 +93,10 @@ class MovedRowsAreSeen(Claim[Trained]):
 
 class InputsOfTrainingRowsAsReference(Claim[Trained]):
     """Let deployment rows have the distribution of the training rows. Let a classifier tell deployment rows from
-    training rows by the inputs and their squares, without any output of the model. With probability at least 19/20, the
-    area under its ROC curve is at most the 10th largest of 199 areas of permuted rows. This holds whatever the model
-    has learned from the training rows.
+    training rows by the inputs and their squares, without any output of the model. Compute 199 more areas under the
+    classifier's ROC curve after all rows are divided at random into the two kinds. With probability at least 19/20, the
+    area for the true division is at most the 10th largest of these 199 areas. This holds whatever the model has learned
+    from the training rows.
     """
 
     title = "Without a model's outputs, training rows can be the reference of a test for distribution shift"
@@ -207,11 +210,12 @@ class AbstractErrorInUse(AbstractGauge):
 
 
 class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
-    """Let deployment rows be moved by three standard deviations, and take two estimates of the error on them. The first
-    is the held-out error plus the fall of the mean confidence. For the second, choose the threshold so that the share
-    of held-out rows with confidence below it equals the held-out error. The second estimate is the share of deployment
-    rows with confidence below this threshold. In at least three of four models, both estimates are at most the true
-    error on the deployment rows.
+    """Let the confidence of a row be the largest probability that the model gives to a class. Move deployment rows by
+    three standard deviations, and take two estimates of the error on them. The first is the held-out error plus the
+    fall of the mean confidence from held-out rows to deployment rows. For the second, choose a threshold so that the
+    share of held-out rows with confidence below the threshold equals the held-out error. The second estimate is the
+    share of deployment rows with confidence below this threshold. In at least three of four models, both estimates are
+    at most the true error on the deployment rows.
     """
 
     title = "Confidence falls less than accuracy under a large shift of the inputs"
@@ -239,9 +243,10 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
 class ErrorInUseByConfidence(AbstractErrorInUse):
     """Suppose that a classifier cannot tell deployment rows from held-out rows: the p-value of its test is above 1/20.
     The error in deployment is estimated by the held-out error plus the fall of the mean confidence from held-out rows
-    to deployment rows. Let e be the error and c the confidence of a row. The estimate differs from the true error by
-    the difference between the means of e + c over held-out rows and over deployment rows. In at least nine of ten
-    models, normal limits of 95 % contain the error.
+    to deployment rows. The confidence c of a row is the largest probability that the model gives to a class. Let e be 1
+    if the model is wrong on the row, and 0 otherwise. The estimate differs from the true error by the difference
+    between two means of e + c: the mean over held-out rows and the mean over deployment rows. In at least nine of ten
+    models, normal limits of 95 % around the estimate contain the error on the deployment rows.
     """
 
     title = "Error in deployment, estimated from the fall of the mean confidence"
@@ -259,10 +264,12 @@ class ErrorInUseByConfidence(AbstractErrorInUse):
 
 class ErrorInUseByThreshold(AbstractErrorInUse):
     """Suppose that a classifier cannot tell deployment rows from held-out rows: the p-value of its test is above 1/20.
-    Choose the threshold so that the share of held-out rows with confidence below it equals the held-out error. Then the
-    share of deployment rows with confidence below this threshold estimates the error in deployment. In at least nine of
-    ten models, normal limits of 95 % contain the error. These limits use the variance, over held-out rows, of the error
-    minus the indicator of a confidence below the threshold.
+    Let the confidence of a row be the largest probability that the model gives to a class. Choose a threshold so that
+    the share of held-out rows with confidence below the threshold equals the held-out error. Then the share of
+    deployment rows with confidence below this threshold estimates the error in deployment. In at least nine of ten
+    models, normal limits of 95 % around the estimate contain the error on the deployment rows. These limits use a
+    variance over held-out rows: that of the difference between the error of a row (0 or 1) and the indicator of a
+    confidence below the threshold.
     """
 
     title = "Error in deployment, estimated from a threshold of the confidence"
@@ -279,15 +286,15 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
 
 
 class SameInputsTwoErrors(Claim[Trained]):
-    """Let deployment rows have their classes y under one distribution and the next class y + 1 under another, on the
-    same inputs. Let e and e' be the errors under the two distributions. An estimate may see the model, its training and
-    held-out rows with their classes, and the inputs in deployment. The estimate is then the same number g under both
-    distributions, so that
+    """Let deployment rows have their classes y under one distribution, and the next class y + 1 under another
+    distribution on the same inputs. Let e and e' be the errors of a model under the two distributions. An estimate of
+    the error may see the model, its training and held-out rows with their classes, and the inputs in deployment. The
+    estimate is then the same number g under both distributions, so that
 
         max(|g - e|, |g - e'|) >= |e - e'|/2
 
-    for every such estimate. The statement is tested for the estimate from the mean confidence, for the estimate from
-    the threshold of the confidence, and for the guess 1/2. So the error in deployment is not known without classes.
+    for every such estimate. So the error in deployment is not known without classes. The test uses an estimate from the
+    mean confidence, an estimate from a threshold of the confidence, and the guess 1/2.
     """
 
     title = "Inputs alone do not determine the error of a model in deployment"
@@ -327,8 +334,8 @@ def _two_errors(problem: Trained) -> tuple[float, float]:
 class LabelledRowsTellTheError(Claim[Trained]):
     """Draw 404 deployment rows at random, and label them. With so many rows, no exact limit of 95 % is farther than
     0.05 from the share of wrong rows. Whatever the shift, this share is then within 0.05 of the error in deployment
-    with probability at least 17/20. The probability is 17/20 instead of 19/20, because 5000 further rows stand for the
-    distribution and also vary by chance.
+    with probability at least 19/20. The test takes the error on 5000 further rows for the error in deployment. Because
+    this error also varies by chance, the test only requires a probability of 17/20.
     """
 
     title = "404 labelled deployment rows give a model's error to within 0.05 under any shift"

@@ -93,9 +93,9 @@ def smaller_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 class LossOnTheLawOfSizes(AbstractGauge):
     """Train models of different sizes in the same way on the same rows, and let P be the number of parameters. The mean
     loss on held-out rows is close to the power law E + A P^-alpha, where E, A and alpha are constants. Fit this law to
-    all models that are smaller than the examined model; at least four are needed. The residuals give limits of level
-    0.99. In at least nine of ten such sets of models, these limits contain the loss of the examined model on the same
-    rows.
+    all models that are smaller than the examined model; at least four are needed. The residuals of the fit give limits
+    of level 0.99. In at least nine of ten such sets of models, these limits contain the loss of the examined model on
+    the same rows.
     """
 
     title = "Loss of a model, predicted from smaller models by a scaling law"

@@ -45,17 +45,18 @@ def one_unit(problem: Trained) -> Hypothesis:
 
 
 class AttacksOnSmoothedModel(AbstractGauge):
-    """Draw x + sigma z 1024 times, where x is an input, z is standard normal and sigma is the size of the noise. Let a
-    model f give the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999, of the
-    probability of this class. Then this class is the most frequent class under noise at every input whose Euclidean
+    """Let x be an input, let z be standard normal noise of its shape, and let sigma be the size of the noise. The
+    smoothed model answers with the class that a model f predicts most often for x + sigma z. Draw x + sigma z 1024
+    times, and let f predict the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999, of
+    the probability of this class. Then the smoothed model answers with this class at every input whose Euclidean
     distance from x is below the certified radius
 
         sigma Phi^-1(q),
 
     where Phi is the standard normal distribution function. So attacks on the smoothed model fail within the certified
-    radius. For each of eight rows, find the radius at which projected gradient steps first change the class of the
-    smoothed model. Divide this radius by the certified radius. The smallest of these ratios is at least 1. The excess
-    of this ratio over 1 shows how far the certified radius is below the radius of a successful attack.
+    radius. For each of at most eight rows, find the radius at which projected gradient steps first change the class of
+    the smoothed model. Divide this radius by the certified radius. The smallest of these ratios is at least 1. The
+    excess of this ratio over 1 shows how far the certified radius is below the radius of a successful attack.
     """
 
     title = "Attacks on the smoothed model need at least its certified radius"

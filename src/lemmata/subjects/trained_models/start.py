@@ -88,21 +88,20 @@ def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], n
 
 
 class LinearFromTheStart(AbstractGauge):
-    """Let f0 be the outputs of a model and J0 their Jacobian with respect to the parameters, both at the parameters
-    theta0 that its training began with. Let f be its outputs at the trained parameters theta. The distance of the model
-    from linear training is the relative residual
+    """Let theta0 be the parameters that the training of a model began with. Let f0 be the outputs of the model at
+    theta0, and let J0 be their Jacobian with respect to the parameters. Let f be the outputs at the trained parameters
+    theta. The distance of the model from linear training is the relative residual
 
         |f - f0 - J0 (theta - theta0)| / |f - f0|,
 
     where norms are over rows. Suppose that this residual is at most 1/10 on the training rows, which means that
-    training was lazy. Then the residual is nearly the same on rows that the model has not seen. In at least nine of ten
-    models, the residual on unseen rows is within a factor 1.3 of the residual on training rows, up to a margin for
-    chance. The margin is needed because the residual is the square root of a ratio of two means over rows. Let s be the
-    standard deviation of the logarithm of the quotient of the two residuals. The factor 1.3 is multiplied by exp(1.96
-    s). A residual below 1e-6 is rounding error.
+    training was lazy. Then the residual is nearly the same on rows that the model has not seen. Let s be the standard
+    deviation of the logarithm of the quotient of the two residuals. It allows for chance, since a residual is the
+    square root of a ratio of two means over rows. In at least nine of ten models, the residual on unseen rows is within
+    a factor 1.3 exp(1.96 s) of the residual on training rows. A residual below 1e-6 is rounding error.
     """
 
-    title = "How far a network is from linear training, measured on new rows, is predicted from the training rows"
+    title = "Distance of a network from linear training on new rows, predicted from the training rows"
     source = Source("chizat2019", note="the relative change of the tangent; here tested on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=48, widths=(32, 96), steps=5)

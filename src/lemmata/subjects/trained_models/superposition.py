@@ -122,10 +122,11 @@ class AbstractReadoutClaim(AbstractGauge):
 
 
 class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
-    """Let the last matrix of a model have one row for each of N classes, in d <= N - 2 dimensions. Let w_c be these
-    rows minus their mean. Let the model get at least 90 % of its training rows right. With probability at least 0.9,
-    the largest cosine between two w_c is at most the 10 % quantile of its value for N independent normal vectors minus
-    their mean.
+    """Let the last matrix (the readout) of a model have one row for each of N classes, in d <= N - 2 dimensions. Let
+    the directions be these rows minus their mean. Let the model get at least 90 % of its training rows right. Draw N
+    independent normal vectors instead of the rows, subtract their mean, and take the 10 % quantile of the largest
+    cosine between two of them. With probability at least 0.9, the largest cosine between two of the model's directions
+    is at most this quantile.
     """
 
     title = "An upper bound on the largest cosine of two readout directions"
@@ -160,10 +161,10 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
 
 
 class MeanSquareCosine(AbstractReadoutClaim):
-    """Let a readout have N > d directions in d dimensions, with their mean subtracted. The root mean square of the
-    cosines between them is at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value of a cosine is
-    also at least this bound. The largest cosine may be below this bound, because opposite directions, whose cosine is
-    negative, do not harm a readout.
+    """Let the readout (the last matrix) of a model have N >= d + 2 rows in d dimensions. Let the readout directions be
+    these rows minus their mean. The root mean square of the cosines between two directions is at least Welch's bound
+    ((N - d)/(d (N - 1)))^1/2. The largest absolute value of a cosine is also at least this bound. The largest cosine
+    itself, with its sign, may be below this bound. A negative cosine does not harm a readout.
     """
 
     title = "A lower bound on the root mean square of the cosines of readout directions"

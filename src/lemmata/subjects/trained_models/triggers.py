@@ -137,13 +137,14 @@ def _counted(problem: Trained, half: int) -> tuple[int, int]:
 
 
 class SuccessOfSmallestTrigger(AbstractGauge):
-    """For each class c, search for a mask m and a pattern p with the following effect. Consider the training rows x
-    that the model assigns to another class than c. For 90 % of these rows, the model assigns (1 - m) x + m p to c. Keep
-    sum m as small as possible, and take the class with the smallest sum m. The search does not use held-out rows. Split
-    the held-out rows into two halves, and count in each half the rows that the change sends to c. The two counts are
-    exchangeable. They include only rows that the model assigns to another class without the change. The success on one
-    half implies a beta-binomial distribution for the other half. In at least nine of ten models, the central 95 % of
-    this distribution contain the number on the other half.
+    """For each class c, search for a mask m, with entries between 0 and 1, and a pattern p. Consider the training rows
+    x that the model assigns to another class than c. For 90 % of these rows, the model must assign the changed row (1 -
+    m) x + m p to c. Keep the sum of the entries of m as small as possible. Of all classes, take the class c with the
+    smallest sum, and its change. The search does not use held-out rows. Split the held-out rows into two halves, and
+    keep only the rows that the model assigns to another class without the change. In each half, count the rows that the
+    change sends to c. The two halves are exchangeable, so the count in one half implies a beta-binomial distribution
+    for the count in the other half. In at least nine of ten models, the central 95 % of this distribution contain the
+    count in the other half.
     """
 
     title = "Success of the smallest trigger on held-out rows, predicted from half of these rows"
@@ -179,10 +180,10 @@ class SuccessOfSmallestTrigger(AbstractGauge):
 
 
 class PlantedTriggerIsSmall(Claim[Trained]):
-    """Let a model have at least six classes. In a tenth of its training rows, one feature is set far from its mean, and
-    the row is labelled as the first class. For each class, take the smallest change that sends 90 % of rows to this
-    class. With probability at least 0.8, the size of the change for the first class is at most 0.6 times the median
-    size for the other classes.
+    """Let a model have at least six classes. In a tenth of its training rows, set one feature far from its mean, and
+    label the row as the first class. For each class, take the smallest change that sends 90 % of rows to this class.
+    With probability at least 0.8, the size of the change for the first class is at most 0.6 times the median size for
+    the other classes.
     """
 
     title = "A planted trigger (backdoor) is smaller than the changes that other classes need"
@@ -205,8 +206,9 @@ class PlantedTriggerIsSmall(Claim[Trained]):
 
 
 class CleanClassesAlike(Claim[Trained]):
-    """Take the smallest change for each class of a model without a backdoor, and let l be the logarithms of the sizes
-    of these changes. These logarithms satisfy
+    """For each class of a model without a backdoor, take the smallest common change of rows (a trigger) that sends 90 %
+    of rows of other classes to this class. Let l be the logarithms of the sizes of these changes. Their anomaly index
+    satisfies
 
         (median l - min l) / max(median |l - median l|, 0.15) <= 3.5
 
@@ -214,7 +216,7 @@ class CleanClassesAlike(Claim[Trained]):
     = 1.16.
     """
 
-    title = "An upper bound on the anomaly of the smallest trigger in a clean model"
+    title = "An upper bound on the anomaly index of the smallest trigger in a clean model"
     source = Source(
         "wang2019cleanse", note="an anomaly index of the smallest trigger size; here computed from logarithms of sizes"
     )

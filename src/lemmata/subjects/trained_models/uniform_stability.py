@@ -57,19 +57,19 @@ def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
 
 
 class ConvexModelsAreStable(AbstractGauge):
-    """Let outputs be linear in the parameters theta, and let theta minimise the mean of n losses plus (delta/2)
-    |theta|², where delta is the decay. Take a set of rows, and let kappa be the largest spectral norm of the Jacobian
-    of the outputs at these rows. Remove one training row: its loss is left out of the sum, which is still divided by n.
-    This changes the log loss at any of these rows by at most
+    """Let the outputs of a model be linear in its parameters theta, and let theta minimise the mean of n losses plus
+    (delta/2) |theta|², where delta is the decay. Let kappa be the largest spectral norm of the Jacobian of the outputs
+    at any training or held-out row. Remove one training row: its loss is left out of the sum, which is still divided by
+    n. The new minimum changes the log loss at any training or held-out row by at most
 
         2 kappa² / (n delta),
 
-    because the gradient of the log loss with respect to the outputs is at most sqrt 2. For squared loss |f - y|²/2, let
-    the residuals on these rows have lengths of at most R, and let k = kappa² / (n delta). The change is then at most R²
-    (1 + k) k.
+    because the gradient of the log loss with respect to the outputs is at most sqrt 2. For the squared loss |f - y|²/2
+    of outputs f and targets y, let the residuals f - y on all these rows have lengths of at most R. The change is then
+    at most R² (1 + k) k, where k = kappa² / (n delta).
     """
 
-    title = "A bound on the change of the loss when a convex model loses a training row"
+    title = "A bound on the change of the loss when one training row of a convex model is removed"
     source = Source(
         "bousquet2002", "Theorem 22", note=("here with the constant of log loss, and with a bound along the whole move")
     )

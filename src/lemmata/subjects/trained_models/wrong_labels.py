@@ -106,10 +106,10 @@ def _some(problem: Trained) -> list[Hypothesis]:
 
 
 class WrongLabelsComeFirst(AbstractGauge):
-    """Leave each training row of a model out by one Newton step. Rank the rows by how improbable their labels are in
-    the models without them. Suppose that these models predict the corrected class in at least 80 % of rows. Take pairs
-    of a mislabelled row and a row whose label is right. In at least nine of ten models, the mislabelled row comes first
-    with probability at least 0.9.
+    """Leave each training row of a model out by one Newton step. Rank the rows by how improbable their labels are for
+    the model without the row, the least probable label first. Suppose that, for at least 80 % of rows, the model
+    without the row predicts the corrected class. Take a random pair of a mislabelled row and a row whose label is
+    right. In at least nine of ten models, the mislabelled row comes first with probability at least 0.9.
     """
 
     title = "By leaving rows out, rows with wrong labels rank before rows with right labels"
@@ -144,11 +144,11 @@ class WrongLabelsComeFirst(AbstractGauge):
 
 
 class ShareOfWrongLabels(AbstractGauge):
-    """Let q_i be the class probabilities at row i, with entries q_ik for class k, under a model without the row. This
-    model comes from one Newton step of leaving the row out, and its logits are divided by T. Suppose that a share e of
-    the labels was replaced at random by another of the C classes. Then the label of row i is k with probability (1 - e)
-    q_ik + e (1 - q_ik)/(C - 1). Collect the shares e that a likelihood-ratio test at 5 % does not reject, where T is
-    fitted anew for each e. In at least nine of ten models, these shares contain the share of rows that are mislabelled.
+    """Leave each training row out by one Newton step, and divide the resulting logits at the row by a temperature T.
+    Let q_ik be the probability that these logits give to class k at row i. Suppose that a share e of the labels was
+    replaced at random by another of the C classes. Then the label of row i is k with probability (1 - e) q_ik + e (1 -
+    q_ik)/(C - 1). Collect the shares e that a likelihood-ratio test at 5 % does not reject, where T is fitted anew for
+    each e. In at least nine of ten models, the interval of these shares contains the true share of mislabelled rows.
     """
 
     title = "The share of wrong labels, estimated from training rows alone"
