@@ -53,10 +53,12 @@ class PeresBound(Claim[NoisyFunction]):
 
         2 sqrt(eta).
 
-    The bound does not depend on the number of coordinates. The constant is from Peres (2004).
+    The bound does not depend on the number of coordinates. The constant 2 is from Peres (2004).
     """
 
-    title = "Peres' bound on the noise sensitivity of halfspaces"
+    title = (
+        "Peres' bound: flipping each bit with probability eta changes a halfspace with probability at most 2 sqrt(eta)"
+    )
     source = Source("emergence2026", "Theorem 10.16", "Figure 10.14", note="with the constant 2 of Peres (2004)")
     population = CubeHalfspaces()
     relation = AtMost()
@@ -79,21 +81,23 @@ def _middle(m: Array) -> Array:
 
 class HalfspaceNoiseConstant(Claim[NoisyFunction]):
     """Let h be a halfspace on {-1, 1}^d, and let x be uniform. Let NS(eta) be the probability that h changes if each
-    sign of x is flipped with probability eta <= 1/2. Let b(m) = binom(m, m/2) 2^-m, and let m be the even number with
-    1/m <= eta < 1/(m-2). Then NS(1/2) <= b(2) = 1/2, and for m >= 4 the probability NS(eta) is at most b(m-2) and at
-    most
+    sign of x is flipped with probability eta <= 1/2. For an even number m, let b(m) = binom(m, m/2) 2^-m. Given eta,
+    choose the even number m with 1/m <= eta < 1/(m-2). If m = 2, then eta = 1/2 and NS(eta) <= b(2) = 1/2. If m >= 4,
+    then NS(eta) is at most b(m-2). It is also at most
 
         (1 - (1 - 2 b(m))^beta) / 2,   beta = log(1 - 2 eta) / log(1 - 2/m).
 
     The smaller of these two bounds is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta.
-    Proof: put each coordinate into one of m blocks at random. To flip all signs of one random block is noise of rate
-    1/m. Given the blocks, h is a halfspace of m signs, one for each block. The total influence of this halfspace is at
-    most m b(m), which is the total influence of the majority. So NS(1/m) <= b(m). Since NS rises with eta, this gives
-    the first bound. For the second bound, choose a degree k at random, with the Fourier weights of h as probabilities.
-    By Jensen's inequality, the mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k.
+
+    Proof: put each coordinate into one of m blocks at random, and flip all signs of one random block. This flips each
+    sign with probability 1/m. Given the blocks, h is a halfspace of m signs, one for each block. Its total influence is
+    at most m b(m), which is the total influence of the majority of m signs. So NS(1/m) <= b(m). Also, NS rises with
+    eta, and eta < 1/(m-2), so NS(eta) <= NS(1/(m-2)) <= b(m-2). For the other bound, choose a degree k at random, with
+    the Fourier weights of h as probabilities. By Jensen's inequality, the mean of (1 - 2/m)^(k beta) is at least the
+    power beta of the mean of (1 - 2/m)^k.
     """
 
-    title = "The noise sensitivity of a halfspace is at most 0.81 sqrt(eta)"
+    title = "The noise sensitivity of a halfspace at the flip rate eta is at most 0.81 sqrt(eta)"
     source = Source("emergence2026", "Theorem 10.16", note="with a constant near the limit sqrt(2/pi) for small eta")
     stated = Kind.OWN
     population = CubeHalfspaces(strong=0.8)
@@ -164,16 +168,17 @@ def _covariance_inside(problem: HalfspacePair, key: Key[Array, ""], n: int) -> F
 
 
 class GaussianIntersection(Claim[HalfspacePair]):
-    """Let x be a standard Gaussian vector, and let u_1, ..., u_k be orthonormal. Given that <x, u_j> >= t_j for all j,
-    the variance of <x, u_j> is
+    """Let x be a standard Gaussian vector, and let u_1, ..., u_k be orthonormal. Let phi be the normal density, and let
+    Q(t) be the probability that a standard normal number is above t. Given that <x, u_j> >= t_j for all j, the variance
+    of <x, u_j> is
 
-        1 - l (l - t_j),   l = phi(t_j)/Q(t_j),
+        1 - l (l - t_j),   l = phi(t_j)/Q(t_j).
 
-    where phi is the normal density and Q(t) is the probability of a normal number above t. This variance is below 1 for
-    every threshold. The variance in directions orthogonal to all u_j stays 1.
+    This variance is below 1 for every threshold t_j. The variance in directions orthogonal to all u_j stays 1. The test
+    uses k = 2.
     """
 
-    title = "The variance of Gaussian inputs along the normal of a halfspace is below 1, given a positive label"
+    title = "Given a positive label, Gaussian inputs have a variance below 1 along the normal of a halfspace"
     source = Source("emergence2026", "Figure 10.16", note="for orthogonal halfspaces, with the value of the variance")
     stated = Kind.THEOREM
     population = HalfspacePairs()
@@ -197,9 +202,9 @@ class GaussianIntersection(Claim[HalfspacePair]):
 
 class NormalsFromCovariance(Claim[HalfspacePair]):
     """Draw n standard Gaussian points, and keep the points that lie in all of k halfspaces <x, u_j> >= t_j, where the
-    u_j are orthonormal. Take the k eigenvectors of the covariance of these points that have the smallest eigenvalues.
-    The span of these eigenvectors approaches the span of the normals u_j. The sine of the largest angle between the two
-    spans is of the order
+    normals u_j are orthonormal. From the covariance matrix of the kept points, take the k eigenvectors with the
+    smallest eigenvalues. As n grows, the span of these eigenvectors approaches the span of the normals u_j. The sine of
+    the largest angle between the two spans is of the order
 
         n^(-1/2).
     """

@@ -96,17 +96,17 @@ def _expected_error(problem: LowDegreeTask) -> Float[Array, ""]:
 
 
 class LowDegreeError(Claim[LowDegreeTask]):
-    """Let f be a function on {-1, 1}^d with values -1 and 1 and Fourier coefficients f^(S). Let (x_i, f(x_i)) be m
-    independent uniform examples. Let chi_S be the product of the coordinates in S. Estimate the coefficients of degree
-    |S| < a by g^(S) = (1/m) sum_i f(x_i) chi_S(x_i), and let g = sum_{|S| < a} g^(S) chi_S. Then
+    """Let f be a function on {-1, 1}^d with values -1 and 1. For a set S of coordinates, let chi_S be their product,
+    and let f^(S) = E f chi_S be the Fourier coefficient of f, whose degree is |S|. Let (x_i, f(x_i)) be m independent
+    uniform examples. Estimate the coefficients of degree |S| < a by g^(S) = (1/m) sum_i f(x_i) chi_S(x_i), and let g =
+    sum_{|S| < a} g^(S) chi_S. With E as the mean over samples and uniform inputs,
 
-        E |g - f|^2 = sum_{|S| >= a} f^(S)^2 + (1/m) sum_{|S| < a} (1 - f^(S)^2),
+        E |g - f|^2 = sum_{|S| >= a} f^(S)^2 + (1/m) sum_{|S| < a} (1 - f^(S)^2).
 
-    where E is the mean over samples and uniform inputs. As a grows, the first sum falls and the second sum grows, so
-    this formula also says which a is best for m examples.
+    As a grows, the first sum falls and the second sum grows, so this formula also says which a is best for m examples.
     """
 
-    title = "A formula for the exact mean squared error of low-degree learning of a Boolean function from m examples"
+    title = "The mean squared error of low-degree learning of a Boolean function from m examples has an exact formula"
     source = Source("emergence2026", "Figure 10.8", "Figure 10.7", note="with the exact error of the estimates")
     stated = Kind.OWN
     population = LowDegreeTasks()
@@ -147,9 +147,10 @@ class NearlyOneCoordinate(Population[LowDegreeTask]):
 
 
 class LowDegreeClassifies(Claim[LowDegreeTask]):
-    """Let f be a function on {-1, 1}^d with values -1 and 1 and Fourier coefficients f^(S). Estimate the coefficients
-    of degree below a from m independent uniform examples, and let g be the function that has the estimates as its
-    coefficients. The sign of g is wrong only where |g - f| >= 1. So on average over samples and inputs,
+    """Let f be a function on {-1, 1}^d with values -1 and 1. Let f^(S) be its Fourier coefficient for the set S of
+    coordinates, whose degree is |S|. Estimate the coefficients of degree below a from m independent uniform examples,
+    by averages over the examples. Let g be the function with these estimates as its coefficients. The sign of g is
+    wrong only where |g - f| >= 1. So on average over samples and inputs,
 
         P(sgn g(x) != f(x)) <= sum_{|S| >= a} f^(S)^2 + (1/m) sum_{|S| < a} (1 - f^(S)^2).
     """

@@ -50,12 +50,12 @@ class OddSets(Population[SetOfCoordinates]):
 
 class MajorityCoefficients(Claim[SetOfCoordinates]):
     """Let d be odd, and let Maj be the sign of x_1 + ... + x_d on {-1, 1}^d. For a set S of k coordinates, where k is
-    odd, the Fourier coefficient of Maj is
+    odd, the Fourier coefficient of Maj at S is
 
         (-1)^((k-1)/2) binom((d-1)/2, (k-1)/2) / binom(d-1, k-1) * binom(d-1, (d-1)/2) 2^(1-d).
     """
 
-    title = "A formula for the Fourier coefficients of the majority"
+    title = "The Fourier coefficients of the majority of d bits have a closed form"
     source = Source("odonnell2014", "Section 5.3", note="the coefficients of the majority")
     stated = Kind.THEOREM
     population = OddSets()
@@ -122,7 +122,7 @@ class MajorityNoise(Claim[Majority]):
     probability is linear in eta.
     """
 
-    title = "The limit of the noise sensitivity of the majority of many bits is arccos(1 - 2 eta)/pi at flip rate eta"
+    title = "At the flip rate eta, the noise sensitivity of the majority of many bits tends to arccos(1 - 2 eta)/pi"
     source = Source("emergence2026", "Figure 10.15", note="with the limit for many coordinates")
     stated = Kind.THEOREM
     population = Majorities()
@@ -151,15 +151,15 @@ class MajorityNoise(Claim[Majority]):
 
 
 class MajorityWeights(Claim[Majority]):
-    """Let W_k be the sum of the squares of the Fourier coefficients of degree k of the majority of d coordinates. For
-    an odd k, as d grows,
+    """The Fourier weight W_k of a function is the sum of the squares of its Fourier coefficients of degree k. For the
+    majority of d coordinates and an odd k, as d grows,
 
         W_k -> (2/pi) binom(k-1, (k-1)/2) / (k 2^(k-1)),
 
     which is 2/pi at k = 1, 1/(3 pi) at k = 3 and about (2/pi)^(3/2) k^(-3/2) for a large k.
     """
 
-    title = "A formula for the limits of the Fourier weights of the majority function at each odd degree"
+    title = "The Fourier weight of the majority function at each odd degree has a limit in closed form"
     source = Source("odonnell2014", "Section 5.3", note="the weights of the majority")
     stated = Kind.THEOREM
     population = Majorities()

@@ -41,13 +41,14 @@ def _changed_by_spectrum(values: Float[Array, " points"], eta: Float[Array, ""],
 
 
 class NoiseFormula(Claim[NoisyFunction]):
-    """Let f be a function on {-1, 1}^d with values -1 and 1, and let f^(S) be its Fourier coefficients. Let x be
-    uniform, and let y be x with each sign flipped with probability eta <= 1/2, independently. Then
+    """Let f be a function on {-1, 1}^d with values -1 and 1, and let f^(S) be its Fourier coefficient for the set S of
+    coordinates. Let x be uniform, and let y be x with each sign flipped with probability eta <= 1/2, independently.
+    Then
 
         P(f(x) != f(y)) = 1/2 - (1/2) sum_S (1 - 2 eta)^|S| f^(S)^2.
     """
 
-    title = "A formula for the noise sensitivity of a Boolean function in terms of its Fourier coefficients"
+    title = "The Fourier coefficients of a Boolean function determine its noise sensitivity by a formula"
     source = Source("emergence2026", "Proposition 10.11", "Definition 10.9", "Figure 10.10", "Figure 10.11")
     population = NoisyFunctions()
     relation = Equal()
@@ -124,14 +125,16 @@ class StableMeansLow(Claim[NoisyFunction]):
 
 
 class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
-    """Let f be a function on {-1, 1}^d with values -1 and 1. For each coordinate, take the probability that f changes
-    if the sign of this coordinate of a uniform input changes. The sum of these probabilities is the total influence I
-    of f. If each sign is flipped with probability eta <= 1/2, then f changes with probability at most
+    """Let f be a function on {-1, 1}^d with values -1 and 1. The influence of a coordinate is the probability that f
+    changes if this coordinate of a uniform input changes its sign. The total influence I of f is the sum of the
+    influences of all coordinates. If each sign is flipped with probability eta <= 1/2, then f changes with probability
+    at most
 
         eta I.
 
-    At a fixed d, the probability is eta I to first order in eta. So if eta is far below 1/d, the noise sensitivity of
-    every function, including the majority, is linear in eta. The order sqrt(eta) holds only for eta far above 1/d.
+    At a fixed d, the probability of a change is eta I to first order in eta. So if eta is far below 1/d, the noise
+    sensitivity of every function, including the majority, is linear in eta. The noise sensitivity of the majority is of
+    the order sqrt(eta) only for eta far above 1/d.
     """
 
     title = "At noise rate eta, the noise sensitivity of a Boolean function is at most eta times its total influence"
@@ -247,14 +250,14 @@ def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array
 
 class IntersectionsAreStable(Claim[NoiseRate]):
     """Let x and y be standard Gaussian vectors of correlation 1 - 2 eta. Take the intersection of k halfspaces <x, u_j>
-    <= t, where the u_j are orthonormal and t is such that the intersection has probability 1/2. Take the probability
-    that exactly one of x and y lies in the intersection. Divide this probability by the corresponding probability for a
-    single halfspace of probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
+    <= t, where the u_j are orthonormal and t is such that the intersection has probability 1/2. The noise sensitivity
+    of this intersection is the probability that exactly one of x and y lies in it. Divide this number by the noise
+    sensitivity of a single halfspace of probability 1/2. If eta is far below 1/log k, then the ratio grows with k as
 
         (log k)^(1/2).
 
-    The sum of Peres' bounds for the k halfspaces grows like k instead, because Peres' bound is the same for every
-    threshold.
+    Peres' bound on the noise sensitivity of a single halfspace, 2 sqrt(eta), is the same for every threshold. So the
+    sum of these bounds over the k halfspaces grows like k instead.
     """
 
     title = "The noise sensitivity of the intersection of k orthogonal halfspaces grows like sqrt(log k)"

@@ -135,12 +135,13 @@ def _krawtchouk(d: int, factors: Float[Array, " degrees"]) -> Float[Array, " dis
 
 
 class NoiseKernelError(Claim[SampledFunction]):
-    """Let f have values -1 and 1 on {-1, 1}^d. Let x_1, ..., x_m be independent uniform points. Let Stab_r be the sum,
-    over all S, of r^|S| times the squared Fourier coefficient of S. The kernel estimate
+    """Let f have values -1 and 1 on {-1, 1}^d. For a number r, let Stab_r be the sum of r^|S| f^(S)² over all sets S of
+    coordinates, where f^(S) is the Fourier coefficient of f for S. Let x_1, ..., x_m be independent uniform points, and
+    let rho be the correlation of the noise kernel. The kernel estimate of f at a point z,
 
         g(z) = (1/m) sum_i f(x_i) prod_j (1 + rho x_ij z_j)
 
-    has the expected squared error, over the samples and uniform z,
+    has the expected squared error, over the samples and a uniform z,
 
         1 - 2 Stab_rho + Stab_(rho²) + ((1 + rho²)^d - Stab_(rho²)) / m.
 
@@ -176,17 +177,19 @@ def _stability(problem: SampledFunction, power: int) -> Array:
 
 
 class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
-    """Let f have values -1 and 1 on {-1, 1}^d, and let W_k be its Fourier weight of degree k. From m uniform labelled
-    points, low-degree learning keeps the empirical coefficients of degree below a. The noise kernel prod_j (1 + rho x_j
-    z_j) multiplies the empirical coefficients of degree k by rho^k. Let V_k = (C(d, k) - W_k)/m. The expected squared
-    error of low-degree learning minus the expected squared error of the noise kernel is
+    """Let f have values -1 and 1 on {-1, 1}^d, and let W_k be its Fourier weight of degree k, the sum of its squared
+    coefficients of this degree. Two methods estimate f from its empirical Fourier coefficients on m uniform labelled
+    points. Low-degree learning keeps the empirical coefficients of degree below a. The noise kernel, which is prod_j (1
+    + rho x_j z_j) for points x and z, multiplies the empirical coefficients of degree k by rho^k. Let V_k = (C(d, k) -
+    W_k)/m, where C(d, k) is the binomial coefficient. The expected squared error of low-degree learning minus the
+    expected squared error of the noise kernel is
 
         sum_(k < a) [V_k - (1 - rho^k)² W_k - rho^(2k) V_k] + sum_(k >= a) [W_k - (1 - rho^k)² W_k - rho^(2k) V_k].
 
     So low-degree learning has the smaller error exactly if this difference is negative.
     """
 
-    title = "A formula decides when low-degree learning of Boolean functions has a smaller error than the noise kernel"
+    title = "The Fourier weights of a Boolean function decide whether low-degree learning beats the noise kernel"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.01, relative=False)
@@ -214,14 +217,16 @@ def _dropped_variance(problem: SampledFunction) -> Array:
 
 
 class BestFactorsByDegree(Claim[SampledFunction]):
-    """Let f have values -1 and 1 on {-1, 1}^d, let W_k be its Fourier weight of degree k, and let V_k = (C(d, k) -
-    W_k)/m. Estimate the Fourier coefficients from m uniform labelled points, and multiply the estimates of degree k by
-    a factor c_k. The expected squared error is smallest for c_k = W_k/(W_k + V_k), and is then the sum of W_k V_k/(W_k
-    + V_k) over all degrees k. So this sum is a lower bound on the expected squared error of every low-degree learner.
-    The sum is also a lower bound for every kernel estimate whose kernel depends only on the inner product.
+    """Let f have values -1 and 1 on {-1, 1}^d. Let W_k be its Fourier weight of degree k, the sum of its squared
+    coefficients of this degree. Estimate the Fourier coefficients by averages over m uniform labelled points. Let V_k =
+    (C(d, k) - W_k)/m be the summed variance of the estimates of degree k, where C(d, k) is the binomial coefficient.
+    Multiply the estimates of degree k by a factor c_k. The expected squared error is smallest for c_k = W_k/(W_k +
+    V_k). This smallest error is the sum of W_k V_k/(W_k + V_k) over all degrees k. So the sum is a lower bound on the
+    expected squared error of every low-degree learner, and of every kernel estimate whose kernel depends only on the
+    inner product.
     """
 
-    title = "Estimates of Fourier coefficients of one degree are best multiplied by signal/(signal + noise)"
+    title = "The best factor for estimated Fourier coefficients of one degree is signal/(signal + noise)"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.02)

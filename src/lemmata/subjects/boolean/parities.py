@@ -69,11 +69,11 @@ class PilingUp(Claim[NoisyLabels]):
 
         1/2 - (1/2) (1 - 2 eta_1) ... (1 - 2 eta_k),
 
-    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing, which is 1 minus twice the flip
-    probability, falls exponentially with k.
+    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. The advantage over guessing is 1 minus twice the flip
+    probability. So the advantage of the sum falls exponentially with k.
     """
 
-    title = "The advantage over guessing of a sum of noisy parity examples is the product of their advantages"
+    title = "If noisy examples of a parity are added up, their advantages over guessing are multiplied"
     source = Source("emergence2026", "Figure 10.19", note="why elimination is not robust to noise")
     stated = Kind.OWN
     population = Drawn(
@@ -108,15 +108,20 @@ class ReducedAdvantage(Claim[NoisyParity]):
     examples be flipped with probability eta. Cancel all blocks but the last, one after another. To cancel a block,
     choose one example for each value of the block. Add the chosen example modulo 2 to all other examples whose block
     has the same value. Let the label y of a remaining example be -1 or 1, and let chi be the parity of the unknown bits
-    in the last block. With A = 1 - 2 eta, the mean of y chi is A^2 for a = 2. For a = 3, this mean is
+    in the last block. The mean of y chi is the advantage of the remaining examples over guessing. It is A = 1 - 2 eta
+    before any block is cancelled, and A^2 for a = 2. For a = 3, this mean is
 
         (1 - 2^-b) A^4 + 2^-b A^2.
 
-    The reason is that a remaining example is the sum of 2^(a-1) examples. If a = 3, with probability 2^-b two of these
-    examples are the same and cancel. If eta = 1/2, the mean of y chi is 0.
+    The reason is that a remaining example is the sum of 2^(a-1) examples, whose advantages are multiplied. If a = 3,
+    two of these examples are the same with probability 2^-b, and then they cancel. If eta = 1/2, the mean of y chi is
+    0.
     """
 
-    title = "Adding up 2^(a-1) noisy parity examples to cancel bits raises the advantage to the power 2^(a-1)"
+    title = (
+        "Cancelling a block of bits by adding noisy parity examples in pairs nearly squares their advantage over "
+        "guessing"
+    )
     source = Source("blum2003", "Main result", note="the advantage that remains")
     stated = Kind.OWN
     population = NoisyParities()
@@ -148,13 +153,13 @@ class ReducedAdvantage(Claim[NoisyParity]):
 class NoisyParityByBlocks(Claim[NoisyParity]):
     """Divide the d bits of a parity into blocks of b bits, and let a = d/b be the number of blocks. Let the labels of
     examples be flipped with probability eta. Treat each block alone. To cancel the other blocks, add up 2^(a-1)
-    examples modulo 2. Of all parities of the block's bits, take the parity that agrees most often with the labels of
-    these sums. If a <= 3, 6 <= b <= 8 and eta <= 0.12, this method finds the parity from 40 * 2^b examples. So the
-    correlation between the found parity and new noisy labels is at least
+    examples modulo 2, and do so many times. Of all parities of the block's own bits, take the parity that agrees most
+    often with the labels of these sums. If a <= 3, 6 <= b <= 8 and eta <= 0.12, this method finds the parity from 40 *
+    2^b examples. So the correlation between the found parity and new noisy labels is at least
 
         0.95 (1 - 2 eta).
 
-    The time is of the order a^2 2^b, in place of 2^(a b) for a search over all sets.
+    The time is of the order a^2 2^b. A search over all sets of bits takes a time of the order 2^(a b).
     """
 
     title = "The algorithm of Blum, Kalai and Wasserman finds a parity from noisy labels"

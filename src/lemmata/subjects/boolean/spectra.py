@@ -49,14 +49,14 @@ class PairsOnCube(Population[TwoFunctions]):
 
 
 class CoefficientsOfProducts(Claim[TwoFunctions]):
-    """Let chi_S be the product of the coordinates in S, for a set S of coordinates of {-1, 1}^d. Let f^(S) = E f chi_S
-    be the coefficient of a real function f for uniform inputs. Since chi_S chi_T is chi of the symmetric difference of
-    S and T, the coefficients of a product are
+    """Let chi_S be the product of the coordinates in S, for a set S of coordinates of {-1, 1}^d. For a real function f,
+    let f^(S) = E f chi_S be its Fourier coefficient, where E is the mean over uniform inputs. Let S xor T be the
+    symmetric difference of two sets. Since chi_S chi_T = chi_(S xor T), the coefficients of the product of two
+    functions f and g are
 
-        (f g)^(U) = sum_S f^(S) g^(S xor U)   for every set U,
+        (f g)^(U) = sum_S f^(S) g^(S xor U)   for every set U.
 
-    where S xor U is the symmetric difference. For the empty set U and g = f this is Parseval's identity E f^2 = sum_S
-    f^(S)^2.
+    For the empty set U and g = f, this is Parseval's identity E f^2 = sum_S f^(S)^2.
     """
 
     title = "Parseval's identity on the Boolean cube, and the Fourier coefficients of a product of functions"
@@ -97,8 +97,8 @@ class CoefficientsOfProducts(Claim[TwoFunctions]):
 
 
 class InfluenceBySets(Claim[NoisyFunction]):
-    """Let f be a function on {-1, 1}^d with values -1 and 1 and Fourier coefficients f^(S). Let I_i be the probability
-    that f changes if coordinate i of a uniform input changes its sign. Then
+    """Let f be a function on {-1, 1}^d with values -1 and 1, and let f^(S) be its Fourier coefficient for the set S of
+    coordinates. Let I_i be the probability that f changes if coordinate i of a uniform input changes its sign. Then
 
         I_i = sum_{S contains i} f^(S)^2,    sum_i I_i = sum_S |S| f^(S)^2.
 
@@ -152,8 +152,8 @@ class NearlyLinear(Population[RealFunction]):
 
 
 class InfluenceAtLeastVariance(Claim[RealFunction]):
-    """Let f be a real function on {-1, 1}^d. Let D_i f(x) be half the difference between f at x and f at x with the
-    sign of coordinate i changed. Under uniform inputs,
+    """Let f be a real function on {-1, 1}^d. Let x^(i) be the point x with the sign of coordinate i changed, and let
+    D_i f(x) = (f(x) - f(x^(i)))/2. Under uniform inputs,
 
         sum_i E (D_i f)^2 >= Var f.
 
@@ -215,13 +215,13 @@ class MonotoneFunctions(Population[NoisyFunction]):
 
 class MajorityHasLargestInfluence(Claim[NoisyFunction]):
     """Let f be a monotone function on {-1, 1}^d with values -1 and 1. For each coordinate, take the probability that f
-    changes with the sign of this coordinate. The sum I of these probabilities is the total influence of f. With m =
-    floor((d-1)/2),
+    changes if this coordinate of a uniform input x changes its sign. The sum I of these probabilities is the total
+    influence of f. With m = floor((d-1)/2),
 
         I <= d binom(d-1, m) 2^(1-d).
 
     The right side is the total influence of the majority, which is about sqrt(2 d/pi). The reason is that I = E f(x)
-    (x_1 + ... + x_d), and that the majority has the sign of the sum.
+    (x_1 + ... + x_d) for a monotone f. This mean is largest if f is the sign of x_1 + ... + x_d, which is the majority.
     """
 
     title = "Of all monotone functions, the majority has the largest total influence"
@@ -280,9 +280,9 @@ class NoisedFunctions(Population[TwoNorms]):
 
 
 class Hypercontractive(Claim[TwoNorms]):
-    """Let f be a real function on {-1, 1}^d. Let y keep each coordinate of x with probability (1 + rho)/2 and change
-    its sign otherwise, and let T_rho f(x) be the mean of f(y). Let |f|_p = (E |f|^p)^(1/p). For 1 < p < q, the largest
-    rho <= 1 with |T_rho f|_q <= |f|_p is at least
+    """Let f be a real function on {-1, 1}^d. For a point x, let y keep each coordinate of x with probability (1 +
+    rho)/2 and change its sign otherwise. The noise operator T_rho maps f to the function T_rho f(x) = E f(y). Let |f|_p
+    = (E |f(x)|^p)^(1/p) for a uniform x. For 1 < p < q, the largest rho <= 1 with |T_rho f|_q <= |f|_p is at least
 
         sqrt((p - 1)/(q - 1)).
 

@@ -60,8 +60,8 @@ class Queries(Population[Query]):
 
 
 class QueriesEliminateFew(Claim[Query]):
-    """Let h be a function on {-1, 1}^d with |h| <= 1, and let chi_T be the product of the coordinates in T. The number
-    of sets T with |E h chi_T| >= tau is at most
+    """Let h be a function on {-1, 1}^d with |h| <= 1. Let chi_T be the product of the coordinates in a set T, and let E
+    be the mean over uniform inputs. The number of sets T with |E h chi_T| >= tau is at most
 
         1/tau^2.
 
@@ -122,8 +122,8 @@ class SampledQueries(Claim[LabelledCube]):
 
         tau = sqrt( 2 log(2 k/delta) / m ),   delta = 1/20.
 
-    So 2 log(2 k/delta)/tau^2 examples answer k statistical queries with tolerance tau. In the trials, the queries are
-    the correlations of the label with all 2^d products of coordinates.
+    So 2 log(2 k/delta)/tau^2 examples answer k statistical queries with tolerance tau. In the test, the queries are the
+    correlations of the label with all 2^d products of coordinates.
     """
 
     title = "Averages over 2 log(2k/delta)/tau^2 examples answer k statistical queries"

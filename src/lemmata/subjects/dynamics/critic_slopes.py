@@ -112,13 +112,13 @@ def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
 class KinkAtSamples(Claim[LineOfCritic]):
     """Consider a discriminator f of infinite width with one hidden layer of ReLUs on d inputs, weights of variance 2/d
     and biases of variance b². Train f for unit time on real points and m generated points. The loss is the IPM loss,
-    which is the mean of f over generated points minus the mean of f over real points. At each generated point x, the
-    discriminator has a kink along a unit vector v. The slopes of f along v on the two sides of x differ by
+    which is the mean of f over generated points minus the mean of f over real points. Then f has a kink at each
+    generated point x along a unit vector v. Let x~ = (sqrt(2/d) x, b) and v~ = (sqrt(2/d) v, 0), and let v~_perp be the
+    part of v~ that is orthogonal to x~. The slopes of f along v on the two sides of x differ by
 
-        |x~| |v~_perp| / (pi m),    x~ = (sqrt(2/d) x, b),    v~ = (sqrt(2/d) v, 0),
+        |x~| |v~_perp| / (pi m).
 
-    where v~_perp is the part of v~ that is orthogonal to x~. At every point that is neither real nor generated, the
-    discriminator has a gradient.
+    At every point that is neither real nor generated, the discriminator has a gradient.
     """
 
     title = "A trained ReLU discriminator of infinite width has a kink at every generated point"
@@ -142,8 +142,9 @@ class KinkAtSamples(Claim[LineOfCritic]):
 
 
 class SmoothUnitsAtSamples(Claim[LineOfCritic]):
-    """Consider a discriminator f of infinite width with a smooth activation, the error function. The discriminator is
-    smooth also at a generated point x: along a unit vector v, |f(x + h v) + f(x - h v) - 2 f(x)| falls like h².
+    """Train a GAN discriminator f of infinite width on real and generated points. Let its activation be smooth: the
+    error function. Then f is smooth also at a generated point x. Along a unit vector v, |f(x + h v) + f(x - h v) - 2
+    f(x)| falls like h² as h -> 0.
     """
 
     title = "A GAN discriminator of infinite width with smooth units has gradients at generated points"
@@ -162,8 +163,8 @@ class SmoothUnitsAtSamples(Claim[LineOfCritic]):
 
 
 class BiasesAtOrigin(Claim[LineOfCritic]):
-    """Consider a ReLU discriminator f of infinite width with biases. The discriminator is smooth at the origin: along a
-    unit vector v, |f(h v) + f(-h v) - 2 f(0)| falls like h².
+    """Consider a ReLU discriminator f of infinite width with biases. Then f is smooth at the origin: along a unit
+    vector v, |f(h v) + f(-h v) - 2 f(0)| falls like h² as h -> 0.
     """
 
     title = "A ReLU discriminator with biases has no kink at the origin"

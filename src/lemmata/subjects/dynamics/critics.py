@@ -52,16 +52,16 @@ def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
 
 
 class TrainedCritic(Claim[Clouds]):
-    """Train a discriminator in the reproducing kernel Hilbert space of a kernel K by gradient flow for a time tau on
-    fixed real points y and generated points x. For the losses IPM and LSGAN, the trained discriminator has at every
-    point z the value
+    """Train a discriminator in the reproducing kernel Hilbert space of a kernel K by gradient flow for a time tau, from
+    0. The training points are n real points y and m generated points x, which are fixed. Let mean_real and mean_fake be
+    the means over the real and the generated points. Let Z be all these points, w the diagonal matrix of their weights,
+    and r the vector of their labels. Each real point has the weight 1/n and the label 1. Each generated point has the
+    weight 1/m and the label -1. For the losses IPM and LSGAN, the trained discriminator has at every point z the value
 
         ipm:    tau (mean_real K(z, y) - mean_fake K(z, x)),
         lsgan:  K(z, Z) w^(1/2) (1 - exp(-2 tau S))/S w^(1/2) r,    S = w^(1/2) K(Z, Z) w^(1/2).
 
-    Here Z are all real and generated points, w is the diagonal matrix of their weights, and r is the vector of their
-    labels. Each of the n real points has the weight 1/n and the label 1. Each of the m generated points has the weight
-    1/m and the label -1. The trials use three points z that are neither real nor generated.
+    The test uses three points z that are neither real nor generated.
     """
 
     title = "The trained GAN discriminator of infinite width has a closed form for the losses IPM and LSGAN"
@@ -110,7 +110,7 @@ class CriticNorm(Claim[Clouds]):
 
         |f|² <= tau (L(0) - L(f)).
 
-    Equality holds for the IPM loss. The trials use LSGAN and the vanilla loss after a short training.
+    Equality holds for the IPM loss. The test uses LSGAN and the vanilla GAN loss after a short training.
     """
 
     title = "The squared norm of a trained GAN discriminator is at most the training time times the fall of its loss"
@@ -147,8 +147,8 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
     Therefore an analysis that replaces the discriminator by an optimal discriminator does not determine the gradient
     that the generator follows.
 
-    In the trials, the vectors g_i are values of a rapidly oscillating sine at the generated points. The discriminator
-    is an interpolant in the space of an RBF kernel. The trials check its gradients and its loss.
+    In the test, the vectors g_i are values of a rapidly oscillating sine at the generated points. The discriminator is
+    an interpolant in the space of an RBF kernel. The test checks its gradients and its loss.
     """
 
     title = "An optimal discriminator can have any gradients at the generated points"
@@ -209,13 +209,15 @@ def _wanted(problem: Clouds) -> Array:
 
 class FiniteWidthCritic(Claim[Clouds]):
     """Let f = (g_1 - g_2)/sqrt(2) be a network of two equal halves of width N, each with one hidden layer of error
-    functions and biases. Train f by gradient flow on the IPM loss for a time tau, with real points y and generated
-    points x. Let K be the tangent kernel at infinite width. At every point z, the trained network f has the value
+    functions and biases. Train f by gradient flow for a time tau on real points y and generated points x. The loss is
+    the IPM loss, which is the mean of f over generated points minus its mean over real points. Let K be the tangent
+    kernel at infinite width, and let mean_real and mean_fake be means over the real and the generated points. At every
+    point z, the trained network f has the value
 
         tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)).
 
-    The trials measure the root mean square of the last term over 16 networks and three points. They check that this
-    number falls like N^(-1/2), and no faster.
+    The test measures the root mean square of the term O(N^(-1/2)) over 16 networks and three points. It checks that
+    this number falls like N^(-1/2), and no faster.
     """
 
     title = "GAN discriminators of finite width N differ from their infinite-width limit by order N^(-1/2)"

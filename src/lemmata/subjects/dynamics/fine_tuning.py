@@ -63,15 +63,15 @@ def _curved(way: Way) -> tuple[Array, Array]:
 
 class PromptsLinearise(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
-    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words have occurred at the label position during pre-training, and a random head without a
-    prompt. Let f_0 and f_t be the outputs before and after training, and let theta_0 and theta_t be the parameters. Let
-    |f_t - f_0| be a root mean square over the texts. The ratio of the error of the linearisation at theta_0 to the
-    squared movement of the outputs is
+    mean loss is 0.4. Compare two cases: a prompt whose label words have occurred at the label position during
+    pre-training, and a random head without a prompt. Let f_0 and f_t be the outputs before and after training, and let
+    theta_0 and theta_t be the parameters. Let |.| be a root mean square over the texts. The ratio of the error of the
+    linearisation at theta_0 to the squared movement of the outputs is
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
 
-    The geometric mean of this ratio over tasks is smaller with the prompt than with the random head.
+    The geometric mean of this ratio over tasks is smaller with the prompt than with the random head. The test uses only
+    tasks whose mean loss with the prompt is above 0.4 before training.
     """
 
     title = "Relative to the movement of the outputs, fine-tuning is more linear with a prompt than with a new head"
@@ -98,15 +98,16 @@ class PromptsLinearise(Claim[FewShotTask]):
 
 class PromptsKeepTheKernel(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
-    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words have occurred at the label position during pre-training, and a random head without a
-    prompt. Let K_0 and K_t be the kernel of gradient descent, evaluated on the texts, before and after training. Let
-    f_0 and f_t be the outputs before and after training, and let |f_t - f_0| be a root mean square over the texts. The
+    mean loss is 0.4. Compare two cases: a prompt whose label words have occurred at the label position during
+    pre-training, and a random head without a prompt. The kernel of gradient descent is the matrix of inner products
+    between the gradients of the outputs on the texts. Let K_0 and K_t be this kernel before and after training. Let f_0
+    and f_t be the outputs before and after training, and let |f_t - f_0| be a root mean square over the texts. The
     ratio of the relative change of the kernel to the movement of the outputs is
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
 
-    The geometric mean of this ratio over tasks is smaller with the prompt than with the random head.
+    The geometric mean of this ratio over tasks is smaller with the prompt than with the random head. The test uses only
+    tasks whose mean loss with the prompt is above 0.4 before training.
     """
 
     title = "Relative to output movement, fine-tuning with a prompt changes the kernel less than with a new head"
@@ -132,10 +133,11 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
 class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     """Fine-tune a small masked transformer with the same prompt and two kinds of label words. The first kind are words
     that have occurred at the label position during pre-training. The second kind are two words that are unrelated to
-    the task. The mean loss with the first kind is above 0.4 before training. Train with both kinds to the mean loss
-    0.4. On average, the relative error of the linearisation at the start is larger with the unrelated words than with
-    the first kind. So the form of a prompt alone does not make training behave like the training of a kernel model. The
-    distance that the outputs have to move is decisive.
+    the task. Train with both kinds to the mean loss 0.4. Then linearise the outputs at the initial parameters, and
+    divide the error of this linearisation by the movement of the outputs. On average over tasks, this relative error is
+    larger with the unrelated words than with the first kind. So the form of a prompt alone does not make training
+    behave like the training of a kernel model. The distance that the outputs have to move is decisive. The test uses
+    only tasks whose mean loss with the first kind is above 0.4 before training.
     """
 
     title = "With unrelated label words in a prompt, fine-tuning is less linear than with words seen in pre-training"
@@ -168,12 +170,15 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
 
 class KernelMovesWithTheLoss(Claim[TunedNetwork]):
     """Let s chi_i be the derivative of the loss with respect to the output f(x_i) of a network, where s is a common
-    scale. Take one step of gradient descent with a fixed learning rate. Let K_0 and K_1 be the kernel of gradient
-    descent before and after the step. The relative change of the kernel, ||K_1 - K_0||/||K_0||, is of order s. So if a
-    task is nearly solved at the start, the features hardly change.
+    scale. The kernel of gradient descent is the matrix of inner products between the gradients of the outputs. Let K_0
+    and K_1 be this kernel before and after one step of gradient descent with a fixed learning rate. The relative change
+    of the kernel, ||K_1 - K_0||/||K_0||, is of order s. So if a task is nearly solved at the start, the features hardly
+    change.
     """
 
-    title = "The kernel of gradient descent changes in proportion to the derivative of the loss"
+    title = (
+        "In a step of gradient descent, the kernel changes in proportion to the derivative of the loss by the outputs"
+    )
     source = Source("malladi2023kernel", "Abstract, conditions", note="one step")
     stated = Kind.STEP
     population = TunedNetworks()
@@ -195,19 +200,22 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 
 
 class KernelPredictsOutputs(Claim[FewShotTask]):
-    """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
-    only tasks whose mean loss before training is above 0.4. Let f_start and f_tuned be the outputs on unseen texts
-    before and after fine-tuning to the mean loss 0.4. Run logistic descent in the function space of the kernel at the
-    start, with the same rules as fine-tuning for the learning rate and for when to stop. Let f be the outputs of this
-    descent on unseen texts. Compare f with the affine prediction a f_start + b, where the numbers a and b are the best
-    in hindsight. On average over tasks, the relative distance
+    """Fine-tune a small masked transformer on 16 texts per class, with a prompt whose label words occurred at the label
+    position during pre-training. Use only tasks whose mean loss before training is above 0.4. Let f_start and f_tuned
+    be the outputs on unseen texts before and after fine-tuning to the mean loss 0.4. Run gradient descent on the
+    logistic loss in the function space of the tangent kernel before fine-tuning. Choose the learning rate and the time
+    to stop by the same rules as in fine-tuning. Let f be the outputs of this descent on unseen texts. Compare f with
+    the affine prediction a f_start + b, where the numbers a and b are the best in hindsight. On average over tasks, the
+    relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
     is smaller than the same ratio with the affine prediction in place of f.
     """
 
-    title = "With a prompt, the tangent kernel at the start predicts the outputs after fine-tuning on unseen texts"
+    title = (
+        "With a prompt, the tangent kernel before fine-tuning predicts the outputs on unseen texts after fine-tuning"
+    )
     source = Source("malladi2023kernel", "Abstract, tangent kernel", note="outputs, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -234,12 +242,12 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
-    """Use a prompt whose label words occurred at the label position during pre-training, and 16 texts per class. Use
-    only tasks about films whose mean loss before training is above 0.4. The first method is fine-tuning to the mean
-    loss 0.4. The second method is logistic descent in the function space of the kernel at the start. This descent
-    follows the same rules as fine-tuning for the learning rate and for when to stop. On unseen texts, the accuracies of
-    the two methods agree within one percentage point, on average over tasks. Both methods are more accurate than the
-    outputs before training; the claim does not test this.
+    """Take a small masked transformer, a prompt whose label words occurred at the label position during pre-training,
+    and 16 texts per class. Use only tasks about films whose mean loss before training is above 0.4. The first method is
+    fine-tuning to the mean loss 0.4. The second method is gradient descent on the logistic loss in the function space
+    of the tangent kernel before fine-tuning. The learning rate and the time to stop are chosen by the same rules in
+    both methods. On unseen texts, the accuracies of the two methods agree within one percentage point, on average over
+    tasks. Both methods are more accurate than the outputs before training. The test does not check this last sentence.
     """
 
     title = "With a prompt, descent with the initial tangent kernel is as accurate on unseen texts as fine-tuning is"
@@ -272,14 +280,14 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
 
 
 class FewRowsDoNotOverfit(Claim[FewShotTask]):
-    """Take a model with a prompt, more than 6000 parameters and 32 training texts. Start from the model's outputs
-    before fine-tuning. Fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of
-    the largest eigenvalue. Compare the model's tangent kernel with a kernel of word counts, which has far fewer
-    parameters. On unseen texts, the accuracy with the tangent kernel is on average higher than with word counts. The
-    accuracy with word counts is in turn higher than the accuracy of the outputs before fine-tuning.
+    """Take a small language model with a prompt, more than 6000 parameters and 32 training texts. Start from the
+    model's outputs before fine-tuning. Fit the residuals of the class labels by kernel ridge regression, with a ridge
+    of a hundredth of the largest eigenvalue. Compare the model's tangent kernel with a kernel of word counts, which has
+    far fewer parameters. On unseen texts, the accuracy with the tangent kernel is on average higher than with word
+    counts. The accuracy with word counts is in turn higher than the accuracy of the outputs before fine-tuning.
     """
 
-    title = "Fitted on few rows, the tangent kernel of a prompt need not overfit and is better than word counts"
+    title = "Fitted to 32 texts, the tangent kernel of a model with a prompt need not overfit, and it beats word counts"
     source = Source("malladi2023kernel", "Abstract, overfitting")
     stated = Kind.REMARK
     population = FewShotTasks()

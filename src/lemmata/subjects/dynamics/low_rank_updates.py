@@ -24,10 +24,10 @@ _ERROR, _DELTA = 0.5, 0.1
 
 
 class SubspaceKeepsTheKernel(Claim[GradientRows]):
-    """Let g_1, ..., g_N be gradients with norms of at most c, and let K_ij = <g_i, g_j>. Let A be a matrix with k
-    columns and independent entries N(0, 1/k), and let K^A_ij = <A'g_i, A'g_j>. Let e = 1/2. Except with probability 4
-    N² exp(-(e² - e³) k / 4), all |K^A_ij - K_ij| are at most e c². The trials use the smallest k for which this
-    probability is at most 1/10.
+    """Let g_1, ..., g_N be gradients with norms of at most c. Their kernel of gradient descent is K_ij = <g_i, g_j>.
+    Let A be a matrix with k columns and independent entries N(0, 1/k). After the projection by A, the kernel is K^A_ij
+    = <A'g_i, A'g_j>. Let e = 1/2. All |K^A_ij - K_ij| are at most e c², except with probability 4 N² exp(-(e² - e³) k /
+    4). The test uses the smallest k for which this probability is at most 1/10.
     """
 
     title = "Projecting the gradients onto a random subspace nearly preserves the kernel of gradient descent"

@@ -25,16 +25,18 @@ _RATES = (0.1, 1 / 3, 0.5)  # rate times time, in squared lengthscales
 
 
 class IpmIsDiscrepancyFlow(Claim[Clouds]):
-    """Let MMD² = |mean_fake K(., x) - mean_real K(., y)|² be the squared maximum mean discrepancy between m generated
-    points x and real points y, for a kernel K. Train a critic in the space of K by gradient flow on the IPM loss for a
-    time tau, and hold it fixed. The gradient of the critic at the generated point x_i is
+    """Let mean_fake and mean_real be the means over m generated points x and over real points y. Let MMD² = |mean_fake
+    K(., x) - mean_real K(., y)|² be the squared maximum mean discrepancy between these points for a kernel K. The IPM
+    loss of a critic is its mean over generated points minus its mean over real points. Train a critic in the space of K
+    by gradient flow on the IPM loss for a time tau, and hold it fixed. The gradient of the critic at the generated
+    point x_i is
 
         -(m tau/2) d MMD²/dx_i.
 
     So points that climb the critic descend on MMD².
     """
 
-    title = "Generated points that climb a trained IPM critic descend on the maximum mean discrepancy from the data"
+    title = "Generated points that climb a trained IPM critic descend on their maximum mean discrepancy to the data"
     source = Source(_PAPER, "Abstract, convergence", note="IPM: the direction")
     stated = Kind.THEOREM
     population = ShiftedClouds(loss="ipm", losses=("ipm",))
@@ -57,17 +59,18 @@ class IpmIsDiscrepancyFlow(Claim[Clouds]):
 
 
 class SmallStepsDescend(Claim[Clouds]):
-    """Let K be the RBF kernel of lengthscale l. Train a critic f in the space of K by gradient flow on the IPM loss for
-    a time tau. Then move all m generated points by a step x <- x + eta grad f(x). This step lowers MMD², the squared
-    maximum mean discrepancy between generated and real points, by at least
+    """The IPM loss of a critic is its mean over generated points minus its mean over real points. Let K be the RBF
+    kernel of lengthscale l. Train a critic f in the space of K by gradient flow on the IPM loss for a time tau. Then
+    move all m generated points by a step x <- x + eta grad f(x), and let s = eta tau. Let MMD² be the squared maximum
+    mean discrepancy between generated and real points. The step lowers MMD² by at least
 
-        (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau.
+        (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|².
 
     This decrease is positive for s < 2 l²/3, however large the number of points and the dimension. The proof uses that
-    the gradient of MMD² with respect to all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.
+    the gradient of MMD² with respect to all points is 6/(m l²)-Lipschitz. The test uses s = l²/10, l²/3 and l²/2.
     """
 
-    title = "Small steps of the generator up an IPM critic lower the maximum mean discrepancy from the data"
+    title = "Small steps of generated points up an IPM critic lower their maximum mean discrepancy to the data"
     source = Source(_PAPER, "Abstract, convergence", note="RBF kernel, with an explicit step")
     stated = Kind.OWN
     population = ShiftedClouds(loss="ipm", losses=("ipm",))

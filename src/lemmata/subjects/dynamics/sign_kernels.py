@@ -44,9 +44,10 @@ def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
 class AdamOnOneExampleEach(Claim[TunedNetwork]):
     """Let chi_i be the derivative of the loss of example i with respect to the output f(x_i) of a network. For every
     example in turn, take one step of Adam on the loss of this example alone. Use the learning rate eta, and let the
-    moments start at 0 in each step. Then the outputs at all examples have moved by
+    moments start at 0 in each step. Let K_A(x, x') = <grad f(x), sign grad f(x')>, which is not symmetric. After all
+    steps, the outputs at all examples have moved by
 
-        -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²),   K_A(x, x') = <grad f(x), sign grad f(x')>.
+        -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²).
     """
 
     title = "Adam's first steps on single examples move outputs by an asymmetric kernel"
@@ -78,7 +79,7 @@ class AdamOnABatch(Claim[TunedNetwork]):
     The derivatives chi_i do not factor out, so the movement is not a kernel matrix times the vector of the chi_i.
     """
 
-    title = "Adam's first step on a batch does not move outputs by a kernel"
+    title = "Adam's first step on a batch does not move the outputs by a kernel matrix times the loss derivatives"
     source = Source("malladi2023kernel", "Abstract, Adam", note="for a batch")
     population = TunedNetworks()
     relation = Rate("eta", _RUNGS)

@@ -38,14 +38,15 @@ def _visited(steps: StepwisePrediction) -> Float[Array, " t"]:
 
 
 class StepwiseModes(Claim[SmallStart]):
-    """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. From W(0) = s
-    U V', where U is orthogonal, the flow dW/dt = -4 (W Gamma W' - I) W Gamma satisfies W Gamma W' = U diag(lambda) U'
-    at all times, with
+    """Let a linear embedding W with d rows follow the flow dW/dt = -4 (W Gamma W' - I) W Gamma. Here Gamma is a
+    symmetric matrix with eigenvalues gamma_j, and the columns of V are its d leading eigenvectors. Let the start be
+    aligned: W(0) = s U V' for a number s and an orthogonal matrix U. Then W Gamma W' = U diag(lambda) U' at all times,
+    with
 
         lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)).
 
-    Each lambda_j reaches 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). The trials measure at six points in time,
-    from half of tau_1 to 1.2 times tau_d.
+    Each lambda_j reaches 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). The test measures the lambda_j at six
+    points in time, from half of tau_1 to 1.2 times tau_d.
     """
 
     title = "From an aligned start, each mode of a linear self-supervised embedding grows as a logistic curve"
@@ -88,16 +89,16 @@ def _slow(problem: SmallStart) -> Array:
 
 class AnySmallStart(Claim[SmallStart]):
     """Let gamma_j be the eigenvalues of a symmetric matrix Gamma in descending order, and let v_j be its eigenvectors.
-    Let W follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. The j-th largest eigenvalue of W
-    Gamma W' reaches 1/2 at the time
+    Let W follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. Let s_j be the length of the part
+    of W(0) v_j that is orthogonal to W(0) v_1, ..., W(0) v_{j-1}. The j-th largest eigenvalue of W Gamma W' reaches 1/2
+    at the time
 
-        ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0,
+        ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0.
 
-    where s_j is the length of the part of W(0) v_j that is orthogonal to W(0) v_1, ..., W(0) v_{j-1}. The measured
-    times agree with this formula as s -> 0: the largest of their relative distances from the formula vanishes.
+    The test checks that the largest relative distance between a measured time and this formula vanishes as s -> 0.
     """
 
-    title = "The learning steps of a linear self-supervised embedding from a small random start have closed-form times"
+    title = "A linear self-supervised embedding from a small random start learns its modes at times in closed form"
     source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
     stated = Kind.THEOREM
     population = SmallStarts()
@@ -122,9 +123,10 @@ class StepsApart(Claim[SmallStart]):
         s^(2 (1 - gamma_{j+1}/gamma_j)).
 
     So if the gamma_j are distinct, the times at which modes are learned separate with a power of the scale s. The times
-    of two modes with equal gamma_j do not separate. The trials take the largest of these next eigenvalues over j < d.
-    This largest eigenvalue has the exponent of the pair gamma_j, gamma_{j+1} with the largest ratio
-    gamma_{j+1}/gamma_j.
+    of two modes with equal gamma_j do not separate.
+
+    The test takes the largest of these next smaller eigenvalues over j < d. As s -> 0, this number falls like the power
+    of s for the index j with the largest ratio gamma_{j+1}/gamma_j.
     """
 
     title = "The learning steps of a linear embedding separate as a power of the scale of the random start"
@@ -149,8 +151,8 @@ class TerminalSolution(Claim[SmallStart]):
     """Let Gamma be a symmetric matrix with eigenvalues gamma_j in descending order, and let the columns of V be its d
     leading eigenvectors. Let a matrix W of d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of
     scale s. Training ends at W'W = V diag(1/gamma_1, ..., 1/gamma_d) V'. The error of this formula is of the order s^(1
-    - gamma_{d+1}/gamma_d). The reason is that the weights along eigenvector d + 1 grow until eigenvector d is learned,
-    and then keep their size.
+    - gamma_{d+1}/gamma_d). The reason is that the weights along the eigenvector of gamma_{d+1} grow until the
+    eigenvector of gamma_d is learned, and then keep their size.
     """
 
     title = "The trained linear self-supervised embedding has a closed form, up to a power of the scale of the start"

@@ -41,14 +41,16 @@ def features(x: Float[Array, "n m"]) -> Float[Array, "n D"]:
 
 class KernelEmbedding(Claim[ViewPairs]):
     """Let K be the kernel matrix of two views x_i and x_i' of n points, and let P swap the two views of every point.
-    Let gamma be the d leading eigenvalues of K^(1/2) P K^(1/2)/(2n), and let B be their eigenvectors. At every point z,
-    the embedding f at the end of training is
+    Let gamma be the vector of the d leading eigenvalues of K^(1/2) P K^(1/2)/(2n), and let the columns of B be their
+    eigenvectors. At every point z, the embedding f at the end of training is
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
-    up to a rotation. The trials use the kernel (<x, y> + 1)² and six new points. Let phi be the features of the kernel,
-    and let the columns of V be the d leading modes in the feature space. The trials compare the inner products of the
-    embeddings with the inner products of diag(gamma^(-1/2)) V' phi(z).
+    up to a rotation.
+
+    The test uses the kernel (<x, y> + 1)² and six new points. Let phi be the features of the kernel, and let the
+    columns of V be the d leading modes in the feature space. The test compares the inner products of the embeddings
+    with the inner products of diag(gamma^(-1/2)) V' phi(z).
     """
 
     title = "The embedding of new points by self-supervised learning with a kernel has a closed form"
@@ -114,10 +116,10 @@ def _leading(matrix: Array, d: int) -> np.ndarray:
 
 
 class ModesArePcaOfClean(Claim[ViewPairs]):
-    """Let the two views of each of n points be the point plus independent noises. At the end of training,
-    self-supervised learning has learned d directions. As n grows, these directions tend to the d leading directions of
-    PCA, without centring, of the clean points. The learner never sees the clean points. The share of the PCA directions
-    that lies outside the span of the learned directions vanishes.
+    """Each of n clean points has two views, which are the point plus independent noises. At the end of training,
+    self-supervised learning of a linear embedding has learned d directions. Apply PCA without centring to the clean
+    points. As n grows, the learned directions tend to its d leading directions. The learner never sees the clean
+    points. The share of the PCA directions that lies outside the span of the learned directions vanishes.
     """
 
     title = "Self-supervised learning tends to PCA of the part that the views share"

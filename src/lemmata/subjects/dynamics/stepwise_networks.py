@@ -69,12 +69,12 @@ class WideNetworkSteps(Claim[ViewPairs]):
     """Train all layers of a network with a small readout by gradient flow on |C - I|², where C is the cross-correlation
     of its embeddings between two views. Let gamma_j be the eigenvalues of the contrastive kernel at infinite width, and
     let s_j be the sizes of their modes at the start. The network learns a dimension when an eigenvalue of C reaches
-    1/2. This happens at the times
+    1/2. At infinite width, this happens at the times
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j).
 
     Measure the relative distance between the time of each step and this formula. The average of this distance over the
-    steps vanishes as the width grows. The trials use one hidden layer of error functions and a readout of 0.0001 times
+    steps vanishes as the width grows. The test uses one hidden layer of error functions and a readout of 0.0001 times
     its usual size.
     """
 

@@ -53,8 +53,8 @@ class BradleyTerryExistence(Claim[ComparisonGraphs]):
     maximum that is unique up to a constant if and only if the directed graph of wins is strongly connected. A graph is
     strongly connected if a chain of wins leads from every item to every other item.
 
-    Each problem consists of four tournaments. The value of a tournament is 1 if the fit exists and is unique, and 0
-    otherwise.
+    In the test, each problem consists of four tournaments. The value of a tournament is 1 if the fit exists and is
+    unique, and 0 otherwise.
     """
 
     title = "A unique Bradley-Terry fit exists if and only if the graph of wins is strongly connected"
@@ -97,16 +97,17 @@ def _fitted(contest: Contest, shares: Float[Array, " p"]) -> Float[Array, " k"]:
 class RewardRisk(Claim[Contest]):
     """Let k items have true rewards r with mean 0. Let m_ij be the number of comparisons of item i with item j. In each
     of them, i wins with probability sigma(r_i - r_j), where sigma is the logistic function. Let r^ be the maximum
-    likelihood rewards, also with mean 0. As the number of comparisons of each pair grows,
+    likelihood rewards, also with mean 0. Let L be the Laplacian of a graph on the items, in which the pair i, j has the
+    weight m_ij sigma(r_i - r_j) sigma(r_j - r_i). Let L^+ be the pseudo-inverse of L. As the number of comparisons of
+    each pair grows,
 
-        E |r^ - r|² -> tr L^+,
+        E |r^ - r|² -> tr L^+.
 
-    where L^+ is the pseudo-inverse of the Laplacian L of a graph on the items. In this graph, the pair i, j has the
-    weight m_ij sigma(r_i - r_j) sigma(r_j - r_i). With m comparisons of each pair, the relative difference between the
-    two sides is of the order 1/m.
+    Both sides fall to 0, and their ratio tends to 1. With m comparisons of each pair, the relative difference between
+    the two sides is of the order 1/m.
     """
 
-    title = "The squared error of fitted Bradley-Terry rewards is the trace of a graph Laplacian's pseudo-inverse"
+    title = "The mean squared error of fitted Bradley-Terry rewards tends to the trace of a Laplacian's pseudo-inverse"
     source = Source("emergence2026", "Figure 20.5", note="the error of the estimate, by the Fisher information")
     population = Contests()
     relation = EqualInMean(margin=0.05, resolution=0.05)

@@ -33,16 +33,17 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 
 
 class GibbsIdentity(Claim[TabularPolicy]):
-    """Let ref be a reference distribution on a list of answers y, and let r(y) be the rewards of the answers. Let
-    beta > 0 be the coefficient of the divergence penalty. Every policy pi satisfies
+    """Let ref be a reference distribution on a list of answers y, and let r(y) be the rewards of the answers. Let beta
+    > 0 be the coefficient of the divergence penalty. The tilted policy is pi*(y) = ref(y) e^(r(y)/beta) / Z, where Z =
+    sum_y ref(y) e^(r(y)/beta). Every policy pi satisfies
 
-        E_pi r - beta KL(pi | ref) = beta log Z - beta KL(pi | pi*),    pi*(y) = ref(y) e^(r(y)/beta) / Z,
+        E_pi r - beta KL(pi | ref) = beta log Z - beta KL(pi | pi*).
 
-    where Z = sum_y ref(y) e^(r(y)/beta). So the tilted policy pi* is the only policy that maximises the left side. For
-    any other policy pi, the left side is below the maximum by beta KL(pi | pi*).
+    So the tilted policy pi* is the only policy that maximises the left side. For any other policy pi, the left side is
+    below the maximum by beta KL(pi | pi*).
     """
 
-    title = "A policy falls short of the KL-penalised optimum by beta times the divergence from the tilted policy"
+    title = "Every policy falls short of the KL-penalised optimum by beta times its divergence from the tilted policy"
     source = Source("donsker1975", note="main result, the variational formula")
     population = TabularPolicies()
     relation = Equal()
@@ -75,10 +76,10 @@ def _after_steps(problem: TabularPolicy, contraction: float) -> Array:
 
 class MirrorDescentToGibbs(Claim[TabularPolicy]):
     """Let ref be a reference distribution on a list of answers, and let r be the rewards of the answers. Let beta > 0
-    be the coefficient of the divergence penalty. For a policy pi, let J(pi) = E_pi r - beta KL(pi | ref). Mirror
-    ascent with step size eta takes pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)). For a tabular softmax policy
-    this is the natural policy gradient. In log probabilities, the policy moves along a straight line through the
-    policy pi*, which is proportional to ref e^(r/beta):
+    be the coefficient of the divergence penalty. For a policy pi, let J(pi) = E_pi r - beta KL(pi | ref). Mirror ascent
+    with step size eta starts from a policy pi_0 and takes pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)). For a
+    tabular softmax policy this is the natural policy gradient. The maximum of J is at the policy pi* that is
+    proportional to ref e^(r/beta). In log probabilities, the policy moves along a straight line through pi*:
 
         log pi_t = log pi* + (1 - eta beta)^t (log pi_0 - log pi*) + a constant.
 
@@ -86,7 +87,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
     pi*.
     """
 
-    title = "With KL penalty beta, each mirror ascent step eta scales the distance to the tilted policy by 1 - eta beta"
+    title = "A mirror ascent step of size eta with KL penalty beta scales the distance to the optimum by 1 - eta beta"
     source = Source("emergence2026", "Figure 20.7", note="the path of the policy, with the natural gradient")
     population = TabularPolicies()
     relation = Equal(block=1)

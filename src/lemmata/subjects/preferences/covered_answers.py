@@ -28,8 +28,8 @@ def _spread(problem: TabularPolicy) -> Array:
 
 class OverestimationByChiSquared(Claim[TabularPolicy]):
     """Let a policy pi and a reference ref be distributions on a list of answers y. Let r be the true reward, r^ a
-    learned reward, and e(y) = r^(y) - r(y) its error, with the standard deviation sd_ref(e) under the reference. The
-    mean error under the policy exceeds the mean error under the reference by at most
+    learned reward, and e(y) = r^(y) - r(y) its error. Let sd_ref(e) be the standard deviation of the error under the
+    reference. The mean error under the policy exceeds the mean error under the reference by at most
 
         E_pi e - E_ref e <= sqrt(chi²(pi | ref)) sd_ref(e),    chi² = sum_y pi(y)²/ref(y) - 1.
 
@@ -37,7 +37,7 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
     moves the policy towards this case, because training raises the probability of answers with large errors.
     """
 
-    title = "The over-estimation of a policy's reward is at most a multiple of sqrt(chi-squared divergence)"
+    title = "The over-estimation of a policy's reward is at most a multiple of the root of its chi-squared divergence"
     source = Source(
         "emergence2026", "Figure 20.13", "Figure 20.15", note="reward hacking as a distribution shift; here as a bound"
     )
@@ -160,7 +160,7 @@ class SquaredLogRatioGradient(Claim[TabularPolicy]):
     gradient.
     """
 
-    title = "The gradient of half the squared log ratio has the mean grad KL(pi | ref)"
+    title = "The gradient of half the squared log ratio is an unbiased estimate of grad KL(pi | ref)"
     source = Source("schulman2020", note="the source states the estimators; the gradient is derived here")
     stated = Kind.OWN
     population = TabularPolicies()

@@ -32,16 +32,18 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 class DpoOptimum(Claim[ComparedRewards]):
     """Let k answers have rewards r_1, ..., r_k, let ref be a reference policy, and let beta > 0. Let every pair of
     answers i and j be compared with some frequency w_ij > 0. Let preferences follow the Bradley-Terry model: answer i
-    is preferred to j with probability sigma(r_i - r_j), where sigma is the logistic function. The expected loss of a
-    tabular policy pi is
+    is preferred to j with probability sigma(r_i - r_j), where sigma is the logistic function. For a tabular policy pi,
+    let h_i = beta log(pi(i)/ref(i)). The expected loss of pi is
 
-        -sum_ij w_ij [ sigma(r_i - r_j) log sigma(h_i - h_j) + sigma(r_j - r_i) log sigma(h_j - h_i) ],
+        -sum_ij w_ij [ sigma(r_i - r_j) log sigma(h_i - h_j) + sigma(r_j - r_i) log sigma(h_j - h_i) ].
 
-    where h_i = beta log(pi(i)/ref(i)). The policy that minimises this loss is pi* proportional to ref e^(r/beta). The
-    policy pi* also maximises E_pi r - beta KL(pi | ref).
+    The policy that minimises this loss is pi* proportional to ref e^(r/beta). The policy pi* also maximises E_pi r -
+    beta KL(pi | ref).
     """
 
-    title = "The optimum of direct preference optimisation is the tilted policy"
+    title = (
+        "The loss of direct preference optimisation is smallest at the tilted policy, which is best under a KL penalty"
+    )
     source = Source("rafailov2023", "Theorem 1", "Section 4")
     population = FullSupport()
     relation = Equal(block=1)
@@ -133,9 +135,9 @@ class DpoGradient(Claim[FeaturePair]):
 class ChosenCanFall(Claim[FeaturePair]):
     """Let a policy pi be proportional to exp(<theta, phi(y)>), where theta are the weights and phi(y) are the features
     of answer y. Let y_w be the chosen and y_l the rejected answer of a comparison. Take the log odds of y_w against y_l
-    under pi, and subtract these log odds under the reference. The difference is the margin m. Follow the gradient flow
-    of the loss -log sigma(beta m), where sigma is the logistic function. The log probability of the chosen answer
-    changes at the rate
+    under pi, and subtract these log odds under the reference. The difference is the margin m. Let beta > 0, and follow
+    the gradient flow of the DPO loss -log sigma(beta m), where sigma is the logistic function. The log probability of
+    the chosen answer changes at the rate
 
         d log pi(y_w) / dt = beta sigma(-beta m) <phi(y_w) - E_pi phi, phi(y_w) - phi(y_l)>.
 
@@ -143,7 +145,7 @@ class ChosenCanFall(Claim[FeaturePair]):
     negative if the two answers have similar features. Even then the margin rises.
     """
 
-    title = "Learning a preference can make the chosen answer less likely"
+    title = "Learning a preference by DPO can make the chosen answer less likely"
     source = Source("razin2025", note="main result, for features that do not move")
     population = FeaturePairs()
     relation = Equal()

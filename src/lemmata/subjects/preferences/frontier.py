@@ -27,7 +27,7 @@ class DivergenceFrontier(Claim[TabularPolicy]):
     divergence.
     """
 
-    title = "The gain in a sub-Gaussian reward is at most sigma sqrt(2 KL(pi | ref))"
+    title = "Over a reference, a policy pi gains at most sigma sqrt(2 KL(pi | ref)) in a sigma-sub-Gaussian reward"
     source = Source(
         "emergence2026", "Figure 20.12", note="the gain against the divergence; here as the Donsker-Varadhan bound"
     )

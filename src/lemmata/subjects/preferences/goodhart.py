@@ -117,15 +117,15 @@ def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tupl
 
 class NormalErrorsNeverHurt(Claim[NormalProxy]):
     """Let gold be the gold reward of an answer, and let proxy = gold + error be its proxy reward. Let gold and error be
-    independent and normal with mean 0 and the standard deviations s_g and s_e. Then the expected gold reward is the
-    fixed fraction rho² = s_g²/(s_g² + s_e²) of the expected proxy. This holds for the best of n draws by proxy, and
-    also if the reference is tilted by e^(lambda proxy):
+    independent and normal with mean 0 and the standard deviations s_g and s_e. Let s² = s_g² + s_e², let rho² =
+    s_g²/s², and let z_1, ..., z_n be independent standard normal numbers. Choose answers in one of two ways: the best
+    of n draws by proxy, or a draw from the reference tilted by e^(lambda proxy). In both cases, the expected gold
+    reward is the fixed fraction rho² of the expected proxy:
 
-        E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e².
+        E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s².
 
-    Here z_1, ..., z_n are independent standard normal numbers. The first value of E proxy holds for the best of n, and
-    the second value holds for the tilt. So the gold reward rises with n and lambda without a peak. The test compares
-    the gold rewards for n = 4, 16, 64 and for the tilt.
+    The first value of E proxy holds for the best of n, and the second value holds for the tilt. So the gold reward
+    rises with n and lambda without a peak. The test compares the gold rewards for n = 4, 16, 64 and for the tilt.
     """
 
     title = "With normal errors, the gold reward of the best of n or of a tilt is a fixed fraction of the proxy reward"
@@ -158,9 +158,10 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
 
         d (sqrt(2) - c d).
 
-    Curves of the same form, d (alpha - beta d), are fitted to learned rewards in practice. The gain peaks at lambda =
-    1/c and is 0 again at lambda = 2/c, while the proxy keeps growing. The test checks the predicted gains at four
-    values of lambda. It also checks the predicted lambda of the peak.
+    Curves of the same form, d (alpha - beta d), are fitted to learned rewards in practice. As lambda grows, the gain
+    peaks at lambda = 1/c and is 0 again at lambda = 2/c, while the proxy keeps growing.
+
+    The test checks the predicted gains at four values of lambda. It also checks the predicted lambda of the peak.
     """
 
     title = "Under tilting by a proxy, the gain in a quadratic gold reward is a parabola in sqrt(KL divergence)"

@@ -25,15 +25,16 @@ def _newton(loss, steps: int) -> Array:
 
 class DpoMargin(Claim[LabelledPair]):
     """Let the first of two answers be preferred with probability q. Let h be the margin of a policy: the log odds of
-    the first answer under the policy minus its log odds under the reference. Let beta > 0, and let sigma be the
-    logistic function. The expected loss -q log sigma(beta h) - (1 - q) log sigma(-beta h) is smallest at the margin
+    the first answer against the second under the policy, minus the same log odds under the reference. Let beta > 0, and
+    let sigma be the logistic function. The expected loss -q log sigma(beta h) - (1 - q) log sigma(-beta h) is smallest
+    at the margin
 
         h = log(q/(1 - q)) / beta.
 
     So at the smallest loss, beta h is the logit of the probability q.
     """
 
-    title = "The best margin of a logistic preference loss is (logit of the label's probability)/beta"
+    title = "The logistic preference loss is smallest at the margin logit(q)/beta, where q is the label's probability"
     source = Source("emergence2026", "Figure 20.10", note="at the minimum of the expected loss")
     population = LabelledPairs()
     relation = Equal()
@@ -71,7 +72,7 @@ class IpoMargin(Claim[LabelledPair]):
     which is finite for every q, even for labels without noise.
     """
 
-    title = "The best margin of the squared preference loss (IPO) is finite for every probability of the label"
+    title = "The margin at which the squared preference loss (IPO) is smallest is finite for every label probability"
     source = Source("azar2024", note="main result, the loss of one pair")
     population = LabelledPairs()
     relation = Equal()

@@ -19,12 +19,12 @@ ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "sampler"}
 
 class LawOfBestOfN(Claim[FewAnswers]):
     """Let k answers have different rewards, and number the answers in increasing order of reward. Let p_1, ..., p_k be
-    their probabilities. The best of n independent draws is answer i with probability
+    their probabilities, and let F_i = p_1 + ... + p_i. The best of n independent draws is answer i with probability
 
-        F_i^n - F_(i-1)^n,    F_i = p_1 + ... + p_i.
+        F_i^n - F_(i-1)^n.
     """
 
-    title = "The i-th lowest answer is the best of n draws with probability F_i^n - F_(i-1)^n (cumulative F_i)"
+    title = "The best of n draws is the answer of rank i with probability F_i^n - F_(i-1)^n, for cumulative F_i"
     source = Source("beirami2025", "Section 2", note="the distribution of the best of n")
     population = ShortRankings()
     relation = Equal()
