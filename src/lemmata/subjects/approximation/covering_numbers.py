@@ -104,10 +104,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
     largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
-    title = (
-        "The size of covers of pairs (function f, point x) does not grow with the number of frequencies of the "
-        "class"
-    )
+    title = "The size of covers of pairs (function f, point x) does not grow with the class's number of frequencies"
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     stated = Kind.OWN
     reading = "C_F is 1 for every m; a first version divided all function values by 2 m, which made the covers smaller"
@@ -148,10 +145,7 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     1, 2, 4.
     """
 
-    title = (
-        "The size of covers of a function class in the supremum norm grows with the number of frequencies of the "
-        "class"
-    )
+    title = "The size of covers of a function class in the supremum norm grows with the class's number of frequencies"
     source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
     stated = Kind.OWN
     reading = "a first version drew 128 functions of each class, which is fewer than a cover has for m = 4"

@@ -88,10 +88,10 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
 
         b sqrt(log(2/delta) / (2 m))
 
-    with probability at least 1 - delta. Here delta = 0.05.
+    with probability at least 1 - delta. The test uses delta = 0.05.
     """
 
-    title = "Hoeffding's inequality for the held-out error"
+    title = "Hoeffding's inequality bounds the distance between the held-out error and the true error"
     source = Source("hoeffding1963", "Theorem 2")
     population = ZeroOneLosses()
     relation = AtMost(delta=0.05)

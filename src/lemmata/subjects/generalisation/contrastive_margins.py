@@ -88,15 +88,16 @@ def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, 
 
 
 class LabelledMarginError(Claim[LabelledMargins]):
-    """Let n labelled rows x with labels y be independent, and let r bound the length of a row: |x| <= r. Fix gamma > 0
-    beforehand. The margin loss of a linear classifier x -> <w, x> at a row is min(1, max(0, 1 - t/gamma)) with t = y
-    <w, x>. With probability at least 1 - delta over the n rows, every linear classifier with |w| <= 1 satisfies
+    """Let n rows x with labels y be independent, and let r bound the length of a row: |x| <= r. Fix a margin gamma > 0
+    before the rows are drawn. For a linear classifier x -> <w, x>, let t = y <w, x>. The margin loss of the classifier
+    at the row is min(1, max(0, 1 - t/gamma)). With probability at least 1 - delta over the n rows, every linear
+    classifier with |w| <= 1 satisfies
 
         mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)).
 
     The share of new rows that such a classifier gets wrong is at most the left side. The bound contains the margin only
     as gamma/r. So the bound does not change if the features and gamma are multiplied by the same factor. A bound with
-    1/(gamma sqrt(n)) alone would change. The trials use r = 4, delta = 0.05 and nearly random labels. Their w is the
+    1/(gamma sqrt(n)) alone would change. The test uses r = 4, delta = 0.05 and nearly random labels. It takes as w the
     sum of the vectors y x over the n rows, scaled to length 1. This classifier fits the noise of the labels.
     """
 

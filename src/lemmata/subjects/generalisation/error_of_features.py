@@ -55,7 +55,7 @@ class SquareOfTheError(Claim[ErrorParts]):
     The bound follows from the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
     """
 
-    title = "A bound on the squared error of n random features by the Barron parameter and the size of a cover"
+    title = "The Barron parameter and the size of a cover bound the squared error of n random features"
     source = Source("li2025incontext", _PLACE, note="with the power 1/2 as in (30)")
     population = _parts(1e-6)
     relation = AtMost()
@@ -73,12 +73,13 @@ class SquareOfTheError(Claim[ErrorParts]):
 
 class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
     """Let C_F be the Barron parameter of a class. Let n be the number of features, and let |N| <= exp(n) be the number
-    of pairs in a cover of the class at a radius epsilon <= 1. Then
+    of pairs in a cover of the class at a radius epsilon <= 1. Then the error of random features, the left side of this
+    inequality, satisfies
 
         C_F (sqrt(epsilon) + (log|N|/n)^(1/3)) <= 2 C_F.
 
-    The source prints the power 1/3 below equation (100) and the power 1/2 in equation (30). The bound holds with either
-    power. The text below equation (100) uses only this bound.
+    For the power of log|N|/n, the source prints 1/3 below equation (100) and 1/2 in equation (30). The bound holds with
+    either power. The text below equation (100) uses only this bound.
     """
 
     title = "The error of random features is at most of the order of the Barron parameter C_F of the class"

@@ -170,7 +170,7 @@ class ErrorByTheStretch(Claim[SparseExamples]):
     noise.
     """
 
-    title = "A bound on the error of the Lasso on sparse targets by an inverse compatibility constant (the stretch)"
+    title = "An inverse compatibility constant, the stretch, bounds the error of the Lasso on sparse targets"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()
@@ -195,15 +195,15 @@ class ErrorByTheStretch(Claim[SparseExamples]):
 class FastRateWithProbability(Claim[SparseExamples]):
     """Let Phi be the matrix of p features, bounded by 1, at N examples. Let y = Phi rho* + z be the targets, where rho*
     is 0 outside a set S of features and the noise z is normal with standard deviation sigma. Let rho^ minimise mean (y
-    - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(2 p/delta)/N). With probability at least 1 - delta
+    - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(2 p/delta)/N). For a vector v, let v_S be its entries
+    in S and v_off its entries outside S. With probability at least 1 - delta,
 
         mean (Phi rho^ - Phi rho*)² <= 50 sigma² V log(2 p/delta) / N,
-        V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)².
+        V = max over v of (|v_S|_1 - (3/5) |v_off|_1)_+² / mean (Phi v)².
 
-    In the definition of V, delta is not the probability but a vector, with the entries delta_S in S and delta_off
-    outside S. The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. The bound follows from the claim
-    `error_by_the_stretch` at nu = lambda/4. The reason is that, with probability at least 1 - delta, lambda/4 is at
-    least 2 |Phi^T z|_inf/N.
+    The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. Proof: with probability at least 1 - delta, the
+    noise satisfies 2 |Phi^T z|_inf/N <= lambda/4. The claim `error_by_the_stretch`, a bound for a fixed noise z, then
+    gives this bound.
     """
 
     title = "The error of the Lasso on sparse targets is of order log(p)/N for p features and N examples"
@@ -232,15 +232,15 @@ class FastRateWithProbability(Claim[SparseExamples]):
 
 class ErrorNearTheMinimum(Claim[SparseExamples]):
     """Let Phi be the matrix of p features at N examples. Let y = Phi rho* + z be the targets, where z is noise and rho*
-    is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, lambda > nu and l(rho) = mean (y - Phi rho)² + lambda
-    |rho|_1. Write delta_S and delta_off for the entries of a vector delta in S and outside S. If l(rho) <= l(rho*) + e,
-    then, for k = (lambda + nu)/(lambda - nu),
+    is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, let lambda > nu, and let l(rho) = mean (y - Phi rho)²
+    + lambda |rho|_1 be the Lasso objective. Write delta_S and delta_off for the entries of a vector delta in S and
+    outside S. If l(rho) <= l(rho*) + e, then, for k = (lambda + nu)/(lambda - nu),
 
         mean (Phi rho - Phi rho*)² <= (lambda + nu)² V_k + 2 e,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
 
     Proof: let a² be the left side, and let b = (lambda + nu) sqrt(V_k). The condition l(rho) - l(rho*) <= e gives a² <=
-    b a + e. This inequality implies a² <= b² + 2 e. The rho of the trials is the result of 64 plain proximal gradient
+    b a + e. This inequality implies a² <= b² + 2 e. The test takes as rho the result of 64 plain proximal gradient
     steps from 0 with step size 1/(2 p).
     """
 
@@ -275,16 +275,17 @@ class ErrorNearTheMinimum(Claim[SparseExamples]):
 
 
 class StretchIsAtLeastTheBias(Claim[SparseExamples]):
-    """Let G = Phi^T Phi/N be the Gram matrix of features Phi at N examples, and let S be a set of features. Write
-    delta_S and delta_off for the entries of a vector delta in S and outside S. For every k >= 1 the stretch V_k
+    """Let G = Phi^T Phi/N be the Gram matrix of features Phi at N examples, and let S be a set of features. Let G_SS be
+    its block for the features in S, and G_offS its block for the pairs of a feature outside S and a feature in S. Write
+    delta_S and delta_off for the entries of a vector delta in S and outside S. For every k >= 1, the stretch V_k
     satisfies
 
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)²
             >= max over signs sigma of sigma^T (G_SS)^-1 sigma.
 
-    Equality holds if no feature outside S correlates with S by more than 1/k, that is |G_offS (G_SS)^-1 sigma|_inf <=
-    1/k. The bound is the value of the quotient in V_k at delta_S = (G_SS)^-1 sigma and delta_off = 0, for the sigma
-    that attains the maximum. The bound times lambda²/4 is the bias of the Lasso with penalty lambda.
+    Let sigma attain the last maximum. The lower bound is the value of the quotient in V_k at delta_S = (G_SS)^-1 sigma
+    and delta_off = 0. Equality holds if no feature outside S correlates with S by more than 1/k, that is, if |G_offS
+    (G_SS)^-1 sigma|_inf <= 1/k. The bound times lambda²/4 is the bias of the Lasso with penalty lambda.
     """
 
     title = "A lower bound on the stretch (inverse compatibility constant) of a sparse set of features in the Lasso"

@@ -175,7 +175,7 @@ class FiniteClassDeviation(Claim[FiniteClass]):
 
         sup_h |err_S(h) - err_D(h)| <= sqrt( log(2 |H| / delta) / (2 N) ).
 
-    The labels need not come from a member of H. Here delta = 1/20.
+    The labels need not come from a member of H. The test uses delta = 1/20.
     """
 
     title = "All members of a finite class of classifiers have empirical errors near their true errors"
@@ -252,12 +252,12 @@ class DescriptionLength(Claim[CodedNetworks]):
 
         err_D(h) - err_S(h) <= sqrt( (b(h) ln 2 + ln(1/delta)) / (2 N) ),   delta = 1/20.
 
-    The trials use 600 pruned ReLU networks with weights -1, 0, 1. The code has one bit for a weight 0 and two bits for
-    any other weight. The bound is tested on two of the networks: the network with the fewest errors on the rows and the
-    network with the smallest bound.
+    The test uses 600 pruned ReLU networks with weights -1, 0, 1. Its code has one bit for a weight 0 and two bits for
+    any other weight. It checks the bound for two networks: the one with the fewest errors on the rows and the one with
+    the smallest bound.
     """
 
-    title = "A classifier with a short description that fits many rows generalises"
+    title = "A classifier that has a short description and fits many rows generalises"
     source = Source("emergence2026", "Figure 7.4", note="Occam's principle, with a prefix code and constants")
     stated = Kind.THEOREM
     population = PrunedNetworks()

@@ -45,7 +45,7 @@ class SauerShelah(Claim[SetSystem]):
     members. Equality holds for the family of all labellings that differ from a given labelling at k or fewer points.
     """
 
-    title = "The Sauer-Shelah lemma: a bound on the number of labellings of N points by the VC dimension"
+    title = "The Sauer-Shelah lemma: the VC dimension of a class bounds its number of labellings of N points"
     source = Source("emergence2026", "Lemma 7.9", note="for each set of points")
     population = SetSystems()
     relation = AtMost()
@@ -161,10 +161,13 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
         C(N, d)^k C(N, k),   C(N, d) = 2 sum_{i<d} binom(N - 1, i),
 
     ways. Each unit of the first layer has C(N, d) patterns. For each combination of these patterns, the last unit has
-    at most C(N, k) patterns. The trials count all networks for d = 2 and k = 3.
+    at most C(N, k) patterns. The test counts the labellings of all networks for d = 2 and k = 3.
     """
 
-    title = "A bound on the number of labellings of N points by a sign network, from Cover's count for each unit"
+    title = (
+        "The product of Cover's counts for its units bounds the number of ways in which a sign network labels N "
+        "points"
+    )
     source = Source("emergence2026", "Figure 7.9", note="with Cover's counts of the units")
     population = GeneralPositions(2, 28, 32, 0)
     relation = AtMost()

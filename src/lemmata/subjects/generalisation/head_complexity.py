@@ -35,8 +35,8 @@ def _of_first_heads(lengths: Float[Array, "m h"], power: int = 1) -> Float[Array
 
 class HeadComplexity(Claim[HeadOutputs]):
     """Let A_h(x) be the output of attention head h on a sequence x, where the heads are fixed. Consider the functions
-    sum_h <w_h, A_h(x)> of several heads with |w_h| <= B for each head. On n sequences x_i their empirical Rademacher
-    complexity is
+    sum_h <w_h, A_h(x)> of several heads, where the readout w_h of each head satisfies |w_h| <= B. On n sequences x_i,
+    the empirical Rademacher complexity of these functions is
 
         sum_h (B/n) E |sum_i s_i A_h(x_i)|,
 
@@ -64,13 +64,13 @@ class HeadComplexity(Claim[HeadOutputs]):
 
 class JointHeadComplexity(Claim[HeadOutputs]):
     """Let A_h(x) be the output of attention head h on a sequence x, where the heads are fixed. Consider the functions
-    sum_h <w_h, A_h(x)> of several heads with sum_h |w_h|² <= B², a bound for all heads together. On n sequences x_i
-    their empirical Rademacher complexity is
+    sum_h <w_h, A_h(x)> of several heads, where the readouts w_h together satisfy sum_h |w_h|² <= B². On n sequences
+    x_i, the empirical Rademacher complexity of these functions is
 
         (B/n) E ( sum_h |sum_i s_i A_h(x_i)|² )^(1/2),
 
-    where the s_i are independent random signs. For similar heads this complexity grows like the root of the number of
-    heads.
+    where the s_i are independent random signs. For similar heads this complexity grows like the square root of the
+    number of heads.
     """
 
     title = "The Rademacher complexity of jointly bounded attention heads grows as the square root of their number"

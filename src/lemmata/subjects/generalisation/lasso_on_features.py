@@ -55,9 +55,9 @@ class AbstractEstimateClaim(Claim[FinitePopulation]):
 
 class LengthOfEstimates(AbstractEstimateClaim):
     """Let phi be a vector of features in [0, 1], and consider N examples with targets y = f + z, where f is the target
-    function and z is noise. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective, let rho* be fixed
-    coefficients, and let C_F > 0. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf and l(rho) <= l(rho*) +
-    epsilon_opt, then
+    function and z is noise. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective. Let rho* be fixed
+    coefficients, and let C_F > 0. Let the penalty satisfy lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf.
+    If l(rho) <= l(rho*) + epsilon_opt, then
 
         |rho|_1 <= 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda.
 
@@ -128,9 +128,10 @@ class RiskOfEstimates(AbstractEstimateClaim):
 
         E (phi rho - f)² <= epsilon² + sigma epsilon sqrt(8 u/N) + lambda |rho*|_1 + epsilon_opt + D(|rho - rho*|_1),
 
-    and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda. Here D(r) is the bound of the claim
-    `uniform_deviation` on |empirical risk - risk| at l_1 distance r from rho*. The bound on E (phi rho - f)² exceeds
-    the risk of the best constant until N is of the order of C_F^4.
+    and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda. Here E is the expectation over a new input. The
+    function D(r) bounds the difference of empirical risk and risk for all rho at l_1 distance r from rho*; the claim
+    `uniform_deviation` gives its formula. The bound on E (phi rho - f)² exceeds the risk of the best constant until N
+    is of the order of C_F^4.
     """
 
     title = "A bound on the risk of coefficients with a nearly minimal Lasso objective"

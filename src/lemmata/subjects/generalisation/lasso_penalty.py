@@ -95,8 +95,8 @@ class PenaltyIsAffordable(Claim[Scales]):
     """Let h = sqrt(log N/N), where N is the number of examples. Let C_F > 0 be the Barron parameter, and let sigma be
     the standard deviation of the noise. Let epsilon be the misfit of n features, and let L be the number of layers. Let
     e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F +
-    sigma) + epsilon²/C_F. For coefficients of l_1 norm C_F, the penalty is at most of the order of the other terms of
-    the risk bound:
+    sigma) + epsilon²/C_F. For coefficients of l_1 norm C_F, the penalty term lambda C_F is at most of the order of the
+    other terms of the risk bound, h C_F (C_F + sigma), epsilon² and e:
 
         lambda C_F <= h C_F²/3 + 2 e/3 + h C_F (C_F + sigma) + epsilon².
 
@@ -151,14 +151,14 @@ class AbstractSquareClaim(Claim[Scales]):
 
 
 class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
-    """The source prints, with a misprint, lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0. Here h
-    = sqrt(log N/N), where N is the number of examples. The number of features is n, the number of layers is L, and the
-    Barron parameter is C_F. The standard deviation of the noise is sigma, and the misfit of the features is epsilon.
-    The accuracy is e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and the penalty is lambda = h^(1/3) C_F^(-1/3)
-    e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
+    """Let h = sqrt(log N/N), where N is the number of examples. Let n be the number of features, L the number of
+    layers, C_F the Barron parameter, sigma the standard deviation of the noise, and epsilon the misfit of the features.
+    Let the accuracy be e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3)
+    C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F. The source prints, with a misprint, lambda² >= c (log
+    N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0.
 
-    The two sides have different units. So the right side is much larger than the left side if f and the noise are
-    small. The printed line should justify inequality (65) of the source, which has the right power, 4/3.
+    The two sides have different units. So the right side is much larger than the left side if the target and the noise
+    are small. The printed line should justify inequality (65) of the source, which has the right power of e, 4/3.
     """
 
     title = "As printed, a lower bound on the squared Lasso penalty has the power 2/3 of the accuracy, a misprint"
@@ -182,12 +182,12 @@ class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
 class SquareOfThePenalty(AbstractSquareClaim):
     """Let h = sqrt(log N/N), where N is the number of examples. Let n be the number of features, L the number of
     layers, C_F the Barron parameter, sigma the standard deviation of the noise, and epsilon the misfit of the features.
-    Let e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h
-    (C_F + sigma) + epsilon²/C_F. Then lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(4/3), for a constant c > 0. The right
-    side, without c, is the square of the first term of lambda.
+    Let the accuracy be e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3)
+    C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F. Then lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(4/3), for a
+    constant c > 0. The right side, without c, is the square of the first term of lambda.
     """
 
-    title = "A lower bound on the squared Lasso penalty by the power 4/3 of the accuracy"
+    title = "The squared Lasso penalty is at least of the order of the accuracy to the power 4/3"
     source = Source("li2025incontext", "(65)", "(65), reason of step (a)", note="proof of Theorem 1, corrected")
     corrects = SquareOfThePenaltyAsPrinted
 

@@ -55,17 +55,17 @@ class LearningCurveEstimate(Claim[Regression]):
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 )
 
-    up to O(1/n), where A + mu stands for A + mu I, and mu solves
+    up to O(1/n). Here A + mu stands for A + mu I, `ridge` is the ridge on the diagonal, and mu solves
 
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
-    If you give your own data, lemmata pools its training and held-out rows. If N is much larger than n, the formula is
-    the eigenlearning estimate.
+    If you give your own data, lemmata pools its training and held-out rows. In the limit of N much larger than n, the
+    formula becomes the eigenlearning estimate.
 
     The error of the estimate is O(1/n) only with a ridge and noise. The sign of this error depends on the kernel, the
     ridge, the noise and the number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120
     rows with the RBF kernel, the measured mean is 41 % above the estimate at ridge 0.001 and noise 0.5. The measured
-    mean is 25 % above the estimate at ridge 0.1 without noise. The settings exclude both cases.
+    mean is 25 % above the estimate at ridge 0.1 without noise. The settings of the test exclude both cases.
     """
 
     title = "A formula from eigenvalues and targets estimates the learning curve of kernel ridge regression"

@@ -43,7 +43,8 @@ class LeaveOneOutIdentity(Claim[Regression]):
 
         y_i - f_(-i)(x_i) = [(K + ridge I)^-1 y]_i / [(K + ridge I)^-1]_ii
 
-    if every fit has the same ridge on the diagonal. On large problems only the first 20 rows are left out in turn.
+    if every fit has the same ridge on the diagonal. On large problems, the test leaves out only the first 20 rows, one
+    at a time.
     """
 
     title = "The leave-one-out residuals of kernel ridge regression have a closed form"

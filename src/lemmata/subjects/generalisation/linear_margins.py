@@ -31,17 +31,17 @@ def _chance(problem: MarginRows) -> Array:
 
 class LinearMarginBound(Claim[MarginRows]):
     """Consider linear rules w with |w| <= L on n independent rows x with labels y, where R bounds the length of a row.
-    Let the margin loss be min(1, max(0, 1 - y <w, x> / gamma)), which is at least 1 if the sign of <w, x> is wrong.
-    With probability at least 1 - delta, for every such w, the expected margin loss is at most the mean margin loss over
-    the rows plus
+    Fix a margin gamma > 0 before the rows are drawn. Let the margin loss be min(1, max(0, 1 - y <w, x> / gamma)), which
+    is 1 if the sign of <w, x> is wrong. With probability at least 1 - delta, for every such w, the expected margin loss
+    is at most the mean margin loss over the rows plus
 
         2 L R / (gamma sqrt(n)) + sqrt( ln(1/delta) / (2n) ).
 
-    The trials use L = R = 1, delta = 0.05 and a w in the direction of sum_i y_i x_i. They measure the expected margin
-    loss of this w minus its mean margin loss over the rows. In half of the trials the labels are random.
+    The test uses L = R = 1, delta = 0.05 and a w in the direction of sum_i y_i x_i. It measures the expected margin
+    loss of this w minus its mean margin loss over the rows. In half of the trials, the labels are random.
     """
 
-    title = "The margin bound for linear classification rules with weights of bounded length"
+    title = "A margin bound on the expected loss of linear classification rules with weights of bounded length"
     source = Source("mohri2018", "Corollary 5.11", note="for the margin loss instead of the error")
     population = SphericalMarginRows()
     relation = AtMost(delta=0.05)
@@ -79,7 +79,8 @@ def margins_of_labellings(x: np.ndarray) -> np.ndarray:
 
 
 class FatShattering(Claim[LabelledPoints]):
-    """Let x_1, ..., x_n be orthonormal points. Linear functions of unit length shatter them at the margin
+    """Linear functions of unit length shatter points x_i at the margin g if, for every labelling s_i = +-1, some such
+    function w has s_i <w, x_i> >= g for all i. They shatter n orthonormal points x_1, ..., x_n at the margin
 
         n^(-1/2)
 
@@ -109,16 +110,17 @@ class FatShattering(Claim[LabelledPoints]):
 
 
 class FatShatteringRadius(Claim[LabelledPoints]):
-    """Let n points have length at most R, in any dimension. Linear functions of unit length do not shatter them at a
-    margin above
+    """Linear functions of unit length shatter points x_i at the margin g if, for every labelling s_i = +-1, some such
+    function w has s_i <w, x_i> >= g for all i. Let n points have length at most R, in any dimension. Linear functions
+    of unit length do not shatter them at a margin above
 
         R / sqrt(n),
 
-    that is, for some labelling, no such function has a margin above this bound. In half of the trials the points are
-    orthogonal, and then the bound is attained.
+    that is, for some labelling, no such function has a margin above R / sqrt(n). Orthogonal points of length R attain
+    the bound. In half of the trials, the points are orthogonal.
     """
 
-    title = "An upper bound of R/sqrt(n) on the margin at which linear functions shatter n points in a ball of radius R"
+    title = "Linear functions of unit length shatter n points in a ball of radius R at a margin of at most R/sqrt(n)"
     source = _SHATTERING
     population = OrthogonalPoints(generic=0.5, unit=False)
     relation = AtMost()

@@ -27,7 +27,7 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
 
         |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)).
 
-    The trials divide the left side by sqrt(log(2(n+1))), and check that the quotient does not grow with n. They use n
+    The test divides the left side by sqrt(log(2(n+1))), and checks that the quotient does not grow with n. It uses n
     from 64 to 4096 and N = 32 points on the sphere in 16 dimensions. The left side itself grows with n.
     """
 
@@ -73,9 +73,10 @@ def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
 
 class NoiseSumAsPrinted(AbstractNoiseSumClaim):
     """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
-    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The source states, with a misprint, that
-    the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of empirical risk minus risk is O(sqrt(log
-    N/N)). The bound (96) of the source includes the factor 1/N, which the definition (91) of E_3 lacks.
+    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The source bounds the empirical risk
+    minus the risk by several terms, and defines one of them in (91) as E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)|. The
+    source states that E_3 is O(sqrt(log N/N)). This is a misprint: the bound (96) of the source includes the factor
+    1/N, which the definition (91) of E_3 lacks.
     """
 
     title = "As printed (without the factor 1/N), the noise term in empirical risk minus risk falls like sqrt(log N/N)"
@@ -97,8 +98,8 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
 
 class NoiseSum(AbstractNoiseSumClaim):
     """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
-    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. Decompose
-    the difference between the empirical risk and the risk. Its term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)| falls
+    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. One term of the empirical risk minus the
+    risk is the correlation of the noise with the misfit. Its size, E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)|, falls
     like N^(-1/2).
     """
 

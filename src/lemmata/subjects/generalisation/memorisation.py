@@ -161,8 +161,8 @@ class MemorisingNetwork(Claim[Memorised]):
 
         sum_j w_j max(<a, x_i> - b_j, 0) = y_i   for all i.
 
-    So a ReLU network with one hidden layer and 2 N + d weights memorises any targets. The weights grow in inverse
-    proportion to the gaps between projections.
+    So a ReLU network with one hidden layer and 2 N + d weights memorises any targets. The weights w_j grow in inverse
+    proportion to the gaps between the projections.
     """
 
     title = "A ReLU network with two weights per row memorises any targets"
@@ -199,8 +199,8 @@ class MemorisingNetwork(Claim[Memorised]):
 
 class ChanceOnRandomLabels(Claim[Rows]):
     """Label rows by fair coins, and train a ReLU network with one wide hidden layer on these rows for many steps. The
-    network fits the labels, and its error on new rows with such labels is the error of chance. So the test error minus
-    the training error is
+    network fits these labels. Its error on new rows, whose labels are fair coins too, is the error of chance. So the
+    test error minus the training error is
 
         1/2.
 

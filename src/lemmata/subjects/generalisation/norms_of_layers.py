@@ -83,11 +83,11 @@ class NormBasedDepth(Claim[NormBall]):
 
         (sqrt(2 L ln 2) + 1) prod_l B_l sqrt( sum_i |x_i|² ) / n.
 
-    The trials measure a lower bound of the complexity. They search among networks with one unit in every hidden layer,
+    The test measures a lower bound of the complexity. It searches among networks with one unit in every hidden layer,
     by gradient ascent from five starts.
     """
 
-    title = "A bound on the Rademacher complexity of deep ReLU networks by the Frobenius norms of their layers"
+    title = "The Frobenius norms of the layers bound the Rademacher complexity of deep ReLU networks"
     source = Source("golowich2018", "Theorem 1")
     population = NormBalls()
     relation = AtMost()

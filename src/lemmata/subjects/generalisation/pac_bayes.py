@@ -178,7 +178,10 @@ class DivergenceMoment(Claim[ErrorCounts]):
     where k runs from 0 to n. The value is the same for every p. For large n, this value is near sqrt(pi n / 2) + 2/3.
     """
 
-    title = "The exponential moment of the KL divergence between empirical and true error p does not depend on p"
+    title = (
+        "The exponential moment of the KL divergence between the empirical and the true error does not depend on "
+        "the true error"
+    )
     source = Source(_MAURER, note="the quantity that the main result bounds; the second form is an identity of Abel's")
     population = BinomialErrors()
     relation = Equal()
@@ -203,7 +206,10 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
     || p)) is at most 2 sqrt(n), with equality at n = 1.
     """
 
-    title = "The exponential moment of the KL divergence of empirical and true error on n rows is at most 2 sqrt(n)"
+    title = (
+        "The exponential moment of the KL divergence between the empirical and the true error on n rows is at most "
+        "2 sqrt(n)"
+    )
     source = Source(_MAURER, note="main result")
     population = BinomialErrors()
     relation = AtMost()
@@ -237,15 +243,15 @@ def _bound(error: float, divergence: float, n: int, delta: float) -> Array:
 
 
 class PacBayesOfTheBest(Claim[BestRule]):
-    """Let |H| be the number of rules. Choose the rule with the fewest errors on n independent rows, and let k be the
-    number of these errors. With probability at least 1 - delta over the rows, the true error of the chosen rule is at
-    most the largest p with
+    """Let |H| be the number of rules. Choose the rule with the fewest errors on n independent rows, and let k be its
+    number of errors on these rows. With probability at least 1 - delta over the rows, the true error of the chosen rule
+    is at most the largest p with
 
         kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n,
 
     where kl(q || p) is the Kullback-Leibler divergence between Bernoulli distributions with the means q and p. This
-    bound is the PAC-Bayes bound for a uniform prior on the rules and a posterior that is a point mass. Here delta =
-    0.05, and the rules err independently.
+    bound is the PAC-Bayes bound for a uniform prior on the rules and a posterior that is a point mass. In the test,
+    delta = 0.05, and the rules err independently.
     """
 
     title = "A PAC-Bayes bound on the error of the best of finitely many rules"
@@ -276,8 +282,8 @@ class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
 
         kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n,
 
-    where kl(q || p) is the Kullback-Leibler divergence between Bernoulli distributions with the means q and p. Here
-    delta = 0.05, and w is along sum_i y_i x_i.
+    where kl(q || p) is the Kullback-Leibler divergence between Bernoulli distributions with the means q and p. In the
+    test, delta = 0.05, and w is along sum_i y_i x_i.
     """
 
     title = "A PAC-Bayes bound on the error of a linear rule with Gaussian weights"

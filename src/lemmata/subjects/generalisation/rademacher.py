@@ -218,18 +218,23 @@ def _complexity(problem: BallLearning) -> Array:
 
 
 class PrintedGeneralisationInequality(Claim[BallLearning]):
-    """The source prints P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)), where R is the Rademacher complexity
-    of the class of predictors. So, with probability at least 1 - delta,
+    """The source prints P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)) for n training rows and eps > 0, where
+    R is the Rademacher complexity of the class of predictors. So, with probability at least 1 - delta,
 
         test loss - train loss <= R sqrt(2 log(1/delta) / n).
 
-    The losses are min(|f(x) - y|, b). The predictor f is the kernel ridge fit to n rows, scaled back to the ball |f|_H
-    <= B. R is itself of the order 1/sqrt(n), so the right side is of the order 1/n, which is too small. The complexity
-    should be subtracted from eps, and the range of the loss should stand in the denominator. The trials replace R by
-    its upper bound B sqrt(E K(x, x) / n), which favours the statement.
+    R is itself of the order 1/sqrt(n), so the right side is of the order 1/n, which is too small. In a correct
+    inequality, the complexity is subtracted from eps, and the range of the loss stands in the denominator.
+
+    The test uses the losses min(|f(x) - y|, b). The predictor f is the kernel ridge fit to the n rows, scaled back to
+    the ball |f|_H <= B in the space H of a kernel K. The test replaces R by its upper bound B sqrt(E K(x, x) / n),
+    which favours the printed statement.
     """
 
-    title = "As printed, a generalisation inequality has the squared Rademacher complexity in its denominator"
+    title = (
+        "As printed, a tail bound on the generalisation gap has the squared Rademacher complexity in its "
+        "denominator"
+    )
     source = Source("foundation2025", "(15)", note="as printed")
     population = NoisySigns()
     relation = AtMost(delta=0.05)
@@ -279,10 +284,10 @@ class RademacherGeneralisation(Claim[BallLearning]):
 
         true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n)).
 
-    The trials use the kernel ridge fit, scaled back to the ball, and delta = 0.05.
+    The test uses the kernel ridge fit, scaled back to the ball, and delta = 0.05.
     """
 
-    title = "A uniform bound on the true error of functions in a kernel ball, by Rademacher complexity"
+    title = "Rademacher complexity bounds the true error of all functions in a kernel ball at once"
     source = Source("mohri2018", "Theorem 3.3", "Lemma 5.7", "Theorem 6.12")
     population = NoisySigns()
     relation = AtMost(delta=0.05)

@@ -120,9 +120,9 @@ class UniformStability(Claim[Removal]):
 
         2 M² kappa² / ridge,   kappa² = max K(x, x).
 
-    In the notation of the source this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. The trials
-    set M to the length of the vector whose entries are the ranges of the targets. On large problems, the trials remove
-    only the first 16 rows, one at a time.
+    In the notation of the source, this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. The test
+    sets M to the length of the vector whose entries are the ranges of the coordinates of the targets. On large
+    problems, it removes only the first 16 rows, one at a time.
     """
 
     title = "A bound on the uniform stability of kernel ridge regression"

@@ -73,8 +73,8 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
 
         E S / n,
 
-    where the expectation is over training sets. The trials estimate E S by the mean of S over 8 training sets. They
-    estimate the expected error by the mean error over 48 training sets, and subtract four standard errors.
+    where the expectation is over training sets. The test estimates E S by the mean of S over 8 training sets. It
+    estimates the expected error by the mean error over 48 training sets, and subtracts four standard errors.
     """
 
     title = "The expected number of support vectors bounds the expected error of the separator of largest margin"

@@ -111,9 +111,9 @@ def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: flo
 
 
 class HoeffdingSum(Claim[BoundedVariables]):
-    """Let n independent variables x_i lie in [alpha_i, beta_i], and let t > 0. The source omits the condition t > 0.
-    The sum of the x_i differs from its expectation by more than t with probability at most 2 exp(-2 t² / sum_i (beta_i
-    - alpha_i)²). So, with probability at least 1 - delta, the distance of the sum from its expectation is at most
+    """Let n independent variables x_i lie in [alpha_i, beta_i], and let t > 0, a condition that the source omits. The
+    sum of the x_i differs from its expectation by more than t with probability at most 2 exp(-2 t² / sum_i (beta_i -
+    alpha_i)²). So, with probability at least 1 - delta, the distance of the sum from its expectation is at most
 
         sqrt( log(2/delta) sum_i (beta_i - alpha_i)² / 2 ).
 

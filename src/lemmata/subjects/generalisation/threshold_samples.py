@@ -82,11 +82,13 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     """The source prints that a model of depth L in d dimensions needs a number of rows of the order L d log(1/epsilon)
     for the error epsilon.
 
-    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
-    any power of n, in particular faster than n^-2. The trials test the statement without noise, on thresholds on an
-    interval. One layer on one token of dimension 1 computes such a threshold. The trials use the midpoint between the
-    last row below the threshold and the first row above it. This rule has the smallest mean error. Every other rule,
-    for example a trained transformer, has at least this mean error.
+    At L = d = 1, the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
+    any power of n, in particular faster than n^-2.
+
+    The test uses labels without noise that change at an unknown threshold on an interval. One layer on one token of
+    dimension 1 computes such labels. The test estimates the threshold by the midpoint between the last row below it and
+    the first row above it. This rule has the smallest mean error. Every other rule, for example a trained transformer,
+    has at least this mean error.
     """
 
     title = "As printed, learning to the error epsilon takes a number of rows in proportion to log(1/epsilon)"
@@ -164,7 +166,7 @@ class ThresholdQuestions(Claim[Thresholds]):
     rows, but not for random rows.
     """
 
-    title = "The mean error of a threshold that is learned from n chosen rows (by bisection) falls like 2^-n"
+    title = "The mean error of a threshold that is learned by bisection, from n chosen rows, falls like 2^-n"
     source = Source("foundation2025", "(19)", note="for chosen rows")
     stated = Kind.OWN
     population = UniformThresholds()

@@ -26,14 +26,17 @@ _DELTA = 0.05
 
 class ThresholdDeviation(Claim[PowerDraws]):
     """Let F_N(x) be the share of N independent rows at or below x, and let F(x) be its expectation. With probability at
-    least 1 - delta
+    least 1 - delta,
 
         sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20.
 
     So the bound for all thresholds on the line at once equals Hoeffding's bound for a single threshold.
     """
 
-    title = "The Dvoretzky-Kiefer-Wolfowitz inequality with Massart's constant"
+    title = (
+        "The Dvoretzky-Kiefer-Wolfowitz inequality: all values of an empirical distribution function are near "
+        "their means"
+    )
     source = Source("massart1990", note="main result")
     stated = Kind.THEOREM
     population = Drawn(

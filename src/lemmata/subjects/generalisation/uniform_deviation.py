@@ -101,9 +101,10 @@ class QuadraticDeviation(AbstractDeviationClaim):
 
 
 class NoiseDeviation(AbstractDeviationClaim):
-    """Let phi be the row of features at an example, f the value of the function there, z the noise, and rho* fixed
-    coefficients. Write mean for the mean over N examples. For every vector rho of coefficients, the empirical risk mean
-    (f + z - phi rho)² contains a cross term of the noise z and the error f - phi rho. This cross term satisfies
+    """At an example, let phi be the row of features, f the value of the target function, and z the noise. Let rho* be
+    fixed coefficients. Write mean for the mean over N examples. For every vector rho of coefficients, the empirical
+    risk mean (f + z - phi rho)² contains a cross term of the noise z and the error f - phi rho. This cross term
+    satisfies
 
         |mean 2 z (f - phi rho)| <= 2 |mean z (f - phi rho*)| + 2 |mean z phi|_inf |rho - rho*|_1.
 
@@ -141,15 +142,17 @@ def _clean(problem: FinitePopulation) -> Array:
 class UniformDeviation(AbstractDeviationClaim):
     """Let phi be the row of n + 1 features in [0, 1] at an input, f a function, and y = f + z a target with normal
     noise z of standard deviation sigma. Write mean for the mean over N independent examples, and E for the expectation
-    over the next input. With probability at least 0.9, for all vectors rho of coefficients at once,
+    over the next input. Let rho* be any fixed coefficients, epsilon = sup |f - phi rho*|, and u = log(((n+1)(n+6) +
+    4)/0.1). With probability at least 0.9, for all vectors rho of coefficients at once,
 
         |mean ((y - phi rho)² - z²) - E (f - phi rho)²| <= sqrt(u/N) (epsilon²/sqrt 2 + |rho - rho*|_1²/sqrt 2
-                + 2 sqrt 2 (epsilon |rho - rho*|_1 + sigma epsilon + sigma |rho - rho*|_1)),
-
-    where rho* are any fixed coefficients, epsilon = sup |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
+                + 2 sqrt 2 (epsilon |rho - rho*|_1 + sigma epsilon + sigma |rho - rho*|_1)).
     """
 
-    title = "For all coefficients of bounded l_1 norm at once, empirical risk and risk differ by O(sqrt(log(n)/N))"
+    title = (
+        "For all coefficients of bounded l_1 norm at once, the empirical risk is within O(sqrt(log(n)/N)) of the "
+        "risk"
+    )
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with explicit constants")
     relation = AtMost(DELTA)
     control = Control("the difference is at most a quarter of the bound", lambda bound, problem: bound / 4)
@@ -171,9 +174,9 @@ class UniformDeviation(AbstractDeviationClaim):
 
 
 class NoBargain(AbstractDeviationClaim):
-    """Let phi be the row of features at an example, y = f + z its target with noise z, and rho* fixed coefficients.
-    Write mean for the mean over N examples. For every vector rho of coefficients, the empirical risk of rho can be
-    below the empirical risk of rho* only by a limited amount:
+    """At an example, let phi be the row of features, f the value of the target function, and y = f + z the target with
+    noise z. Let rho* be fixed coefficients. Write mean for the mean over N examples. For every vector rho of
+    coefficients, the empirical risk of rho can be below the empirical risk of rho* only by a limited amount:
 
         mean (y - phi rho*)² - mean (y - phi rho)² <= mean (f - phi rho*)² + 2 |mean z phi|_inf |rho - rho*|_1.
 
