@@ -29,18 +29,17 @@ def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
 
 
 class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
-    """Schedule-free descent takes steps z_t = z_(t-1) - gamma g_t and returns the average x_t of z_1, ..., z_t. The
-    gradients g_t are taken at (1 - beta) z + beta x. Let the start be z_0 = x_0. Allow any step size gamma, any
-    interpolation beta and any sequence of gradients g_t. After T steps, the average of schedule-free descent is
+    """Schedule-free descent starts at z_0 = x_0, takes steps z_t = z_(t-1) - gamma g_t, and returns the average x_t of
+    z_1, ..., z_t. The gradient g_t is taken at (1 - beta) z_(t-1) + beta x_(t-1). For any step size gamma, any
+    interpolation beta and any sequence of gradients g_t, the average after T steps is
 
         x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 
     The right side is the end point of another descent along the same gradients, with steps that decay linearly to 0 at
-    the horizon T. The identity holds for every T at once. So schedule-free descent still contains a schedule: the
-    average acts as the schedule.
+    the horizon T. The identity holds for every T at once. So the average acts as a schedule.
     """
 
-    title = "Averaged over any horizon, schedule-free descent equals descent with steps that decay linearly to 0"
+    title = "The average of schedule-free descent equals the end of a descent whose steps decay linearly to 0"
     source = Source("emergence2026", "Figure 5.23", note="the schedule inside, made exact")
     population = GradientHistories()
     relation = Equal(block=_WHOLE)
@@ -93,10 +92,10 @@ def _heavy_ball(problem: MatrixTraining, momentum: float) -> Array:
 
 
 class PrimalAveragingIsHeavyBall(Claim[MatrixTraining]):
-    """Schedule-free descent takes steps z <- z - gamma g along gradients g, and its result x_t is the average of all z
-    so far. Let schedule-free descent on a loss f take its gradients at the average x_t itself (beta = 1), with step
-    size gamma. This method is descent with momentum, where the step size gamma/t falls and the momentum (t - 2)/t
-    grows. For t = 1, 2, ...
+    """Schedule-free descent takes steps z_t = z_(t-1) - gamma g_t along gradients g_t, with a step size gamma, and
+    returns the average x_t of z_1, ..., z_t. Primal averaging takes each gradient at the average itself: g_t = grad
+    f(x_(t-1)) for a loss f. This method is descent with momentum, where the step size gamma/t falls and the momentum
+    (t - 2)/t grows. For t = 1, 2, ...
 
         x_t = x_(t-1) - (gamma/t) grad f(x_(t-1)) + ((t - 2)/t) (x_(t-1) - x_(t-2)),   x_(-1) = x_0.
     """
@@ -129,8 +128,8 @@ def _remembered(problem: GradientHistory, adam: float, adagrad: float) -> Float[
 
 class AdamForgetsAdagradSums(Claim[GradientHistory]):
     """Let g_s be the gradient of step s, and let b2 be the decay rate of Adam's second moment. Both Adam and AdaGrad
-    divide a step by the square root of a second moment. For Adam with bias correction and for AdaGrad, this second
-    moment is, respectively,
+    divide a step by the square root of a second moment. After T steps, this second moment is, for Adam with bias
+    correction and for AdaGrad respectively,
 
         (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s².
 

@@ -41,9 +41,9 @@ def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -
 
 
 class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
-    """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. Adam with beta_1 =
-    0, beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point. The regret of Adam per round tends
-    to
+    """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. Let Adam have the
+    moment rates beta_1 = 0 and beta_2 = 1/(1 + C²), and the step size eta/sqrt(t) in round t. It converges to x = 1,
+    the worst point. Its regret per round, against the best point x = -1, tends to
 
         (2C - 4)/3.
     """
@@ -67,9 +67,9 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
 
 class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
     """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. AMSGrad is Adam with
-    the largest second moment so far in place of the current second moment. With beta_1 = 0, beta_2 = 1/(1 + C²) and
-    steps eta/sqrt(t), the regret of AMSGrad per round tends to 0. The regret is measured in units of (2C - 4)/3, the
-    limit of Adam's regret per round.
+    the largest second moment so far in place of the current second moment. Let the moment rates be beta_1 = 0 and
+    beta_2 = 1/(1 + C²), and let the step size in round t be eta/sqrt(t). The regret of AMSGrad per round tends to 0.
+    The test measures this regret in units of (2C - 4)/3, to which Adam's regret per round tends.
     """
 
     title = "AMSGrad, whose second moment never falls, has vanishing regret where Adam fails"
@@ -136,14 +136,17 @@ class AdamStepBound(Claim[GradientHistory]):
 
 
 class AdamStepIsAttained(Claim[GradientHistory]):
-    """Let eta be the learning rate of Adam, and let b1 and b2 be the rates of its moments. The T-th step, with bias
-    correction and without eps, is longest if the gradients are proportional to (b1/b2)^(T - i), i = 1..T. Its length is
+    """Let eta be the learning rate of Adam, and let b1 and b2 be the rates of its moments. Use bias correction and no
+    eps. The T-th step is longest if the gradients of steps i = 1..T are proportional to (b1/b2)^(T - i). Its length is
     then exactly
 
         eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
     """
 
-    title = "A step of Adam is longest for gradients that grow geometrically, by the factor beta_2/beta_1 per step"
+    title = (
+        "A step of Adam is longest if each gradient is larger than the previous one by the ratio of the "
+        "moment rates, b2/b1"
+    )
     source = Source("emergence2026", "Figure 5.10", note="the effective learning rate, made exact")
     population = GradientHistories()
     relation = Equal()

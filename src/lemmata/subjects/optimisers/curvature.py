@@ -168,7 +168,10 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
     If u were standard normal, the error would be 2 |H|_F².
     """
 
-    title = "Hutchinson's estimate of the trace of H by random signs has the mean square error 2 (|H|_F² - sum_i H_ii²)"
+    title = (
+        "Hutchinson's estimate of a trace by random signs has the mean square error 2 (|H|_F² - sum_i H_ii²) "
+        "for a matrix H"
+    )
     source = Source("avron2011", note="the variance of Hutchinson's estimate")
     population = ProbedHessians()
     relation = EqualInMean(resolution=0.05)
@@ -234,12 +237,12 @@ def _slope(problem: SeparableLoss) -> Float[Array, " d"]:
 
 class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
     """Let f(x) = sum_i a_i max(w_i'x, 0) be a network. With the parameters (c a, w/c), the network computes the same
-    function for every c > 0. Let its loss be the mean of (f - y)²/2 over the rows. The trace of the Hessian of the loss
-    is
+    function for every c > 0. Let the loss be the mean of (f - y)²/2 over rows x with targets y. At the parameters (c a,
+    w/c), the trace of the Hessian of the loss is
 
         c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i².
 
-    So the trace can be arbitrarily large for the same function. The trace is smallest at the c for which the two terms
+    So the trace can be arbitrarily large for the same function. The trace is smallest at the c for which its two terms
     are equal.
     """
 

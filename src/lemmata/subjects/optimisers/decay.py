@@ -192,10 +192,10 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
 class LionSolvesBox(AbstractDecayMakesBox):
     """Lion steps along the sign of a momentum. Let Lion use decoupled decay lambda, full gradients of a convex loss f,
-    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. The ridge solution is the
-    minimiser of f(x) + lambda |x|²/2. To test where Lion ends, each trial takes two projected gradient steps on the
-    box: one from the point that Lion reaches, then one from the ridge solution. The length of the first step divided by
-    the length of the second step tends to 0.
+    and steps that tend to 0. It ends at the minimiser of f over the box |x|_inf <= 1/lambda, and not at the ridge
+    solution, which is the minimiser of f(x) + lambda |x|²/2. To test this, each trial takes two projected gradient
+    steps on the box: one from the point that Lion reaches, then one from the ridge solution. The length of the first
+    step divided by the length of the second step tends to 0.
     """
 
     title = "Lion with decoupled decay ends at the minimiser of the loss over the box |x|_inf <= 1/decay"
@@ -207,9 +207,9 @@ class LionSolvesBox(AbstractDecayMakesBox):
 
 class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
     """Let f be a strictly convex quadratic whose minimiser x* satisfies |x*|_inf < 1/lambda. AdamW with decay lambda,
-    full gradients and steps that tend to 0 ends at x* itself. The trials divide the distance between the point that
-    AdamW reaches and x* by the distance between x* and the ridge solution, which minimises f(x) + lambda |x|²/2. This
-    quotient tends to 0.
+    full gradients and steps that tend to 0 ends at x* itself. Let d be the distance from x* to the ridge solution,
+    which minimises f(x) + lambda |x|²/2. The test measures how far AdamW's end is from x*, in units of d. This quotient
+    tends to 0.
     """
 
     title = "Decoupled decay (AdamW) does not shrink a minimiser of the loss inside its box |x|_inf <= 1/decay"
@@ -229,12 +229,12 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
 
 class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
     """Let f be a strictly convex quadratic and lambda > 0. Adam with full gradients of f(x) + lambda |x|²/2 and steps
-    that tend to 0 ends at the minimiser of this sum, the ridge solution. The trials divide the distance between Adam's
-    end and the ridge solution by the distance between the ridge solution and the minimiser of f. This quotient tends to
-    0.
+    that tend to 0 ends at the minimiser of this sum, the ridge solution. Let d be the distance from the ridge solution
+    to the minimiser of f. The test measures how far Adam's end is from the ridge solution, in units of d. This quotient
+    tends to 0.
     """
 
-    title = "Adam with coupled decay ends at the ridge solution"
+    title = "Adam with coupled decay (an L2 penalty) ends at the ridge solution"
     source = Source("loshchilov2019", note="for coupled decay")
     population = DecayedQuadratics(reach=0.7)
     relation = Limit("steps", _STEPS, margin=0.003, resolution=0.005, relative=False)

@@ -119,8 +119,8 @@ def _least_norm(problem: MetricLeastSquares, metric: Float[Array, "p p"]) -> Flo
 
 
 class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
-    """Let X have n linearly independent rows with p > n coordinates, let y be their targets, and let P be a constant
-    positive definite metric. Started at 0, the flow w' = -P X'(X w - y) ends at
+    """Let the matrix X have n linearly independent rows with p > n coordinates, and let y be their targets. Let P be a
+    constant positive definite metric. Started at 0, the flow w' = -P X'(X w - y) ends at
 
         P X'(X P X')^-1 y.
 

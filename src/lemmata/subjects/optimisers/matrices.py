@@ -83,10 +83,10 @@ def _square(problem: GradientMatrices) -> Float[Array, "t k k"]:
 
 
 class SoapIsRotatedAdam(Claim[GradientMatrices]):
-    """Let Q_L and Q_R be the singular vectors of the gradient from which SOAP made its bases. As long as the bases do
-    not change, SOAP is Adam in the eigenbasis of Shampoo. Its steps are Q_L a_t Q_R', where a_t are Adam's steps on the
-    rotated gradients Q_L' G_t Q_R. The claim is restricted to square gradients, because otherwise one of the bases is
-    not unique.
+    """Let G_t be the gradients of a square weight matrix. SOAP makes its two bases from one gradient: let Q_L be its
+    left singular vectors, and let Q_R be its right singular vectors. As long as the bases do not change, SOAP is Adam
+    in the eigenbasis of Shampoo. Its steps are Q_L a_t Q_R', where a_t are Adam's steps on the rotated gradients Q_L'
+    G_t Q_R. Gradients must be square, because otherwise one of the bases is not unique.
     """
 
     title = "Between two updates of SOAP's bases, SOAP is Adam in rotated coordinates"
@@ -139,9 +139,9 @@ def _muon_step(matrix: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 class MuonStepBySingularValues(Claim[GradientMatrices]):
-    """Let G = U S V' be the gradient. The first step of Muon has the same singular vectors as G, and the singular
-    values of this step are p(p(p(p(p(s))))), where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. So the step
-    is not the polar factor of G.
+    """Let G = U S V' be the gradient. Let s = S/|G|_F be the singular values divided by the Frobenius norm, and let
+    p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. The first step of Muon is U p(p(p(p(p(s))))) V': it has the same singular
+    vectors as G. So the step is not the polar factor of G.
     """
 
     title = "The first step of Muon applies a polynomial to each singular value of the gradient"
@@ -170,9 +170,9 @@ def _polar(matrix: Float[Array, "m n"]) -> Array:
 
 
 class MuonMissesOrthogonality(Claim[GradientMatrices]):
-    """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. Muon applies this polynomial five times. Let the singular values of
-    the gradient be at least a hundredth of its Frobenius norm. Then the singular values of Muon's step differ from 1 by
-    at most
+    """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. Muon divides the gradient by its Frobenius norm, and applies this
+    polynomial five times to the singular values. Let the singular values of the gradient be at least a hundredth of its
+    Frobenius norm. Then the singular values of Muon's first step differ from 1 by at most
 
         max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32.
 
@@ -204,13 +204,14 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
 
 
 class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
-    """Let V be the table of second moments. Adafactor approximates V by the table of row sums times column sums,
-    divided by the total. Among all non-negative tables R of rank one, this table is nearest to V in the divergence
+    """Let V be the table of second moments of the entries of a weight matrix. Adafactor approximates V by a table of
+    rank one: the row sums of V times the column sums of V, divided by the total. Among all non-negative tables R of
+    rank one, this table is nearest to V in the divergence
 
         sum V log(V/R) - V + R.
 
     The trials minimise the divergence by multiplicative updates. These updates never increase the divergence, and they
-    end at this table from any positive start.
+    end at Adafactor's table from any positive start.
     """
 
     title = "Adafactor stores the rank-one table that is nearest to the second moments in divergence"

@@ -112,15 +112,16 @@ def _dual(problem: ChangedMetric, residuals: Float[Array, "2 n"]) -> Float[Array
 
 
 class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
-    """Let X have n linearly independent rows with p > n coordinates, let y be their targets, and let K_P = X P X' for a
-    metric P. Descent w <- w - a P X'(X w - y) from 0 uses a metric A for s steps of size a, and a metric B from then
-    on. The descent ends at
+    """Let the matrix X have n linearly independent rows with p > n coordinates, and let y be their targets. Let descent
+    from 0 take steps w <- w - a P X'(X w - y) of size a in a metric P. Let P be A in the first s steps, and B in all
+    later steps. With K_P = X P X' for P = A and P = B, the descent ends at
 
         A X' K_A^-1 (y - r) + B X' K_B^-1 r,   r = (1 - a K_A)^s y,
 
     where r is the residual of the rows when the metric changes. In continuous time, r is e^(-t K_A) y after the time t
-    in metric A. So descent does not end at the interpolant of B, even if B is used for most of the time. The part of
-    the targets that was fitted before a change of metric keeps its effect on the limit, even if the metric tends to B.
+    in metric A. So descent does not end at the interpolant of least norm for B alone, even if B is used for most of the
+    time. The part of the targets that was fitted before a change of metric keeps its effect on the limit, even if the
+    metric tends to B.
     """
 
     title = "A metric (preconditioner) used early in descent still shapes the interpolant at the end"

@@ -38,7 +38,7 @@ def _off_diagonal(problem: ProbedHessian) -> Array:
 
 
 class HutchinsonVariance(Claim[ProbedHessian]):
-    """Let H be a Hessian, let u be a vector of independent random signs, and let o be the product entry by entry. The
+    """Let H be a Hessian, and let u be a vector of independent random signs. Let o be the product entry by entry. The
     estimate u o (H u) of the diagonal of H is unbiased, and its i-th entry has the mean square error
 
         sum_(j != i) H_ij².
@@ -74,8 +74,9 @@ class HutchinsonVariance(Claim[ProbedHessian]):
 
 
 class TwoMemories(Claim[MixedMemory]):
-    """Let b1 and b3 be the rates of the fast and of the slow memory of AdEMAMix, and let alpha be the weight of the
-    slow memory. When the first gradient is k steps old, the weight of this gradient in the numerator of the step is
+    """The optimiser AdEMAMix keeps two exponential averages of the gradients, a fast memory and a slow memory. Let b1
+    be the rate of the fast memory, let b3 be the rate of the slow memory, and let alpha be the weight of the slow
+    memory. When the first gradient is k steps old, the weight of this gradient in the numerator of the step is
 
         (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k.
 
@@ -119,13 +120,13 @@ class TwoMemories(Claim[MixedMemory]):
 
 
 class StationaryVariance(Claim[NoisyMinimum]):
-    """Let descent with step a and momentum beta run on h x²/2, where h is the curvature. Let the gradients have
-    independent noise of variance C. The stationary variance of x is
+    """Let descent with step size a and momentum beta run on the loss h x²/2, where h is the curvature. Let the
+    gradients have independent noise of variance C. The stationary variance of x is
 
         a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ).
 
-    Without momentum this variance is a C/(h (2 - a h)). At the largest stable step the variance is infinite. The
-    approximation for small steps, a C/(2 (1 - beta) h), is finite at this step.
+    Without momentum this variance is a C/(h (2 - a h)). At the largest stable step size, the variance is infinite. The
+    approximation for small steps, a C/(2 (1 - beta) h), is still finite there.
     """
 
     title = "On a noisy quadratic, descent with momentum has a stationary variance above the small-step approximation"

@@ -38,7 +38,8 @@ def played(problem: GradientGame) -> tuple[Float[Array, "t d"], Float[Array, "t 
 
 class AdagradRegret(Claim[GradientGame]):
     """Let diagonal AdaGrad with step eta = D / sqrt(2) be projected on a box of side D after every step. Let l_t be
-    convex losses over T rounds, with subgradients g_t at the points theta_t. For every point u of the box,
+    convex losses over T rounds, with subgradients g_t at the points theta_t. For every fixed point u of the box, the
+    regret against u satisfies
 
         sum_t l_t(theta_t) - l_t(u) <= sqrt(2) D sum_j ( sum_t g_(t,j)² )^(1/2).
 
@@ -46,7 +47,10 @@ class AdagradRegret(Claim[GradientGame]):
     convex losses with the same subgradients, linear losses have the largest regret, so the trials use linear losses.
     """
 
-    title = "AdaGrad's regret on a box of side D is at most sqrt(2) D times the sum of each coordinate's gradient norm"
+    title = (
+        "AdaGrad's regret on a box of side D is at most sqrt(2) D times the sum of the gradient norms of all "
+        "coordinates"
+    )
     source = Source("duchi2011", "Theorem 5", note="with the constant of a box")
     population = GradientGames()
     relation = AtMost()

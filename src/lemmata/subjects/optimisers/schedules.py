@@ -50,9 +50,11 @@ _RUNS = 16
 
 
 class ScheduleFreeBound(Claim[AbsoluteLosses]):
-    """Let F be convex with minimiser x*. Let z take T steps of size gamma = D/(G sqrt(T)) along stochastic subgradients
-    of F. The subgradients are taken at y = (1 - beta) z + beta x, where x is the average of all z so far. Let G bound
-    the norm of the subgradients, and let |x_1 - x*| <= D. For every beta in [0, 1],
+    """Let F be a convex function with minimiser x*. Let G bound the norm of its stochastic subgradients, and let D
+    bound the distance of the start from x*. Schedule-free descent takes T steps z_t = z_(t-1) - gamma g_t of size
+    gamma = D/(G sqrt(T)), and returns the average x_T of all z_t. The stochastic subgradients g_t are taken at (1 -
+    beta) z + beta x, where z is the current iterate and x is the average of all iterates so far. For every beta in [0,
+    1],
 
         E F(x_T) - F(x*) <= D G / sqrt(T).
 
@@ -60,7 +62,7 @@ class ScheduleFreeBound(Claim[AbsoluteLosses]):
     mean of 16 runs replaces the expectation.
     """
 
-    title = "Schedule-free descent attains the optimal rate for convex losses"
+    title = "Schedule-free descent attains the rate 1/sqrt(T) after T steps, which is optimal for convex losses"
     source = Source("defazio2024", note="main result")
     population = AbsoluteDescents()
     relation = AtMost()

@@ -48,10 +48,11 @@ def _adam_steps(gradients: Float[Array, "t k k"]) -> Float[Array, "t k k"]:
 
 
 class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
-    """GaLore runs Adam on gradients that are projected on a basis. Let the weights be a square matrix, and let GaLore
-    use as many dimensions as the matrix has rows. Let U be the left singular vectors of the gradient from which the
-    basis was made. As long as the basis does not change, the steps are U a_t, where a_t are Adam's steps on the rotated
-    gradients U'G_t. In this claim, eps is 1 in Adam: the denominators are the roots of the second moments, plus 1.
+    """GaLore runs Adam on gradients that are projected on a basis. Let the weights be a square matrix with gradients
+    G_t, and let GaLore use as many dimensions as the matrix has rows. Let U be the left singular vectors of the
+    gradient from which the basis was made. As long as the basis does not change, the steps are U a_t, where a_t are
+    Adam's steps on the rotated gradients U'G_t. The test sets Adam's eps to 1, so the denominators are the roots of the
+    second moments, plus 1.
     """
 
     title = "GaLore of full rank is Adam in a rotated basis"
@@ -103,9 +104,10 @@ def _losses(target: Float[Array, "m n"], rank: int) -> Float[Array, " t"]:
 
 
 class GaloreLeavesTheTail(Claim[GradientMatrices]):
-    """Let the loss be |W - A|²/2, where A has the singular values s_i in falling order. Descend from 0 with steps of
-    size 1, and project each gradient on a basis. The basis consists of the r leading left singular vectors of a
-    gradient, and it is renewed in every second step. This method is GaLore without Adam. After t steps the loss is
+    """Let the loss of a matrix W be |W - A|²/2, where the matrix A has the singular values s_i in falling order.
+    Descend from 0 with steps of size 1, and project each gradient on a basis. The basis consists of the r leading left
+    singular vectors of a gradient, and it is renewed in every second step. This method is GaLore without Adam. After t
+    steps the loss is
 
         1/2 sum_(i > r ceil(t/2)) s_i².
 

@@ -259,7 +259,7 @@ class AdafactorCommutesWithSidePermutations(AbstractCommutes):
     it does not commute with permutations of all entries.
     """
 
-    title = "Adafactor commutes with permutations of rows and columns, but not of entries"
+    title = "Adafactor commutes with permutations of the rows and columns of a weight matrix, but not of single entries"
     source = Source("emergence2026", "Figure 5.19", note="the group of an optimiser")
     control = Control(
         "Adafactor commutes with permutations of all entries as well",
