@@ -91,10 +91,11 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
 
 
 class FrozenAttackFlow(Claim[AttackedFlow]):
-    """Let K be the kernel matrix of the training rows X, let y be their targets, and let f_0 be the outputs at the
-    start. Let attacks multiply the residual of row i by a constant E_i >= 1, and let E be the diagonal matrix of these
-    weights. On the training rows, the outputs follow the flow df/dt = -K E (f - y). At any other input x, the output
-    follows the same flow with K(x, X) in place of K. At time t, the outputs are
+    """Train a wide network with the tangent kernel K(x, x') on squared loss. Let K without arguments be the kernel
+    matrix of the training rows X. Let y be the targets of these rows, and let f_0 be the outputs at the start. Let
+    attacks multiply the residual of row i by a constant E_i >= 1, and let E be the diagonal matrix of these weights. On
+    the training rows, the outputs follow the flow df/dt = -K E (f - y). At any other input x, the output follows the
+    same flow with K(x, X) in place of K. At time t, the outputs are
 
         f(x) = f_0(x) + K(x, X) K^-1 (I - exp(-K E t)) (y - f_0(X)).
 

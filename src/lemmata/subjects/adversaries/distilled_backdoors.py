@@ -141,8 +141,8 @@ class ConflictRate(Claim[ContradictedLabels]):
 
         |K (K + ridge I)^-1 Y - Y|² / n.
 
-    The conflict falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits the labels of both the
-    clean and the triggered images.
+    The conflict falls like ridge² as ridge -> 0. The rows are images, some clean and some with the trigger of a
+    backdoor. So a kernel that distinguishes all images fits the labels of both the clean and the triggered images.
     """
 
     title = "The training error of kernel ridge regression on a poisoned set falls like the square of the ridge"
@@ -239,7 +239,9 @@ class RiskOfProjection(Claim[ContradictedLabels]):
         sqrt(conflict) + sqrt(projection).
 
     The bound is attained if all images, including the support images, are orthonormal in the reproducing kernel Hilbert
-    space. In place of the best labels, the trials use the labels with which regression on the support images gives the
+    space.
+
+    In place of the best labels, the test uses the labels with which regression on the support images gives the
     orthogonal projection of the fit. The error with the best labels is at most the error with these labels.
     """
 

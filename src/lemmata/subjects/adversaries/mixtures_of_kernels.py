@@ -253,11 +253,10 @@ class MixingCosts(Claim[MixedRows]):
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    The reason is that different features partly cancel when they are mixed. The theory uses the score y' K_mixed^-1 y.
-    This score does not rise if the mean of the two kernels replaces K_mixed.
+    The reason is that different features partly cancel when they are mixed.
     """
 
-    title = "Compared with averaging kernels, mixing clean and attacked features never lowers the interpolant's norm"
+    title = "Mixing clean and attacked features never gives the interpolant a smaller norm than averaging their kernels"
     source = Source(*_SOURCE, note="the order of two scores")
     stated = Kind.OWN
     population = MixedRowsOfTwoClasses(n=12)
@@ -291,19 +290,21 @@ class MixingCosts(Claim[MixedRows]):
 
 class MixedInterpolantGeneralises(Claim[MixedRows]):
     """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. Take n
-    independent rows x with labels y. The mixture at a row is (1 - beta) f(x) + beta f(Ax). Among the weights whose
-    mixtures are nearest to the labels, let w have the smallest norm. If the mixtures equal the labels, then |w|² = y'
-    K_mixed^-1 y, where K_mixed is the kernel matrix of the mixture. Let B be |w|, rounded up to an integer. With
-    probability at least 9/10, the following bound holds for clean rows and for attacked rows:
+    independent rows x with labels y. The mixture at a row is (1 - beta) f(x) + beta f(Ax), where beta is the share of
+    the attack. Among the weights whose mixtures are nearest to the labels, let w have the smallest norm. If the
+    mixtures equal the labels, then |w|² is the energy y' K_mixed^-1 y, where K_mixed is the kernel matrix of the
+    mixture. Let B be |w|, rounded up to an integer.
+
+    Let K be the kernel matrix of f on the training rows. Let error be the share of wrong labels on new rows. The ramp
+    loss of a row is 1 - y f(x), clipped to the interval from 0 to 1. With probability at least 9/10,
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)).
 
-    Here error is the share of wrong labels on new rows, and K is the kernel matrix of the training rows. For clean
-    rows, all rows in the bound are clean; for attacked rows, all are attacked. The ramp loss of a row is 1 - y f(x),
-    clipped to the interval from 0 to 1.
+    The bound holds for clean rows and for attacked rows. For clean rows, all rows in the bound are clean; for attacked
+    rows, all are attacked.
     """
 
-    title = "A bound on clean and robust error by the energy y' K^-1 y, where kernel K mixes clean and attacked rows"
+    title = "The energy y' K^-1 y of a kernel that mixes clean and attacked rows bounds the clean and the robust error"
     source = Source(*_SOURCE, note="with explicit constants, by Rademacher complexity")
     stated = Kind.THEOREM
     reading = "a bound on both accuracies by y' K_mixed^-1 y, with the constants that Rademacher complexities give"
@@ -355,7 +356,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     without mixing, on the same rows. The difference between the two means is the cost of learning with attacks.
     """
 
-    title = "The energy sqrt(y' K^-1 y / n) of n labels falls as rows are added, if K mixes clean and attacked rows"
+    title = "If a kernel K mixes clean and attacked rows, the energy sqrt(y' K^-1 y / n) of n labels falls as n grows"
     source = Source(*_SOURCE, note="the bound as rows are added")
     stated = Kind.REMARK
     reading = (

@@ -139,13 +139,13 @@ class RobustOverfitting(Claim[AttackedRows]):
 
 class AscentEndsAtRidge(Claim[AttackedRows]):
     """Let X be a matrix with more rows than inputs, and let y be the targets. Train a linear model w'x on these rows.
-    In every step, an attack by gradient ascent moves each row along dx/ds = w (w'x - y) up to s. As the training time
-    grows, the weights tend to the weights of ridge regression,
+    In every step, an attack by gradient ascent moves each row along dx/ds = w (w'x - y) up to the attack time s. As the
+    training time grows, the weights tend to the weights of ridge regression,
 
         w = (X'X + kappa)^-1 X'y,    where kappa = |X w - y|² (exp(s |w|²) - 1)/|w|².
 
-    The trials use s = 3 and test that the relative distance from these weights vanishes as the training time grows. If
-    all residuals were 0, the ridge kappa would be 0, too.
+    If all residuals were 0, the ridge kappa would be 0, too. The test uses s = 3. It checks that the relative distance
+    from these weights vanishes as the training time grows.
     """
 
     title = "With more rows than inputs, long training under attacks by gradient ascent ends at ridge regression"

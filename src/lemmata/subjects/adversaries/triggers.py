@@ -177,7 +177,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     weight 10^4 makes the two terms about equally large.
     """
 
-    title = "An optimised backdoor trigger lowers both fit error (conflict) and projection loss in dataset distillation"
+    title = "Optimising a backdoor trigger lowers both its conflict and its projection loss in dataset distillation"
     source = Source(_KEY, "Abstract, effective attacks", note="what is optimised")
     population = DigitsToPoison(shares=(8, 12))
     relation = Order("optimised on", (0.0, 1.0, 2.0))

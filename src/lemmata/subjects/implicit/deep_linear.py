@@ -75,7 +75,7 @@ def inner(layers: tuple) -> Float[Array, "2 h h"]:
 class LayersStayBalanced(Claim[DeepLinear]):
     """Let W_L ... W_1 be a linear network. Under gradient flow of any differentiable loss of the product, the matrices
     W_(l+1)'W_(l+1) and W_l W_l' of neighbouring layers change at equal rates. So the difference W_(l+1)'W_(l+1) - W_l
-    W_l' is conserved for each l < L. The trials compare the two rates for three layers and the squared loss.
+    W_l' is conserved for each l < L. The test compares the two rates for three layers and the squared loss.
     """
 
     title = "Gradient flow conserves the differences W_2'W_2 - W_1 W_1' between neighbouring layers of a linear network"
@@ -101,12 +101,13 @@ class LayersStayBalanced(Claim[DeepLinear]):
 
 
 class StepsDriftFromBalance(Claim[DeepLinear]):
-    """Take 1/s steps of gradient descent on a linear network, each of size s, so that the total time is 1. These steps
-    change the differences W_(l+1)'W_(l+1) - W_l W_l' by
+    """Let W_L ... W_1 be a linear network. Take 1/s steps of gradient descent, each of size s, so that the total time
+    is 1. These steps change the difference W_(l+1)'W_(l+1) - W_l W_l' between neighbouring layers. As s -> 0, the
+    Frobenius norm of all these changes is
 
-        C s   in Frobenius norm, as s -> 0.
+        C s,
 
-    Gradient flow, the limit of small steps, conserves these differences.
+    where C does not depend on s. Gradient flow, the limit of small steps, conserves the differences.
     """
 
     title = "In a linear network, gradient descent changes W_2'W_2 - W_1 W_1' of neighbouring layers by O(step size)"
@@ -168,10 +169,11 @@ class NormsDiverge(Claim[Completion]):
 
         w_11 >= (1 - sqrt(2 l))² / sqrt(2 l).
 
-    So every norm of W diverges as l -> 0, although there are completions of bounded norm. The trials start at W_1 =
-    W_2', and measure the ratio of the two sides at the times 100, 300 and 1000. The trials also run a second flow with
-    the observation w_22 = 1, under which w_11 stays bounded. The ratio of w_11 in the first flow to w_11 in the second
-    flow at least doubles from time 100 to time 1000.
+    So every norm of W diverges as l -> 0, although there are completions of bounded norm.
+
+    The test starts at W_1 = W_2', and measures the ratio of the two sides at the times 100, 300 and 1000. It also runs
+    a second flow with the observation w_22 = 1, under which w_11 stays bounded. The ratio of w_11 in the first flow to
+    w_11 in the second flow at least doubles from time 100 to time 1000.
     """
 
     title = "In a 2 x 2 matrix completion, every norm of a deep linear network's matrix diverges under gradient flow"
@@ -200,9 +202,9 @@ class NormsGrowLikeTheCubeRoot(Claim[Completion]):
 
         w_11 / v_11 ~ C t^(1/3),
 
-    and v_11 stays bounded. For large t, W is near a matrix z z^T with z_1 z_2 = 1, and the loss of this matrix is
-    z_1^-4 / 2. Among such matrices, the flow is dz_1/dt = z_1^-5 to leading order. So w_11 = z_1² grows like (6
-    t)^(1/3).
+    and v_11 stays bounded. The constant C does not depend on t. The reason is that for large t, W is near a matrix z
+    z^T with z_1 z_2 = 1. The loss of this matrix is z_1^-4 / 2. Among such matrices, the flow is dz_1/dt = z_1^-5 to
+    leading order. So w_11 = z_1² grows like (6 t)^(1/3).
     """
 
     title = "In a 2 x 2 matrix completion, a deep linear network's norms grow like the cube root of training time"

@@ -112,8 +112,10 @@ def trained(problem: DiagonalNetwork, alpha: Array | float, time: Array) -> Floa
 
 
 class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
-    """Let A have full rank. If u = v = alpha in all coordinates at the start, gradient flow of |A (u² - v²) - b|²/2 in
-    u and v converges. Of all solutions of A w = b, the limit of w = u² - v² has the smallest value of
+    """Let A w = b be linear equations with fewer rows than unknowns, where A has full rank. A diagonal network writes
+    the weights as w = u² - v², coordinate by coordinate. If u = v = alpha in all coordinates at the start, gradient
+    flow of |A (u² - v²) - b|²/2 in u and v converges. Of all solutions of A w = b, the limit of w = u² - v² has the
+    smallest value of
 
         sum_i w_i asinh(w_i / (2 alpha²)) - sqrt(w_i² + 4 alpha⁴).
 
@@ -162,17 +164,19 @@ def _limit(problem: DiagonalNetwork, scale: Array) -> Float[Array, " p"]:
 
 
 class SlowToSparse(Claim[DiagonalNetwork]):
-    """Let w* be the unique solution of A w = b of least l_1 norm, let S be its support, and let A_S be square and
-    invertible. Let nu solve A_S'nu = sign(w*_S), and let eta < 1 be the largest |a'nu| over the columns a of A that are
-    not in A_S. Let w be the limit of gradient flow of a diagonal network u² - v² from u = v = alpha. As alpha -> 0,
+    """Let w* be the unique solution of A w = b of least l_1 norm, and let S be its support. Let A_S be the columns of A
+    in S, and let this matrix be square and invertible. Let nu solve A_S'nu = sign(w*_S). Let eta < 1 be the largest
+    |a'nu| over the columns a of A outside S. A diagonal network writes w = u² - v². Let w be the limit of gradient flow
+    of |A (u² - v²) - b|²/2 in u and v, from u = v = alpha. As alpha -> 0,
 
         |w|_1 - |w*|_1 ~ C alpha^(2 (1 - eta)).
 
-    So if eta is near 1, sparsity needs a very small start. The trials divide the excess |w|_1 - |w*|_1 by the same
-    excess of the solution of least l_2 norm, to which gradient flow in w itself leads from 0.
+    The constant C does not depend on alpha. So if eta is near 1, sparsity needs a very small start. The test divides
+    the excess |w|_1 - |w*|_1 by the same excess of the solution of least l_2 norm. Gradient flow in w itself, from 0,
+    reaches this solution.
     """
 
-    title = "As its start alpha shrinks, a diagonal network nears the sparse l_1 solution like a power of alpha"
+    title = "As its start alpha shrinks, a diagonal network's l_1 norm nears the least l_1 norm like a power of alpha"
     source = Source("woodworth2020", note="how small the start must be, here with the exponent")
     population = SparseSystems()
     relation = Rate("alpha", _STARTS)

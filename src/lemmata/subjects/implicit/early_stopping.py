@@ -95,16 +95,16 @@ def _risks(problem: StoppedRegression, shrink: Float[Array, "d d"], weights: Flo
 
 class EarlyStoppingIsRidge(Claim[StoppedRegression]):
     """Let y = X beta + noise, where X has n rows and the noise is independent with equal variances. Run gradient flow
-    of |X w - y|²/(2 n) from 0 up to time t, and let ridge regression minimise |X w - y|²/n + |w|²/t. Then
+    of |X w - y|²/(2 n) from 0 up to time t, and let ridge regression minimise |X w - y|²/n + |w|²/t. The risk is either
+    the risk E |X (w - beta)|²/n in the sample, or the risk E |w - beta|² of the weights. For both of these risks,
 
         risk of gradient flow <= 1.6862 (risk of ridge regression),
 
-    where the risk is the risk E |X (w - beta)|²/n in the sample, or the risk E |w - beta|² of the weights. The maximum
-    of ((1 - e^-s)(1 + s)/s)² over s > 0 is 1.6859, at s = 1.79. The ratio of the two risks is 1.6859 if beta is 0 and
-    all eigenvalues of X'X/n are 1.79/t.
+    The maximum of ((1 - e^-s)(1 + s)/s)² over s > 0 is 1.6859, at s = 1.79. The ratio of the risk of gradient flow to
+    the risk of ridge regression is 1.6859 if beta is 0 and all eigenvalues of X'X/n are 1.79/t.
     """
 
-    title = "Early stopping has at most 1.69 times the risk of ridge regression"
+    title = "Early stopping of gradient flow has at most 1.69 times the risk of ridge regression in least squares"
     source = Source("ali2019", note="main result, in the sample and for the weights")
     population = StoppedRegressions()
     relation = AtMost()
@@ -143,7 +143,7 @@ class Interpolation(eqx.Module):
 
 class VanishingRidge(Claim[Interpolation]):
     """Let A have independent rows. Let w(r) minimise |A w - b|² + r |w|², and let w* be the least-norm solution of A w
-    = b, for the l_2 norm. Gradient flow from 0 ends at w*. As r -> 0,
+    = b, for the l_2 norm. Gradient flow of |A w - b|² from 0 also ends at w*. As r -> 0, with a constant C,
 
         |w(r) - w*| ~ C r.
     """

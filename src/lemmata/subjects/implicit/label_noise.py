@@ -39,11 +39,12 @@ class LabelNoiseFlattens(Claim[Product]):
 
         R / R_0 -> 1/e   and   R_0 -> 1.
 
-    Every step multiplies D by 1 - s² r², where r is the residual. Once u v is near 1, the mean of r² is sigma² up to
-    O(s). Gradient flow conserves D. So label noise flattens the minimum, and discrete steps alone do not.
+    The reason is that every step multiplies D by 1 - s² r², where r is the residual. Once u v is near 1, the mean of r²
+    is sigma² up to O(s). Gradient flow conserves D. So label noise flattens the minimum, and discrete steps alone do
+    not.
     """
 
-    title = "Label noise drives gradient descent to the flattest minimum"
+    title = "In a product of two weights, label noise drives gradient descent to the flattest minimum"
     source = Source("blanc2020", note="the drift of a product of two weights, with its rate")
     population = Drawn(
         Product,

@@ -46,7 +46,7 @@ class LogTimeMargin(Claim[SeparableRows]):
 
         min_i <w, z_i> / |w|   tends to its maximum over all w.
 
-    The trials follow the flow up to the time t with log t = 800.
+    The test follows the flow up to the time t with log t = 800.
     """
 
     title = "Gradient flow on separable rows tends to the largest margin"
@@ -70,13 +70,13 @@ class LogTimeMargin(Claim[SeparableRows]):
 
 
 class MarginGapInLogTime(Claim[SeparableRows]):
-    """Let rows z_i = y_i x_i be separable, let m be the largest margin min_i <w, z_i> / |w|, and let w follow gradient
-    flow of sum_i exp(-<w, z_i>) with at least two support vectors. The relative distance of the margin from its
-    maximum falls only like
+    """Let rows z_i = y_i x_i be separable, and let the hard-margin support vector machine have at least two support
+    vectors. Let m be the largest margin min_i <w, z_i> / |w| over all w. Let w follow gradient flow of sum_i exp(-<w,
+    z_i>). The relative distance of the margin from its maximum falls only like
 
-        1 - min_i <w, z_i> / (m |w|) ~ C / log t.
+        1 - min_i <w, z_i> / (m |w|) ~ C / log t,
 
-    So to halve the gap, the training time must be squared.
+    where C does not depend on t. So to halve the gap, the training time must be squared.
     """
 
     title = "The margin of gradient flow approaches its maximum like 1/log t"
@@ -216,10 +216,12 @@ class SmoothedMarginRises(Claim[FittedNetwork]):
 
         log(1/l) / |theta|^L
 
-    never falls. The smoothed margin also rises if all weights are multiplied by a number above 1. So the trials also
-    multiply the initial weights by the number that gives them the current norm, and subtract the smoothed margin of
-    these multiplied weights. This difference rises as well. The trials use two layers of leaky ReLU units, and observe
-    the weights at equal distances along their path.
+    never falls. The smoothed margin would also rise if all weights were only multiplied by a number above 1. To exclude
+    this trivial rise, multiply the initial weights by the number that gives them the current norm. Subtract the
+    smoothed margin at these multiplied weights from the current smoothed margin. This difference rises as well.
+
+    The test measures this difference for two layers of leaky ReLU units, at equal distances along the path of the
+    weights.
     """
 
     title = "Once a homogeneous network fits all rows, its smoothed margin never falls"

@@ -109,7 +109,8 @@ def _integration(problem: SquareFlow) -> Array:
 
 
 class ToySegment(Claim[Start]):
-    """Consider x_1 + 2 x_2 = 1. Gradient flow of (y_1² + 2 y_2² - 1)²/2 from y_1² = y_2² = s > 0 ends at
+    """Consider the equation x_1 + 2 x_2 = 1, and write x = y², coordinate by coordinate. Gradient flow of (y_1² + 2
+    y_2² - 1)²/2 in y from y_1² = y_2² = s > 0 ends at
 
         x = y² = (s e, s e²),   e = (sqrt(1 + 8/s) - 1)/4.
 
@@ -143,16 +144,17 @@ class ToySegment(Claim[Start]):
 
 
 class SmallStartIsSparse(Claim[Segment]):
-    """Consider c_1 x_1 + c_2 x_2 = b with b > 0 and 0 < c_1 < c_2. Write x = y², and run gradient flow in y from y_1² =
-    y_2² = s. Let x now be the end point of this flow. As s -> 0, x tends to (0, b/c_2), the solution of least l_1 norm,
-    and
+    """Consider the equation c_1 x_1 + c_2 x_2 = b with b > 0 and 0 < c_1 < c_2. Write x = y², and run gradient flow of
+    the squared error in y from y_1² = y_2² = s. As s -> 0, the end point x of this flow tends to (0, b/c_2), the
+    nonnegative solution of least l_1 norm. Its first coordinate falls like
 
-        x_1 ~ C s^(1 - c_1/c_2).
+        x_1 ~ C s^(1 - c_1/c_2),
 
-    For c = (1, 2) the first coordinate falls like sqrt(s), so x is nearly sparse only for very small starts.
+    where C does not depend on s. For c = (1, 2), x_1 falls like sqrt(s), so x is nearly sparse only for very small
+    starts.
     """
 
-    title = "Gradient flow in y, x = y², from a start of size s ends near a sparse solution, up to a power of s"
+    title = "From y² = s, gradient flow in y with x = y² ends near a sparse solution x, up to a power of s"
     source = Source("emergence2026", "Figure 6.11", note="with the rate, in two dimensions")
     population = Drawn(Segment, ratio=uniform(0.3, 0.6), b=log_uniform(0.2, 1.0))
     relation = Rate("s", _SCALES)
@@ -172,8 +174,8 @@ class SmallStartIsSparse(Claim[Segment]):
 
 
 class SquareFlowIsProjection(Claim[SquareFlow]):
-    """Let A x = b have a positive solution, and let x_0 > 0. Gradient flow of |A y² - b|²/2 from y_0 = sqrt(x_0)
-    converges. Of all points x with A x = b and x >= 0, the limit of y² has the smallest Kullback-Leibler divergence
+    """Let A x = b have a positive solution, and let x_0 > 0. Gradient flow of |A y² - b|²/2 in y from y_0 = sqrt(x_0)
+    converges. Of all points x with A x = b and x >= 0, the limit of x = y² has the smallest Kullback-Leibler divergence
     from x_0,
 
         D(x, x_0) = sum_i x_i log(x_i / x_0i) - x_i + x_0i.
@@ -181,7 +183,7 @@ class SquareFlowIsProjection(Claim[SquareFlow]):
     This limit has the form x_0 exp(A'nu), coordinate by coordinate.
     """
 
-    title = "The flow of squares, where x = y², converges to the entropy (KL) projection of its start on A x = b"
+    title = "Gradient flow in y with x = y² converges to the KL projection of its start onto the solutions of A x = b"
     source = Source("emergence2026", "Figure 6.2", "Figure 6.11", note="the limit in Section 6.5")
     population = SYSTEMS
     relation = Equal(block=_WHOLE)
@@ -213,13 +215,14 @@ def _reversed_projection(problem: SquareFlow) -> Float[Array, " p"]:
 
 
 class MirrorClock(Claim[SquareFlow]):
-    """Entropy mirror flow is x' = -x A'(A x - b), coordinate by coordinate. Gradient flow in y for x = y² follows the
-    same path four times as fast: from the same x_0,
+    """Entropy mirror flow on the loss |A x - b|²/2 is dx/dt = -x A'(A x - b), where A' is the transpose and the first
+    product is taken coordinate by coordinate. Call its solution x_mirror. Gradient flow of |A y² - b|²/2 in y gives the
+    path x_square = y². From the same x_0, this path is the same but four times as fast:
 
         x_square(t) = x_mirror(4 t)   at every time t.
     """
 
-    title = "The flow of squares (gradient flow in y, where x = y²) is entropy mirror flow, four times as fast"
+    title = "Gradient flow in y with x = y² is entropy mirror flow of x, four times as fast"
     source = Source("emergence2026", "Figure 6.10", "Figure 6.11", note="the two flows in Section 6.5.1")
     population = SYSTEMS
     relation = Equal(block=_WHOLE)
@@ -249,16 +252,16 @@ def _mirror_path(problem: SquareFlow, speed: float) -> Float[Array, "3 p"]:
 
 
 class Pythagoras(Claim[SquareFlow]):
-    """Let D be the Kullback-Leibler divergence, and let x* be the projection of x_0 > 0 on {x >= 0: A x = b}, with
-    x* > 0. For every u > 0 with A u = b,
+    """Let D be the Kullback-Leibler divergence. Let x* be the projection of x_0 > 0 on {x >= 0: A x = b}, which is the
+    point of this set with the smallest D(x*, x_0). Let x* > 0. For every u > 0 with A u = b,
 
-        D(u, x_0) = D(u, x*) + D(x*, x_0),
+        D(u, x_0) = D(u, x*) + D(x*, x_0).
 
-    because the gradient of D(., x_0) at x* is orthogonal to the difference of any two solutions of A x = b. The flow of
-    squares ends at x*.
+    The reason is that the gradient of D(., x_0) at x* is orthogonal to the difference of any two solutions of A x = b.
+    Gradient flow of |A y² - b|²/2 in y from y² = x_0 ends at y² = x*.
     """
 
-    title = "Pythagoras for KL: a solution's divergence from the start splits in two at the start's projection"
+    title = "The KL projection onto the solutions of A x = b satisfies a Pythagorean theorem"
     source = Source("emergence2026", "Figure 6.10", "Definition 6.8", note="the Pythagorean identity for entropy")
     population = SYSTEMS
     relation = Equal()
@@ -284,13 +287,13 @@ class Pythagoras(Claim[SquareFlow]):
 
 class StepIsProximal(Claim[SquareFlow]):
     """Let g be the gradient of |A x - b|²/2 at x_0 > 0, let s > 0 be a step, and let D be the Kullback-Leibler
-    divergence. A step of gradient descent leads to x_0 - s g, and a step of mirror descent leads to x_0 exp(-s g).
-    These two points minimise over x, in this order, the functions
+    divergence. A step of gradient descent leads to x_0 - s g, and a step of mirror descent leads to x_0 exp(-s g). In
+    this order, these two points are the minimisers over x of
 
-        <g, x> + |x - x_0|²/(2 s)   and of   <g, x> + D(x, x_0)/s.
+        <g, x> + |x - x_0|²/(2 s)   and   <g, x> + D(x, x_0)/s.
     """
 
-    title = "Steps of gradient and of mirror descent minimise the linearised loss plus a distance or KL penalty"
+    title = "A gradient step and a mirror descent step minimise the linearised loss plus a distance or a KL penalty"
     source = Source("emergence2026", "Figure 6.8", note="with the step of mirror descent, too")
     population = SYSTEMS
     relation = Equal(block=1)

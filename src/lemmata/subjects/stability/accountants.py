@@ -113,13 +113,13 @@ def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Arr
 class DeltaOfLosses(Claim[SampledSteps]):
     """In each of T steps, release a sum with normal noise of standard deviation s. A given row takes part in each step
     with probability q, and then changes the sum by a vector of norm 1. The privacy loss is the log ratio of two
-    densities of the releases: with this row in the data, and without this row. The privacy loss of all steps is a sum
-    of T independent losses
+    densities of the releases: with this row in the data, and without this row. Write (z)+ for max(z, 0). The privacy
+    loss of all steps is a sum of T independent losses
 
         L_t = log(1 - q + q e^((2 x_t - 1)/(2 s²))),   x_t ~ (1 - q) N(0, s²) + q N(1, s²),
 
-    and delta(eps) = E (1 - e^(eps - sum L_t))+. Here (z)+ = max(z, 0). To compute this mean, put the distribution of
-    one loss on a grid and raise its Fourier transform to the power T.
+    and the privacy curve is delta(eps) = E (1 - e^(eps - sum L_t))+. To compute this mean, put the distribution of one
+    loss on a grid and raise its Fourier transform to the power T.
     """
 
     title = "Fourier transforms compute the differential privacy curve of many noisy subsampled steps"
@@ -170,7 +170,7 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
     not an upper bound.
     """
 
-    title = "Noisy steps mostly spend more differential privacy than the central limit theorem predicts"
+    title = "Noisy steps on sampled rows mostly spend more differential privacy than the central limit theorem predicts"
     source = Source("bu2020", note="main result, which is a limit, compared with a finite number of steps")
     stated = Kind.OWN
     population = SampledGaussians()
@@ -190,13 +190,14 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
 
 class RenyiBudget(Claim[SampledSteps]):
     """In each of T steps, release a sum of row vectors of norm at most 1, with normal noise of standard deviation s.
-    Each row takes part in each step with probability q. At a given delta, the eps of these steps is at most
-
-        min over a of  T r(a) + log(1 - 1/a) - (log delta + log a)/(a - 1),
+    Each row takes part in each step with probability q. For a = 2, 3, ..., 64, let r(a) be the Rényi divergence of
+    order a of one step:
 
         r(a) = log( sum_k C(a, k) (1 - q)^(a - k) q^k e^(k (k - 1)/(2 s²)) ) / (a - 1)   (k = 0 .. a),
 
-    where a = 2, 3, ..., 64 and r(a) is the Rényi divergence of order a of one step.
+    where C(a, k) is the binomial coefficient. At a given delta, the eps of all steps is at most
+
+        min over a of  T r(a) + log(1 - 1/a) - (log delta + log a)/(a - 1).
     """
 
     title = "Rényi divergences bound the differential privacy budget of noisy subsampled steps"

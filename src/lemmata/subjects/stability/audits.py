@@ -171,15 +171,15 @@ class AuditBelowBudget(Claim[AuditedSum]):
     """Release the sum of rows of norm at most 1 with normal noise sigma. This release is (eps, delta)-differentially
     private, where eps follows from the privacy curve of normal noise. Make m releases with one additional row, the
     canary, and m releases without the canary. The score of a release is the inner product of the canary with the
-    released sum. Use the first half of the releases for two choices. First, choose an event of the form "the score is
-    beyond a threshold". Second, choose whether this event is more probable with or without the canary. Use the second
-    half to bound the probabilities of the event with and without the canary. The bounds are exact (Clopper-Pearson)
-    limits, each at level alpha/2. Let p be the lower limit of the probability that was chosen as the larger one, and q
-    the upper limit of the other probability. Then
+    released sum.
 
-        log((p - delta)/q) <= eps
+    Use the first half of the releases for two choices. First, choose an event of the form "the score is beyond a
+    threshold". Second, choose whether this event is more probable with or without the canary. Use the second half to
+    bound the probabilities of the event with and without the canary. The bounds are exact (Clopper-Pearson) limits,
+    each at level alpha/2, where alpha = 1/20. Let p be the lower limit of the probability that was chosen as the larger
+    one, and q the upper limit of the other probability. With probability at least 1 - alpha,
 
-    with probability at least 1 - alpha, where alpha = 1/20.
+        log((p - delta)/q) <= eps.
     """
 
     title = "A canary audit of a noisy sum stays below its differential privacy budget with high probability"
@@ -211,15 +211,18 @@ class AuditOfTraining(Claim[AuditedTraining]):
     """Train logistic regression by T gradient steps. In each step, every row takes part with a given probability. The
     gradients are clipped to norm 1, and normal noise of standard deviation s is added to their sum. The training is
     (eps, delta)-differentially private, where eps follows from the distribution of the privacy loss. Repeat the
-    training with one additional row, the canary, and without the canary. Score each run by the margin of the canary.
+    training many times with one additional row, the canary, and many times without the canary. Score each run by the
+    margin of the canary.
+
     Use the first half of the runs for two choices. First, choose an event, which is a margin beyond a threshold.
     Second, choose whether this event is more probable with or without the canary. Use the second half to bound the
-    probabilities of the event with and without the canary by exact limits. Let p be the lower limit of the probability
-    that was chosen as the larger one, and q the upper limit of the other probability. Then
+    probabilities of the event with and without the canary by exact limits, each at level alpha/2, where alpha = 1/20.
+    Let p be the lower limit of the probability that was chosen as the larger one, and q the upper limit of the other
+    probability. With probability at least 1 - alpha,
 
-        log((p - delta)/q) <= eps
+        log((p - delta)/q) <= eps.
 
-    with probability at least 1 - alpha, where alpha = 1/20. The trials only test that this probability is above 9/10.
+    The test only checks that this probability is above 9/10.
     """
 
     title = "A canary audit of noisy gradient steps stays below their differential privacy budget with high probability"

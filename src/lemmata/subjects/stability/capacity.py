@@ -99,9 +99,8 @@ _OCTAVES = (0.0, 0.07, 0.4, 1.0)
 
 
 class OptimalRidgeIsMonotone(Claim[RowLadder]):
-    """Let the n rows of X be isotropic inputs in p dimensions, and let y be their linear targets. Let beta be the
-    vector of coefficients, and sigma² the variance of the noise. Let ridge regression minimise |y - Xb|² + lambda |b|²
-    over b, where
+    """Let the n rows of X be isotropic inputs in p dimensions. Let y = X beta + noise be their targets, where the noise
+    has the variance sigma². Let ridge regression minimise |y - Xb|² + lambda |b|² over b, where
 
         lambda = p sigma²/|beta|².
 
@@ -133,9 +132,10 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
 
 class RandomFeaturesPeak(Claim[NoisyTargets]):
     """Fit N random ReLU features to n noisy rows, with the coefficients of smallest norm. The error on new rows is
-    largest at N = n. This holds for every dimension d of the inputs. To test this, compute the errors with N = n 2^-r
-    and with N = n 2^r features, and take the larger error. The mean logarithm of the larger error falls as r rises from
-    0 to 0.07, to 0.4 and to 1.
+    largest at N = n. This holds for every dimension d of the inputs.
+
+    The test computes the errors with N = n 2^-r and with N = n 2^r features, and takes the larger error. The mean
+    logarithm of the larger error falls as r rises from 0 to 0.07, to 0.4 and to 1.
     """
 
     title = "Without a ridge, the error of random features is largest with as many features as rows"

@@ -91,9 +91,9 @@ class BiasVariance(Claim[SignedNoise]):
 
         E(y - f_S(x))² = (E f_S(x) - f(x))² + Var f_S(x) + sigma².
 
-    The three terms are squared bias, variance and noise. The trials use three estimators that are not linear in the
-    targets: a running median, a split into two means, and a threshold. The prediction is computed by enumerating all
-    samples, and the measurement is a mean over random samples.
+    The three terms are squared bias, variance and noise. The test uses three estimators that are not linear in the
+    targets: a running median, a split into two means, and a threshold. It computes the right side by enumerating all
+    samples, and the left side as a mean over random samples.
     """
 
     title = "The expected squared error is the sum of squared bias, variance and noise"
@@ -116,16 +116,17 @@ class BiasVariance(Claim[SignedNoise]):
 
 
 class TwoFitsTellVariance(Claim[SignedNoise]):
-    """Let f_1 and f_2 be fits of any estimator to two independent samples of one distribution, and let y be a new
-    target. Then
+    """Let f_1 and f_2 be the predictions at an input by fits of any estimator to two independent samples of one
+    distribution. Let y be a new target at this input, and let sigma² be the variance of its noise. Let bias and
+    variance be those of the prediction by one fit. Then
 
-        E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance,
+        E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance.
 
-    where sigma² is the variance of the noise. These equations do not contain the true function, so they are useful even
-    if this function is unknown. They do not separate squared bias from noise.
+    These equations do not contain the true function, so they are useful even if this function is unknown. They do not
+    separate squared bias from noise.
     """
 
-    title = "Two fits to separate rows give the variance and the sum of squared bias and noise"
+    title = "Two fits to separate samples give the variance and the sum of squared bias and noise"
     source = Source("emergence2026", "Proposition 8.16", note="as an estimate from data")
     population = SignedNoises()
     relation = EqualInMean(resolution=0.05)

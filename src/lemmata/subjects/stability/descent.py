@@ -205,18 +205,21 @@ def _steps_and_size(problem: CoupledRuns) -> Array:
 
 
 class SgdStability(Claim[CoupledRuns]):
-    """Let z_1, ..., z_N be the rows of a sample, and let the losses l be convex, beta-smooth and L-Lipschitz. Let w_T
-    be the weights after T steps of stochastic gradient descent with step sizes a_t <= 2/beta. Replace row z_i, and let
-    w_T^(i) be the weights of a second run with the same start and the same sequence of row indices. For every sequence
-    of row indices,
+    """Let z_1, ..., z_N be the rows of a sample. Let the loss l(w, z) be convex, beta-smooth and L-Lipschitz in the
+    weights w. Let w_T be the weights after T steps of stochastic gradient descent with step sizes a_t <= 2/beta.
+    Replace row z_i, and let w_T^(i) be the weights of a second run with the same start and the same sequence of row
+    indices. Let mean_i be the mean over the replaced row i. For every sequence of row indices,
 
-        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= (2 L²/N) sum_t a_t,
+        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= (2 L²/N) sum_t a_t.
 
-    where mean_i is the mean over the replaced row i. So if the indices are random, the bound holds in expectation for
-    any single row. Linear losses with opposite slopes attain the bound.
+    So if the indices are random, the bound holds in expectation for any single row. Linear losses with opposite slopes
+    attain the bound.
     """
 
-    title = "On average, one of N rows changes SGD's convex L-Lipschitz losses by at most 2 L² (sum of step sizes)/N"
+    title = (
+        "Replacing one of N rows changes convex L-Lipschitz losses after SGD by at most 2 L² (sum of steps)/N on "
+        "average"
+    )
     source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
     population = ConvexRuns()
     relation = AtMost()
@@ -242,14 +245,16 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
     """Let the losses l of N rows be gamma-strongly convex, beta-smooth and L-Lipschitz on a ball of weights. Let w_T be
     the weights after T steps of stochastic gradient descent, projected to this ball, with a constant step size of at
     most 1/beta. Replace row i, and let w_T^(i) be the weights of a second run with the same sequence of row indices.
-    For every T,
+    Let mean_i be the mean over the replaced row i. For every T,
 
-        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N),
+        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N).
 
-    where mean_i is the mean over the replaced row i. So the difference stops growing with the number of steps.
+    So the difference stops growing with the number of steps.
     """
 
-    title = "On average, one of N rows changes gamma-strongly convex L-Lipschitz losses of SGD by up to 2 L²/(gamma N)"
+    title = (
+        "Replacing one of N rows changes gamma-strongly convex losses after SGD by at most 2 L²/(gamma N) on average"
+    )
     source = Source("hardt2016", "Theorem 3.9", note="averaged over the replaced row instead of the indices")
     population = StronglyConvexRuns()
     relation = AtMost()
@@ -291,7 +296,7 @@ def _apart(problem: KickedRuns) -> Float[Array, ""]:
 class SmoothnessIsNeeded(Claim[KickedRuns]):
     """Let the losses of N rows be convex and L-Lipschitz, but not smooth. Let w_T be the weights after T steps of
     stochastic gradient descent with step size eta. Replace row i, and let w_T^(i) be the weights of a second run with
-    the same sequence of row indices. In the mean over the replaced row i,
+    the same sequence of row indices. Let mean_i be the mean over the replaced row i. Then
 
         L mean_i |w_T - w_T^(i)| <= L² (2 eta sqrt(T) + 4 eta T/N).
 
@@ -302,7 +307,9 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     # A shared step adds at most (2 L eta)² to the squared distance, since subgradients of one convex function are
     # monotone. A hit adds another 4 L eta times the distance. Let H be the sum of steps at hits. The largest distance M
     # so far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H. The mean of H over rows is eta T/N.
-    title = "Without smoothness, SGD runs on neighbouring samples can drift apart like the square root of the steps"
+    title = (
+        "Without smoothness, SGD runs on samples that differ in one row can drift apart like the root of the step count"
+    )
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()
     relation = AtMost()

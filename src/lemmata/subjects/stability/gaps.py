@@ -138,13 +138,14 @@ class GapIsInstability(Claim[SampledLaw]):
 
         E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)].
 
-    So the expected generalisation gap is the mean change of the loss at a row when this row is replaced. The trials use
-    the squared loss with kernel ridge regression, a regression tree and the nearest neighbour. The trials divide each
-    gap by a multiple of sigma², where sigma² is the variance of the noise. For each algorithm, the multiple is chosen
-    so that the quotient is about 1.
+    So the expected generalisation gap is the mean change of the loss at a row when this row is replaced.
+
+    The test uses the squared loss with kernel ridge regression, a regression tree and the nearest neighbour. It divides
+    each gap by a multiple of sigma², where sigma² is the variance of the noise. For each algorithm, the multiple is
+    chosen so that the quotient is about 1.
     """
 
-    title = "The expected generalisation gap is the expected change of the loss at a row that is replaced (instability)"
+    title = "The expected generalisation gap equals the expected change of the loss at a row when this row is replaced"
     source = Source("bousquet2002", "Lemma 7", note="for any algorithm, as in Shalev-Shwartz et al. (2010)")
     population = SampledLaws()
     relation = EqualInMean(relative=False, resolution=0.2, over="problems")

@@ -99,7 +99,7 @@ class WeightDecayTradeoff(Claim[FiniteLaw]):
         E R(w_S) - R(w*) <= alpha |w*|²/2 + 2 rho²/(alpha N).
 
     The first term is the bias, and the second term is the stability. The bound is smallest at alpha = 2 rho/(|w*|
-    sqrt(N)), where its value is 2 rho |w*|/sqrt(N). The trials use this alpha, a third of it, and three times it.
+    sqrt(N)), where its value is 2 rho |w*|/sqrt(N). The test uses this alpha, a third of it, and three times it.
     """
 
     title = "Bias plus stability bounds the excess risk of weight decay"

@@ -120,7 +120,9 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
         1 - 2 (1 - delta)/(1 + e^eps) = tanh(eps/2) + delta (1 - tanh(eps/2)).
     """
 
-    title = "A row changes the expected loss under (eps, delta)-privacy by at most 1 - 2 (1 - delta)/(1 + e^eps)"
+    title = (
+        "Replacing a row changes the expected loss under (eps, delta)-privacy by at most 1 - 2 (1 - delta)/(1 + e^eps)"
+    )
     source = Source("kairouz2015", note="main result on privacy regions, at equal errors")
     population = PrivateAlgorithms(leaks=True)
     relation = AtMost()
@@ -141,15 +143,16 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
 
 class PrivateGap(Claim[Channel]):
     """Let the rows be independent with the same distribution, and let the algorithm be eps-differentially private. Take
-    a loss with values in [0, 1]. The expected loss on a new row minus the expected loss on the training rows is at most
+    a loss with values in [0, 1]. The absolute difference between the expected loss on a new row and the expected loss
+    on the training rows is at most
 
-        tanh(eps/4)
+        tanh(eps/4).
 
-    in absolute value. For small eps, this bound is half of the bound tanh(eps/2) on the effect of replacing one row.
+    For small eps, this bound is half of the bound tanh(eps/2) on the effect of replacing one row.
 
     Proof: fix all rows but one. Each value of this row gives a distribution of the output, and the gap compares this
     distribution with the mean of these distributions. So each output has one likelihood for each value of the row. In
-    the worst case, these likelihoods take only two values, with the ratio e^eps. Let a fraction f of the likelihoods
+    the worst case, these likelihoods take only two values, whose ratio is e^eps. Let a fraction f of the likelihoods
     have the larger value. Take the mean of the positive parts of (likelihood - mean)/mean, where mean is the mean
     likelihood. The result is f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f = 1/(1 + e^(eps/2)).
     """
@@ -254,7 +257,7 @@ class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
     probability exactly delta if the statistic changes by D.
     """
 
-    title = "A closed formula gives normal noise that suffices for differential privacy at every eps"
+    title = "Normal noise of a standard deviation in closed form suffices for differential privacy at every eps"
     source = Source("dwork2014", "Theorem A.1", note="for every eps, with the normal quantile in place of its bound")
     stated = Kind.OWN
     population = GaussianReleases()
