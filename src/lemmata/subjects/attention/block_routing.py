@@ -55,7 +55,7 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
         SNR = (D + (m - 1) D') sqrt(d / (2 B)).
     """
 
-    title = "The signal-to-noise ratio of an attention block router for relevant keys falls like 1/sqrt(block size)"
+    title = "Routers of block attention find relevant keys with a signal-to-noise ratio like 1/sqrt(block size)"
     source = Source(_KEY, "Abstract, signal-to-noise ratio")
     population = RelevantBlocks()
     relation = EqualInMean(resolution=0.03)
@@ -82,10 +82,11 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
 
 
 class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
-    """Suppose that the scalar products of a query with the keys in one block of B have correlation r, and that the
-    scalar products in different blocks are uncorrelated. Let d be the dimension of the keys. Let relevance add D in
-    total to the scalar products of the query with the keys of one block. Consider the score of this block minus the
-    score of another block. The signal-to-noise ratio of this difference is
+    """A router scores a block of B keys by the mean of their scalar products with a query. Let d be the dimension of
+    the keys, and let these products have the variance 1/d. Suppose that two products have the correlation r if their
+    keys are in one block, and 0 if their keys are in different blocks. Let relevance add D in total to the scalar
+    products of the query with the keys of one block. Consider the score of this block minus the score of another block.
+    The signal-to-noise ratio of this difference is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
@@ -124,16 +125,17 @@ def _inflation(problem: RoutedKeys) -> float:
 
 
 class RatioDecidesTheHitRate(Claim[RoutedKeys]):
-    """Let N blocks of independent keys contain one relevant block. Let SNR be the signal-to-noise ratio of the score of
-    the relevant block minus the score of another block. Up to an error of 0.01, the probability that the relevant block
-    is among the k blocks with the largest scores is
+    """Let N blocks of independent keys contain one relevant block. A router scores each block by the scalar product of
+    a query with the block's mean key. Let SNR be the signal-to-noise ratio of the score of the relevant block minus the
+    score of another block. Let phi and Phi be the density and the distribution function of the standard normal
+    distribution, and let Bin(n, p) be a binomial variable. Up to an error of 0.01, the probability that the relevant
+    block is among the k blocks with the largest scores is
 
         integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz.
 
-    Here phi and Phi are the density and the distribution function of the standard normal distribution, and Bin is a
-    binomial variable. The block size, the dimension and the excess (what relevance adds to the product of query and
-    key) enter only through the ratio. For example, if blocks are half as large and the excess is smaller by the factor
-    sqrt 2, the relevant block is found equally often.
+    The block size, the dimension and the excess (the number that relevance adds to the product of query and key) enter
+    only through SNR. For example, if blocks are half as large and the excess is smaller by the factor sqrt 2, the
+    relevant block is found equally often.
     """
 
     title = "In block attention, the signal-to-noise ratio of scores decides how often routers find the relevant block"
@@ -205,7 +207,8 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
 
 class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
     """Let a query attend to a fixed number k B of keys, in k blocks of B = 64, 32, 16 or 8 keys. Suppose that exactly
-    one key is relevant. With each halving of B, the block with the relevant key is attended more often.
+    one key is relevant. With each halving of B, the block with the relevant key is attended more often. The test uses
+    signal-to-noise ratios of 0.375 to 0.75 for blocks of 64 keys.
     """
 
     title = "At equal cost in attended keys, block routers with smaller blocks find a single relevant key more often"

@@ -117,11 +117,11 @@ def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
 class DepthLowersDimension(Claim[AttentionStack]):
     """Consider layers of softmax attention without skip connections, with normal weights, on normal tokens of p
     coordinates scaled to length sqrt(p). Let C be the second moment matrix of the tokens, scaled to trace 1. The
-    effective dimension of the tokens is d_eff(r) = tr C (C + r)^-1 at r = 1/100. This dimension falls with each of the
-    first three layers. For comparison, take the same layers, but let every token attend only to itself. Divide the
-    effective dimension with attention by the effective dimension in this comparison. The mean logarithm of this ratio
-    falls with depth, so attention to other tokens lowers the effective dimension faster. The reason is that each layer
-    averages tokens, so the tokens become alike.
+    effective dimension of the tokens is d_eff(r) = tr C (C + r)^-1 at r = 1/100. For comparison, take the same layers,
+    but let every token attend only to itself. Divide the effective dimension with attention by the effective dimension
+    in this comparison. The mean logarithm of this ratio falls with each of the first three layers, so attention to
+    other tokens lowers the effective dimension faster. The reason is that each layer averages tokens, so the tokens
+    become alike.
     """
 
     title = "Attention lowers the effective dimension of tokens more than layers where tokens attend only to themselves"

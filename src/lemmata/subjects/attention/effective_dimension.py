@@ -119,16 +119,19 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
-    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). Let K be the Gram matrix of
-    the tokens. At the ridge 1/n, the effective dimension of the tokens is tr K (K + I)^-1, and the effective dimension
-    of the population is
+    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>) and its Gram matrix K. Let
+    lambda_k be the eigenvalues of the kernel under the uniform distribution, and let N_k be their multiplicities:
 
-        sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
-        N_k = C(k+p-1, p-1) - C(k+p-3, p-1).
+        lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
+        N_k = C(k+p-1, p-1) - C(k+p-3, p-1),
 
-    Here lambda_k are the eigenvalues of the kernel, N_k their multiplicities, I_(k+p/2-1) is a modified Bessel function
-    and C a binomial coefficient. If the effective dimension of the population is below n/12, the mean effective
-    dimension of the tokens equals the effective dimension of the population to within 3 %.
+    with a modified Bessel function I_(k+p/2-1) and binomial coefficients C. At the ridge 1/n, the effective dimension
+    of the tokens is tr K (K + I)^-1, and the effective dimension of the population is
+
+        sum_k N_k lambda_k / (lambda_k + 1/n).
+
+    If the effective dimension of the population is below n/12, the mean effective dimension of the tokens equals the
+    effective dimension of the population to within 3 %.
     """
 
     title = "The effective dimension of the exponential kernel on a sphere follows from its Funk-Hecke eigenvalues"
@@ -165,8 +168,9 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
 
 
 class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
-    """Consider the kernel exp(beta <x, y>) with fixed beta on the unit sphere of R^p, p >= 3. The effective dimension
-    of this kernel at the ridge 1/n is at most of the order of
+    """Consider the kernel exp(beta <x, y>) with fixed beta on the unit sphere of R^p, p >= 3. Its effective dimension
+    at the ridge 1/n is the sum of lambda / (lambda + 1/n) over the eigenvalues lambda of the kernel under the uniform
+    distribution. This effective dimension is at most of the order of
 
         (log n)^(p-1).
 
@@ -198,12 +202,12 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
 class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     """Let n tokens of R^p, p >= 16, have the length |x| = sqrt(p), as after layer normalisation, and let the logits be
-    <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. The effective
-    dimension equals n up to a few per cent.
+    <x, y> / sqrt(p). Let K be the Gram matrix of exponentials of these logits. Up to n = 256, the effective dimension
+    tr K (K + I)^-1 grows in proportion to n. It equals n up to a few per cent.
 
-    The reason is that the diagonal entries exp(sqrt(p)) of the Gram matrix are far above all other entries. The
-    effective dimension grows like a power of log n only if n exceeds the number of spherical harmonics in p dimensions
-    whose eigenvalues are not negligible. For usual p, no sequence is that long.
+    The reason is that the diagonal entries exp(sqrt(p)) of K are far above all other entries. The effective dimension
+    grows like a power of log n only if n exceeds the number of spherical harmonics in p dimensions whose eigenvalues
+    are not negligible. For usual p, no sequence is that long.
     """
 
     title = "Up to n = 256 layer-normalised tokens, the effective dimension of attention is about the number of tokens"
@@ -228,8 +232,8 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
 
 class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
     """Consider the kernel exp(beta <x, y>) on the unit sphere of R^p, p >= 3, where beta is the inverse temperature.
-    Take the ridge exp(beta) / n, which is 1/n times the kernel of a point with itself. The effective dimension grows
-    with beta at most like
+    Take the ridge r = exp(beta) / n, which is 1/n times the kernel of a point with itself. The effective dimension is
+    the sum of lambda / (lambda + r) over the eigenvalues lambda of the kernel. It grows with beta at most like
 
         beta^((p-1)/2).
 

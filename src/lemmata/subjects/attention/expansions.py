@@ -125,16 +125,18 @@ def _one_norm(values: Array, problem: KeyEquivalents) -> Array:
 
 class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
     """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of a head with query weights W_q, key weights W_k
-    and width d. Let v be a nonzero vector with W_k v = 0, and let c > 0. For almost every token x, let x' = x + t v
-    with
+    and width d. Let v be a nonzero vector with W_k v = 0, and let c > 0. For almost every token x, the following number
+    t exists. Let x' = x + t v with
 
         t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>.
 
     Then kappa(., x') = kappa(., x), and kappa(x', x') = c. So the tokens x and x' give the same function, but its
-    expansion by x' gives it the squared norm c. The squared norm of a function f is sometimes defined as the minimum of
-    sum_ij a_i a_j kappa(x_i, x_j) over all expansions f = sum_i a_i kappa(., x_i). If f is not 0, this sum takes every
-    positive value. So the minimum does not exist: the infimum of the sum is 0, and its supremum is infinite. The test
-    compares log kappa(x', x') with log c, and log kappa(z, x') with log kappa(z, x) at every token z.
+    expansion by x' gives it the squared norm c.
+
+    The squared norm of a function f is sometimes defined as the minimum of sum_ij a_i a_j kappa(x_i, x_j) over all
+    expansions f = sum_i a_i kappa(., x_i). If f is not 0, this sum takes every positive value. So the minimum does not
+    exist: the infimum of the sum is 0, and its supremum is infinite. The test compares log kappa(x', x') with log c,
+    and log kappa(z, x') with log kappa(z, x) at every token z.
     """
 
     title = "In a narrow attention head's kernel, expansions of one function give every positive value for its norm"

@@ -119,7 +119,7 @@ class HeadsNeverLoseDimension(Claim[HeadGrams]):
     since x / (x + r) increases with x and is concave, also for matrices.
     """
 
-    title = "Sums (means) of attention heads' kernels have at least their largest (mean) effective dimension"
+    title = "A sum of attention heads' kernels has at least the largest of the heads' effective dimensions"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected: lower bounds for heads")
     population = ManyHeads()
     relation = AtLeast()

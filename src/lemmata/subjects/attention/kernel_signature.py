@@ -54,14 +54,15 @@ _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 
 class PrintedAttentionKernel(Claim[AttentionKernel]):
-    """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention of width d on tokens of R^p.
-    As printed, the source says that attention is a linear combination of functions kappa(., y), and uses the norm of a
-    reproducing kernel Hilbert space with the kernel kappa. Such a space exists only if kappa is positive semidefinite.
+    """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention on tokens of R^p, with query
+    weights W_q, key weights W_k and width d. As printed, the source says that attention is a linear combination of
+    functions kappa(., y), and uses the norm of a reproducing kernel Hilbert space with the kernel kappa. Such a space
+    exists only if kappa is positive semidefinite.
 
-    The claim is a weak form of the statement that kappa is positive semidefinite, for random weights and for a kernel
-    that is made symmetric. Let M_s = (M + M') / 2 with M = W_q' W_k / sqrt(d) be the matrix of the symmetric kernel
-    exp(x' M_s y). This symmetric kernel is positive semidefinite on all of R^p exactly if none of the p eigenvalues of
-    M_s is negative. The weak form is that M_s has no negative eigenvalue in at least half of the heads.
+    The test uses a weak form of this statement. Let M_s = (M + M') / 2 with M = W_q' W_k / sqrt(d), and make the kernel
+    symmetric: exp(x' M_s y). The symmetric kernel is positive semidefinite on all of R^p exactly if none of the p
+    eigenvalues of M_s is negative. The weak form is that M_s has no negative eigenvalue in at least half of the heads
+    with random weights.
     """
 
     title = "As printed, the kernel of an attention head is positive semidefinite"
@@ -98,9 +99,9 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
 
 
 class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
-    """Let W_q and W_k have shape (d, p) with p >= 2d and be in general position. Let M = W_q' W_k / sqrt(d). The
-    quadratic form M_s = (M + M') / 2 of the head has exactly d positive and d negative eigenvalues. All other
-    eigenvalues are 0.
+    """Let the query and key weights W_q and W_k of a head have shape (d, p) with p >= 2d and be in general position.
+    Let M = W_q' W_k / sqrt(d). The quadratic form M_s = (M + M') / 2 of the head has exactly d positive and d negative
+    eigenvalues. All other eigenvalues are 0.
 
     With u = W_q x and v = W_k x, the form x' M_s x is <u, v> / sqrt(d), where <u, v> = (|u + v|² - |u - v|²) / 4. The
     pairs (u, v) fill R^(2d). So on an open set, the kernel of such a head is never positive semidefinite.
@@ -122,12 +123,13 @@ class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
 
 
 class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
-    """Let W_q and W_k have shape (d, p) with d < p < 2d and be in general position. Let M = W_q' W_k / sqrt(d). The
-    quadratic form M_s = (M + M') / 2 of the head has at least p - d negative eigenvalues.
+    """Let the query and key weights W_q and W_k of a head have shape (d, p) with d < p < 2d and be in general position.
+    Let M = W_q' W_k / sqrt(d). The quadratic form M_s = (M + M') / 2 of the head has at least p - d negative
+    eigenvalues.
 
     The map x -> (W_q x, W_k x) embeds R^p in R^(2d). On R^(2d), the quadratic form is <u, v> / sqrt(d) for pairs (u,
-    v), which has d positive directions. So at most d of the eigenvalues of M_s are positive. General position excludes
-    the eigenvalue 0.
+    v). This form has d positive directions. So at most d of the eigenvalues of M_s are positive. General position
+    excludes the eigenvalue 0.
     """
 
     title = "The quadratic form of an attention head of width d < p < 2d on R^p has at least p - d negative directions"
@@ -162,8 +164,9 @@ def _sign_of_the_logit(signs: Array, problem: AttentionKernel) -> Array:
 
 
 class TwoTokensDecideBySign(Claim[AttentionKernel]):
-    """Let exp(x' M_s y) be the symmetric kernel of a head, where M = W_q' W_k / sqrt(d) and M_s = (M + M') / 2. The
-    kernel is positive semidefinite on two tokens x and y exactly if
+    """Let W_q and W_k be the query and key weights of a head of width d. Let M = W_q' W_k / sqrt(d), let M_s = (M + M')
+    / 2, and let exp(x' M_s y) be the symmetric kernel of the head. This kernel is positive semidefinite on two tokens x
+    and y exactly if
 
         (x - y)' M_s (x - y) >= 0,
 
@@ -201,9 +204,10 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 
 
 class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
-    """Let the matrix M = W_q' W_k / sqrt(d) of a head be symmetric and positive semidefinite, as for tied queries and
-    keys. The kernel kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens. That is, the largest
-    eigenvalue L and the smallest eigenvalue l of its Gram matrix satisfy
+    """Let W_q and W_k be the query and key weights of a head of width d. Let M = W_q' W_k / sqrt(d) be symmetric and
+    positive semidefinite, as for tied queries and keys. The kernel kappa(x, y) = exp(x' M y) is then positive
+    semidefinite on any tokens. That is, the largest eigenvalue L and the smallest eigenvalue l of its Gram matrix
+    satisfy
 
         1 + l / L >= 1.
 
@@ -244,14 +248,16 @@ class ExponentialNegativeSquares(Claim[Reals]):
     """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. This matrix has exactly floor(n/2) negative
     eigenvalues.
 
-    The kernel exp(s t) is strictly totally positive. So for increasing numbers s_i, the leading k x k minor of exp(-s_i
-    s_j) has the sign of (-1)^(k(k-1)/2), and the pivots of elimination alternate in sign. Let the symmetric kernel of
-    an attention head be exp(x' M_s y), and let v be a direction with v' M_s v < 0. For tokens on a line along v, the
-    symmetric kernel has the form exp(-s t). So the number of negative eigenvalues of its Gram matrices is unbounded.
-    The symmetric kernel therefore does not have a Pontryagin space, for which this number would be bounded.
+    Derivation: The kernel exp(s t) is strictly totally positive. So for increasing numbers s_i, the leading k x k minor
+    of exp(-s_i s_j) has the sign of (-1)^(k(k-1)/2), and the pivots of elimination alternate in sign.
+
+    Let the symmetric kernel of an attention head be exp(x' M_s y) with a symmetric matrix M_s, and let v be a direction
+    with v' M_s v < 0. For tokens on a line along v, the symmetric kernel has the form exp(-s t). So the number of
+    negative eigenvalues of its Gram matrices is unbounded. The symmetric kernel therefore does not have a Pontryagin
+    space, for which this number would be bounded.
     """
 
-    title = "On tokens along a negative direction, half of the eigenvalues of an attention head's kernel are negative"
+    title = "On n tokens along a negative direction, n/2 eigenvalues of an attention head's kernel matrix are negative"
     source = Source("foundation2025", "(7)", note="corrected, on a line")
     population = Drawn(
         Reals,

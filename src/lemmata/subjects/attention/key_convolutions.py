@@ -142,9 +142,9 @@ _TIE = 1e-9
 
 
 class MeansOfKeysHitLess(Claim[HiddenRun]):
-    """Replace each key by the mean of this key and the four keys before it, for all queries and without training. A
-    router with blocks of 8 keys then attends less often to the block with the only relevant key than without this
-    averaging. The reason is that the scalar products with a query are averaged in the same way as the keys, so both
+    """Replace each key by the mean of this key and the four keys before it. This averaging is the same for all queries,
+    and nothing is trained. It makes a router with blocks of 8 keys attend less often to the block with the only
+    relevant key. The reason is that the scalar products with a query are averaged in the same way as the keys, so both
     signal and noise are averaged. Keys near the end of a block leak into the next block.
     """
 
@@ -184,10 +184,10 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
         D sqrt(d / (2 B)).
 
-    In the proof, let w_t be the weight of key t in the score of a block. The mean signal is D times an average of w_t
-    over the places of the block. The variance of the noise contains the squares of all weights w_t, including those of
-    keys that stand before the block and reach into it by the convolution. The Cauchy-Schwarz inequality then gives the
-    bound.
+    Derivation: let w_t be the weight of key t in the score of a block. The mean signal is D times an average of w_t
+    over the places of the block. The variance of the noise contains the squares of all weights w_t. These include the
+    weights of keys before the block, which enter the score through the convolution. The Cauchy-Schwarz inequality then
+    gives the bound.
     """
 
     title = "No convolution of keys raises the mean signal-to-noise ratio of a block router"
@@ -225,19 +225,18 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
     """Let tokens lie on the unit sphere in d dimensions. Each name in a context is followed by a value, and the names
     appear again in the last block. Consider one layer of block attention whose keys are the tokens shifted by one
     position. This shift is a convolution with the weights 0 and 1. So the key at the place of a value is the value's
-    name. The queries are so long that softmax weights are nearly 0 or 1. The layer returns a value as often as its
-    router finds the block of the value.
+    name. Each query is a token times a number so large that softmax weights are nearly 0 or 1. The layer returns a
+    value as often as its router finds the block of the value.
 
     Let N be the number of blocks of B keys, and k the number of attended blocks, where N and k do not count the last
     block. The router attends to the k blocks with the highest scores. The score of a block is the scalar product of the
     query, scaled to length 1, with the mean of the block's keys. So the score of the block of the value is 1/B plus (B
     - 1)/B times the mean of B - 1 scalar products of variance 1/d. The score of every other block is the mean of B such
-    products. The probability that the layer returns a value is, up to an error of 0.02,
+    products. Let phi and Phi be the density and the distribution function of the standard normal distribution. Let
+    Bin(n, p) be the number of successes in n independent trials of probability p. The probability that the layer
+    returns a value is, up to an error of 0.02,
 
-        integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
-
-    where phi and Phi are the density and the distribution function of the standard normal distribution. Here Bin(n, p)
-    is the number of successes in n independent trials of probability p.
+        integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz.
     """
 
     title = "One layer of block attention recalls a value as often as its router finds the block of this value"

@@ -120,10 +120,10 @@ def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Ar
 
 
 class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
-    """Let tokens come in pairs x, x' with W_k x = W_k x', where W_k is the key matrix of a head. Let kappa be the
-    kernel of the head, and call the functions kappa(z, .) its sections. Each section takes equal values at the two
-    tokens of a pair. So for any function f, the mean squared error with which a sum of sections approximates f is at
-    least
+    """Let tokens come in pairs x, x' with W_k x = W_k x', where W_k is the key matrix of a head. Let kappa(z, x) be the
+    kernel of the head for a query token z and a key token x, and call the functions kappa(z, .) its sections. Each
+    section takes equal values at the two tokens of a pair. So for any function f, the mean squared error with which a
+    sum of sections approximates f is at least
 
         mean over pairs of ((f(x) - f(x')) / 2)²,
 
@@ -160,13 +160,14 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
 
 
 class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
-    """Let kappa be the kernel of a head that is as wide as its tokens and has an invertible key matrix W_k. Call the
-    functions kappa(z, .) its sections. Fit a sine along any direction by sums of sections. The error on held-out tokens
-    is smaller with 12 sections than with 4, and smaller with 36 than with 12. The reason is that sums of exponentials
-    exp(<w, x>) are dense in the continuous functions on every compact set.
+    """Let a head be as wide as its tokens and have an invertible key matrix W_k. Let kappa(z, x) be its kernel for a
+    query token z and a key token x, and call the functions kappa(z, .) its sections. Fit a sine along any direction by
+    sums of sections. The error on held-out tokens is smaller with 12 sections than with 4, and smaller with 36 than
+    with 12. The reason is that sums of exponentials exp(<w, x>) are dense in the continuous functions on every compact
+    set.
     """
 
-    title = "If an attention head is as wide as its tokens, more sections of its kernel approximate a sine better"
+    title = "If an attention head is as wide as its tokens, sums of more of its kernel functions fit a sine better"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for heads of full width")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections(full=True)

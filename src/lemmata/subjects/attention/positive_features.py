@@ -59,7 +59,7 @@ class PositiveFeatureVariance(Claim[FeaturePair]):
     The variance is 0 at y = -x. So positive features are most precise for small values of the kernel.
     """
 
-    title = "A formula for the variance of the positive random feature estimate of exp(<x, y>)"
+    title = "A positive random feature estimate of exp(<x, y>) has the variance exp(2 <x, y>) (exp(|x + y|²) - 1)"
     source = _LEMMA
     population = FeaturePairs()
     relation = _RELATION
@@ -77,12 +77,12 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
     """Let omega ~ N(0, I) and S = exp(<x, y>). The trigonometric estimate of S, exp((|x|² + |y|²) / 2) cos <omega, x -
     y>, has the variance
 
-        exp(|x + y|²) S^-2 (1 - exp(-|x - y|²))² / 2,
+        exp(|x + y|²) S^-2 (1 - exp(-|x - y|²))² / 2.
 
-    which is 0 at x = y. Relative to S², the variance explodes if S is small.
+    This variance is 0 at x = y. Relative to S², it explodes if S is small.
     """
 
-    title = "A formula for the variance of the trigonometric random feature estimate of exp(<x, y>)"
+    title = "The relative variance of the trigonometric random feature estimate of exp(<x, y>) explodes if it is small"
     source = _LEMMA
     population = FeaturePairs()
     relation = _RELATION
@@ -97,16 +97,17 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
 
 
 class HyperbolicFeatureVariance(Claim[FeaturePair]):
-    """Let omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|². The hyperbolic estimate is the mean of the positive
+    """Let omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|². The positive estimate of S is exp(<omega, x + y> - (|x|² +
+    |y|²) / 2), and its variance is P = exp(a) (1 - exp(-a)) S². The hyperbolic estimate is the mean of the positive
     estimates of S at omega and at -omega. The hyperbolic estimate has the variance
 
-        (1 - exp(-a)) P / 2,   P = exp(a) (1 - exp(-a)) S².
+        (1 - exp(-a)) P / 2.
 
-    Here P is the variance of one positive estimate. So the variance with a pair of opposite frequencies is 1 - exp(-a)
-    times the variance with two independent frequencies.
+    So the variance with a pair of opposite frequencies is 1 - exp(-a) times the variance with two independent
+    frequencies.
     """
 
-    title = "A formula for the variance of the hyperbolic random feature estimate of exp(<x, y>)"
+    title = "A pair of opposite frequencies lowers the variance of positive random features by 1 - exp(-|x + y|²)"
     source = _LEMMA
     population = FeaturePairs()
     relation = EqualInMean(resolution=0.06)

@@ -166,9 +166,9 @@ class WeightsMoveLess(Claim[SigmoidHead]):
 
 
 class SigmoidJacobianBound(Claim[SigmoidHead]):
-    """Let a head be y_i = sum_j P_ij W x_j, where P is the sigmoid of x_i' A x_j + b. Let its n tokens have length at
-    most R, and let D = P (1 - P), entry by entry. The spectral norm of the derivative with respect to all tokens
-    satisfies
+    """Let a head with the matrices A and W map tokens x_j to the outputs y_i = sum_j P_ij W x_j. Here P is the sigmoid
+    of the logits x_i' A x_j + b with the bias b. Let its n tokens have length at most R, and let D = P (1 - P), entry
+    by entry. Let |.| be the spectral norm. The derivative of all outputs Y with respect to all tokens X satisfies
 
         |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2),
 
@@ -201,9 +201,10 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
 
 
 class SoftmaxJacobianBound(Claim[SigmoidHead]):
-    """Let a head be y_i = sum_j P_ij W x_j, where P is the softmax of x_i' A x_j. Let its n tokens have length at most
-    R. Let C_i be the covariance of the tokens under the weights in row i of P, and let c be the largest column sum of
-    P. The spectral norm of the derivative with respect to all tokens satisfies
+    """Let a head with the matrices A and W map tokens x_j to the outputs y_i = sum_j P_ij W x_j. Here row i of P is the
+    softmax of the logits x_i' A x_j. Let its n tokens have length at most R. Let C_i be the covariance of the tokens
+    under the weights in row i of P, and let c be the largest column sum of P. Let |.| be the spectral norm. The
+    derivative of all outputs Y with respect to all tokens X satisfies
 
         |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)).
 
@@ -235,10 +236,12 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
 
 
 class AlignedTokensAreAmplified(Claim[SigmoidHead]):
-    """Let all n tokens be one vector u of length R. Let A = u u'/R², let W be orthogonal, and let t = R² be the logit
-    of every pair. Let b be the bias of the sigmoid. The spectral norms of the derivatives are
+    """A head maps tokens x_j to the outputs sum_j P_ij W x_j. The weights P_ij are the sigmoid, with a bias b, or the
+    softmax of the logits x_i' A x_j. Let all n tokens be one vector u of length R, let A = u u'/R², and let W be
+    orthogonal. Then t = R² is the logit of every pair. Let s = e^t / (e^t + e^-b). The spectral norms of the
+    derivatives of all outputs with respect to all tokens are
 
-        n s (1 + 2 t (1 - s)),  s = e^t / (e^t + e^-b)      for the sigmoid,     1     for the softmax.
+        n s (1 + 2 t (1 - s))  for the sigmoid,     1     for the softmax.
 
     For b = -log n, the number s is e^t / (n + e^t). So as long as e^t is far below n, the norm for the sigmoid is about
     e^t (1 + 2t). Therefore no polynomial in R that does not depend on n bounds this norm. At t = log n, the norm is n
@@ -275,9 +278,10 @@ def _sums(problem: SigmoidHead) -> np.ndarray:
 
 
 class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
-    """Let all n tokens be one vector of length R, and let A be a skew-symmetric matrix, so that every logit is 0 for
-    every R. The derivative of sigmoid attention with respect to the tokens grows like R². So the power R² in the upper
-    bound for sigmoid attention is attained. For a given number of tokens, the growth is not exponential in R.
+    """Let the logits of a head be x_i' A x_j for tokens x_i. Let all n tokens be one vector of length R, and let A be a
+    skew-symmetric matrix, so that every logit is 0 for every R. The derivative of sigmoid attention with respect to the
+    tokens grows like R². So the power R² in the upper bound for sigmoid attention is attained. For a given number of
+    tokens, the growth is not exponential in R.
     """
 
     title = "The derivative of sigmoid attention can grow like the square of the tokens' Euclidean norm"

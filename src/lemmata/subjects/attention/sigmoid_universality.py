@@ -76,16 +76,17 @@ class TokenMaps(Population[TokenMap]):
 class OneLayerRepresentsAnyMap(Claim[TokenMap]):
     """Let x_1, ..., x_n be tokens with values 1, ..., m, and let f be any function of a token and the multiset of all
     tokens. Take m heads of sigmoid attention in which every attention value is 1. The weight of head h = 1, ..., m for
-    token j is sigmoid(beta (x_j - h + 1/2)), where beta is the sharpness. For each token i, let
+    token j is sigmoid(beta (x_j - h + 1/2)), where beta is the sharpness. Let c_h be the output of head h. For each
+    token i, let
 
-        t_i = x_i + (m + 1) sum_h (n + 1)^(h - 1) c_h,   c_h the output of head h.
+        t_i = x_i + (m + 1) sum_h (n + 1)^(h - 1) c_h.
 
     For every token and multiset, t_i is within e = (m + 1) sum_h (n + 1)^(h - 1) n / (1 + exp(beta/2)) of a whole
     number. Different tokens or multisets have different whole numbers. If e < 1/4, a network with one hidden layer of
     ReLUs maps t_i to f exactly, at every token of every sequence.
     """
 
-    title = "One layer of sigmoid attention represents any permutation-equivariant map of finite token sequences"
+    title = "Sigmoid attention and a ReLU network represent any permutation-equivariant map of finite-valued tokens"
     source = Source("ramapuram2025sigmoid", "Abstract, universal approximation", note="on finitely many values")
     population = TokenMaps()
     relation = Equal(block=-1)

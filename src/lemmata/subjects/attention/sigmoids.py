@@ -129,9 +129,10 @@ _UNEXPLAINED = "how training changes the logits"
 
 
 class RowSumsAtStart(Claim[StartedHead]):
-    """Let n keys have logits that are N(0, s²). The mean sum of a row of weights of sigmoid attention is
+    """Let n keys have logits that are N(0, s²), and let z ~ N(0, 1). The mean sum of a row of weights of sigmoid
+    attention is
 
-        n/2  with no bias,      n E sigmoid(s z - log n),  z ~ N(0, 1),  with the bias -log n.
+        n/2  with no bias,      n E sigmoid(s z - log n)  with the bias -log n.
 
     As n grows, the mean sum with the bias -log n tends to exp(s²/2).
     """

@@ -122,11 +122,11 @@ def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
 
 
 class TiedHeadsAreReversible(Claim[AttentionKernel]):
-    """Consider a head with tied queries and keys, W_k = W_q, so that M = W_q' W_k / sqrt(d) is positive semidefinite.
-    Let K be the matrix with the entries exp(x_i' M x_j) for tokens x_i, and D the diagonal matrix of its row sums. The
-    attention matrix A = D^-1 K is reversible: D A is symmetric. The spectrum of A equals the spectrum of D^(-1/2) K
-    D^(-1/2), which is real and within [0, 1]. Therefore the smallest real part and the largest imaginary part of the
-    eigenvalues of A satisfy
+    """Consider a head of width d whose key weights W_k equal its query weights W_q. Then M = W_q' W_k / sqrt(d) is
+    positive semidefinite. Let K be the matrix with the entries exp(x_i' M x_j) for tokens x_i, and D the diagonal
+    matrix of its row sums. The attention matrix A = D^-1 K is reversible: D A is symmetric. The spectrum of A equals
+    the spectrum of D^(-1/2) K D^(-1/2), which is real and within [0, 1]. Therefore the smallest real part and the
+    largest imaginary part of the eigenvalues of A satisfy
 
         1 - min Re + max |Im| <= 1.
     """
@@ -150,14 +150,15 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
 
 
 class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
-    """Let W_q and W_k be independent normal d x p matrices with 3 <= d < p. On four or more normal tokens, the
-    attention matrix has an eigenvalue that is not real or that is negative, beyond rounding. With probability at least
-    0.9, the smallest real part and the largest imaginary part of the eigenvalues of this matrix satisfy
+    """Let the query and key weights W_q and W_k of a head be independent normal d x p matrices with 3 <= d < p. On four
+    or more normal tokens, its attention matrix has an eigenvalue that is not real or that is negative, beyond rounding.
+    With probability at least 0.9, the smallest real part and the largest imaginary part of the eigenvalues of this
+    matrix satisfy
 
         1 - min Re + max |Im| >= 1 + 10^-6.
 
-    So the attention matrix is not a reversible smoother with eigenvalues in [0, 1]. Nor is the attention matrix D^-1 K
-    for a semidefinite matrix K and a positive diagonal matrix D. The statement is false in one dimension or on two
+    So the attention matrix is not a reversible smoother with eigenvalues in [0, 1]. It also does not have the form D^-1
+    K for a semidefinite matrix K and a positive diagonal matrix D. The statement is false in one dimension or on two
     tokens: then only one eigenvalue other than 1 decides, and this eigenvalue is positive as often as negative.
     """
 
@@ -214,8 +215,8 @@ class AttentionStaysInTheHull(Claim[HeadWithValues]):
 
         max_i |sum_j alpha_ij v_j|_inf <= max_j |v_j|_inf.
 
-    As the temperature falls, the left side approaches the right side if, for some token, the largest logit belongs to
-    the largest value. So a head alone never extrapolates.
+    As the temperature falls, the left side approaches the right side if, for some token i, the largest logit belongs to
+    the value with the largest |v_j|_inf. So a head alone never extrapolates.
     """
 
     title = "The output of an attention head stays in the convex hull of its values"

@@ -182,13 +182,14 @@ def _equal_shares(entries: Array, problem: AttentionHead) -> Array:
 
 class SvmTrick(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Entry (l, j) of
-    the output of attention separates into a part from the softmax and a part from the values. The entry is the scalar
-    product <f_j, h_l> with
+    the output of attention separates into a part from the softmax and a part from the values. Let M = W^Q' W^K, let u_j
+    = X' M' x_j be the logits of token j, and let v_l be the l-th row of W^V. The entry is the scalar product <f_j, h_l>
+    with
 
-        f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,
+        f_j = exp(u_j) / <exp(u_j), 1>,   h_l = X' v_l.
 
-    where v_l is the l-th row of W^V. So each entry is a linear function of one softmax f_j, as the margin of a support
-    vector machine is a linear function of features.
+    So each entry is a linear function of one softmax f_j, as the margin of a support vector machine is a linear
+    function of features.
     """
 
     title = "The support-vector trick: an entry of the output of attention is a linear form of one softmax"
@@ -223,9 +224,9 @@ def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
 class AttentionGradient(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Let A be the
     output of attention, of shape (d, t), and let Y be the target of A, with the entries y_lj. Let S_j be the attention
-    weights of token j, and let h_l be the vector of the numbers h_li = <v_l, x_i>, where v_l is the l-th row of W^V.
-    Let 1 be the vector of ones, and let M = W^Q' W^K. As in Claim 3.4 of the source, the gradient of 1/2 |A - Y|_F²
-    with respect to M has the form of the gradient of a softmax network, with keys as hidden units:
+    weights of token j, and let v_l be the l-th row of W^V. Let h_l be the vector of the numbers h_li = <v_l, x_i>. Let
+    1 be the vector of ones, and let M = W^Q' W^K. As in Claim 3.4 of the source, the gradient of 1/2 |A - Y|_F² with
+    respect to M has the form of the gradient of a softmax network, with keys as hidden units:
 
         sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
     """

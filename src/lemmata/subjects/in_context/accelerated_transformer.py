@@ -121,20 +121,20 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
-    """Consider the transformer with momentum for d inputs and n features. The matrices of this transformer are D x D,
-    where D = d + 3n + 8. Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens
-    after layer l. Three blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a
-    prediction. The values in these blocks are
+    """Let rho_1, ..., rho_T be the iterates of accelerated proximal gradient (FISTA) on the Lasso, and let beta_t be
+    its momentum. A transformer for d inputs and n features is built to take these T steps, with two layers for each
+    step. Its matrices are D x D, where D = d + 3n + 8. Apply these matrices layer by layer to the tokens of a prompt,
+    and let H(l) be the tokens after layer l. Three blocks of rows of H(l) hold, in this order, the coefficients, the
+    previous coefficients and a prediction. For t = 1, ..., T, the values in these blocks are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
-        prediction there,
+        prediction there.
 
-    for t = 1, ..., T, where T is the number of steps. Every column of H(l) holds these values, and all other rows of
-    H(l) are unchanged. Here rho_t is the t-th iterate of accelerated proximal gradient on the Lasso, and beta_t is its
-    momentum. Only the matrices Attn2 and FF2 depend on t.
+    Every column of H(l) holds these values, and all other rows of H(l) are unchanged. Only the matrices of every second
+    layer (attention Attn2 and feed-forward map FF2) depend on t.
     """
 
-    title = "The matrices of the accelerated transformer execute accelerated proximal gradient on the Lasso"
+    title = "The matrices of a transformer with momentum execute accelerated proximal gradient on the Lasso"
     source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)", note="as layers of a transformer")
     population = DensePasses(layers=7, accelerated=True)  # momentum is left out of the first step and of the last
     # every H(l) has entries of 1, and `dense_rounding` is an absolute error relative to these
@@ -175,18 +175,18 @@ def iterates(method: Callable[..., Array], problem: Prompt) -> Array:
 
 
 class AcceleratedPassIsFista(Claim[Prompt]):
-    """Let a prompt have N examples with features Phi and targets y. Let eta be the step, let lambda be the penalty of
-    the Lasso, and let ST be the soft threshold at eta lambda. The accelerated transformer computes products by logistic
-    functions (sigmoids) at a temperature. In the limit of high temperature, the coefficients rho_t of this transformer
-    are the iterates of FISTA,
+    """A transformer is built to take steps of FISTA (accelerated proximal gradient) on the Lasso. It computes products
+    by logistic functions (sigmoids) at a temperature. Let a prompt have N examples with features Phi and targets y. Let
+    eta be the step, let lambda be the penalty of the Lasso, and let ST be the soft threshold at eta lambda. Let s_1 =
+    1, s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2 and beta_t = (s_t - 1)/s_{t+1}. In the limit of high temperature, the
+    coefficients rho_t of this transformer are the iterates of FISTA,
 
-        rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}),
+        rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}).
 
-    where beta_t = (s_t - 1)/s_{t+1}, s_1 = 1 and s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2. The test uses the temperature
-    10^9, at which the truncation error is below the rounding error.
+    The test uses the temperature 10^9, at which the truncation error is below the rounding error.
     """
 
-    title = "In the limit of high temperature of its sigmoids, the accelerated transformer runs FISTA on the Lasso"
+    title = "In the limit of high temperature of its sigmoids, a transformer with momentum runs FISTA on the Lasso"
     source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)")
     population = MomentumPasses()
     relation = Equal(block=2)  # the coefficients of a step are sums whose terms cancel
@@ -215,8 +215,8 @@ _SHARP = DEPTHS[1:3]
 
 
 class ObjectiveOfFista(Claim[Prompt]):
-    """Let the accelerated method with step eta start at 0 on the Lasso. After T steps, the objective exceeds its value
-    at any coefficients rho by at most
+    """Let accelerated proximal gradient (FISTA) with the step eta start at 0 on the Lasso. After T steps, the objective
+    exceeds its value at any coefficients rho by at most
 
         2 |rho|_2² / (eta (T + 1)²).
 
@@ -246,12 +246,12 @@ class ObjectiveOfFista(Claim[Prompt]):
 
 
 class ObjectiveFallsWithTheSquare(Claim[Prompt]):
-    """Let the accelerated method take T steps on the Lasso. The difference between the objective after these steps and
-    its smallest value falls at least as fast as
+    """Let accelerated proximal gradient (FISTA) take T steps on the Lasso. The difference between the objective after
+    these steps and its smallest value falls at least as fast as
 
-        C (T + 1)^-2.
+        C (T + 1)^-2,
 
-    Here C is a constant that does not depend on T.
+    where C is a constant that does not depend on T.
     """
 
     title = "After T accelerated proximal gradient steps, the excess Lasso objective falls at least like (T + 1)^-2"
@@ -269,14 +269,14 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
 
 
 class StepsThatAreSaved(Claim[Prompt]):
-    """Let beta_k be the momenta of FISTA. Count the plain proximal gradient steps that reach the same Lasso objective
-    as T accelerated steps. As T grows, this number of plain steps is proportional to c_T, where
+    """Let beta_k be the momenta of FISTA (accelerated proximal gradient). Let c_0 = 0, let c_1 = 1, and let
 
-        c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}) ~ T²/8,   c_0 = 0, c_1 = 1,
+        c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}),
 
-    and the tested numbers are T = 8, 16, 32, 64. Each step takes two layers. So acceleration saves about 2 (c_T - T)
-    layers. In directions in which the objective is flat, the number of plain steps equals c_T. Over all directions, the
-    number of plain steps differs from c_T by a few per cent.
+    so that c_T ~ T²/8. Count the plain proximal gradient steps that reach the same Lasso objective as T accelerated
+    steps. As T grows, this number of plain steps is proportional to c_T. In directions in which the objective is flat,
+    the number of plain steps equals c_T. Over all directions, it differs from c_T by a few per cent. In a transformer,
+    each step takes two layers, so acceleration saves about 2 (c_T - T) layers. The test uses T = 8, 16, 32 and 64.
     """
 
     title = "T accelerated steps reach the Lasso objective of about T²/8 plain proximal gradient steps"
@@ -297,10 +297,11 @@ class StepsThatAreSaved(Claim[Prompt]):
 
 
 class LayersToEqualRisk(Claim[Prompt]):
-    """Let the risk be the mean squared difference between the prediction and the true function at 32 queries. For each
-    transformer, count the layers that are needed until the risk is at most 1.1 times the risk of the Lasso. The count
-    stops at 2049 layers. On average over prompts, the transformer with momentum needs fewer layers than the transformer
-    without momentum.
+    """Two transformers are built to solve the Lasso over features of a prompt's examples. One takes steps of proximal
+    gradient, and the other takes steps with momentum (FISTA). Each step takes two layers. Let the risk be the mean
+    squared difference between the prediction and the true function at 32 queries. For each transformer, count the
+    layers that are needed until the risk is at most 1.1 times the risk of the Lasso. The count stops at 2049 layers. On
+    average over prompts, the transformer with momentum needs fewer layers than the transformer without momentum.
     """
 
     title = "A transformer that solves the Lasso reaches the same risk in fewer layers with momentum than without"

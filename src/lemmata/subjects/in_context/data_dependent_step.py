@@ -55,7 +55,7 @@ class GainIsAtMost(Claim[Prompt]):
     is at most about 9/4.
     """
 
-    title = "An upper bound on the ratio of step 1/lambda_max(Hessian) to step 1/(2 p), for p features in [0, 1]"
+    title = "The examples' mean features bound the ratio of step 1/lambda_max (Hessian) to step 1/(2 p), for p features"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -82,11 +82,10 @@ class GainIsAtLeast(Claim[Prompt]):
         gamma = 2 p/lambda_max(H) >= 2 p/trace(H) = 1/mean of phi_ij²,
 
     where the mean is over all entries. The step 1/trace(H) can be computed from one mean over the prompt. This step is
-    safe, because it is at most 1/lambda_max(H). The factor by which 1/trace(H) is longer than 1/(2 p) equals the lower
-    bound.
+    safe, because it is at most 1/lambda_max(H). It is longer than 1/(2 p) by a factor that equals the lower bound.
     """
 
-    title = "The Hessian's trace gives a lower bound on the ratio of step 1/lambda_max to step 1/(2 p), for p features"
+    title = "The Hessian's trace bounds the ratio of step 1/lambda_max to step 1/(2 p) from below, for p features"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -104,11 +103,11 @@ class GainIsAtLeast(Claim[Prompt]):
 
 
 class StepsAlongEigenvectors(Claim[Prompt]):
-    """Let Phi have N rows of p features bounded by 1. Let H = (2/N) Phi^T Phi, let lambda_max(H) be its largest
-    eigenvalue, and let gamma = 2 p/lambda_max(H). Take an eigenvector of H with the eigenvalue m, where 0 < m <
-    lambda_max(H). Along this eigenvector, a gradient step of 1/(2 p) multiplies the distance to the minimum by 1 - m/(2
-    p), and a gradient step of 1/lambda_max(H) multiplies it by 1 - m/lambda_max(H). So one step of 1/lambda_max(H) is
-    worth
+    """Let Phi have N rows of p features bounded by 1. Let H = (2/N) Phi^T Phi be the Hessian of the mean squared
+    residual, and let lambda_max(H) be its largest eigenvalue. Let gamma = 2 p/lambda_max(H). Take an eigenvector of H
+    with the eigenvalue m, where 0 < m < lambda_max(H). Along this eigenvector, a gradient step of 1/(2 p) multiplies
+    the distance to the minimum by 1 - m/(2 p). A gradient step of 1/lambda_max(H) multiplies it by 1 - m/lambda_max(H).
+    So one step of 1/lambda_max(H) is worth
 
         log(1 - m/lambda_max(H)) / log(1 - m/(2 p)) >= gamma
 
@@ -143,15 +142,16 @@ class StepsAlongEigenvectors(Claim[Prompt]):
 
 
 class ObjectiveOfTheStep(Claim[Prompt]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1, where Phi holds the features of N examples, y their targets
-    and lambda is the penalty. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Take T proximal
-    gradient steps of 1/lambda_max(H) from 0, and let rho_T be the result. Then, for every rho,
+    """Let Phi hold the features of N examples, let y be their targets, and let lambda be the penalty. Let l(rho) = mean
+    (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its
+    largest eigenvalue. Take T proximal gradient steps of 1/lambda_max(H) from 0, and let rho_T be the result. Then, for
+    every rho,
 
-        l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
+        l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T).
 
-    which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The test uses T = 32
-    and 64, and takes the minimiser of l for rho. For smaller T, the bound is above the excess of the objective at the
-    start.
+    Lemma 3 of the source states this bound with the number n + 1 of features in place of lambda_max(H)/2. The test uses
+    T = 32 and 64, and takes the minimiser of l for rho. For smaller T, the bound is above the excess of the objective
+    at the start.
     """
 
     title = "After T proximal gradient steps of 1/lambda_max, the Lasso objective is O(lambda_max/T) above its minimum"
@@ -196,8 +196,8 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 class StepsSavedByTheCurvature(Claim[Prompt]):
     """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
     examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0.
-    Late steps matter only in directions in which l is flat. In these directions, steps of 1/(2 p) and fewer steps of
-    1/lambda_max(H) reach the same objective. The number of steps of 1/(2 p) is larger by the factor
+    Late steps matter only in directions in which l is flat. Compare the number of steps of 1/(2 p) with the number of
+    steps of 1/lambda_max(H) that reach the same objective. The number of steps of 1/(2 p) is larger by the factor
 
         gamma = 2 p/lambda_max(H).
 
@@ -205,7 +205,7 @@ class StepsSavedByTheCurvature(Claim[Prompt]):
     1/lambda_max(H) reach this objective. With momentum, the factor would be at most sqrt(gamma).
     """
 
-    title = "For p features, the Lasso takes 2 p/lambda_max times fewer steps of 1/lambda_max (Hessian) than of 1/(2 p)"
+    title = "For p features, the Lasso needs 2 p/lambda_max times as many steps of 1/(2 p) as steps of 1/lambda_max"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)

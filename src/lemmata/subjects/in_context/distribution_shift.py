@@ -26,11 +26,11 @@ _COUNTS = (64.0, 256.0, 1024.0, 4096.0)
 
 
 class FrequencyOutside(Claim[Prompt]):
-    """Build a transformer for a class of bump functions, with fixed numbers of examples, features and layers. Give this
-    transformer examples of a wave f(x) = cos(w <u, x>) of frequency w, where u is a unit vector. As w grows, these
-    waves leave the class of bumps. The mean squared error of the transformer rises with w, although every wave has the
-    amplitude 1. The bound of the source rises with w too, because the bound grows with the Barron parameter, and a wave
-    has the Barron parameter C_f = w.
+    """Build a transformer that learns bump functions in context, with fixed numbers of examples, features and layers.
+    Give this transformer examples of a wave f(x) = cos(w <u, x>) of frequency w, where u is a unit vector. As w grows,
+    these waves leave the class of bumps. The mean squared error of the transformer rises with w, although every wave
+    has the amplitude 1. The bound of the source on this error rises with w too. It grows with the Barron parameter of
+    the function, and a wave has the Barron parameter C_f = w.
     """
 
     title = "The error of a transformer built for bumps rises with the frequency of waves outside this function class"
@@ -64,8 +64,8 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
 
         median |(1/N) sum_i z_i phi(x_i)|_inf ~ N^(-1/3)
 
-    where |.|_inf is the largest absolute entry. The mean does not fall like sqrt(log N / N), because this rate of Lemma
-    6 needs sub-Gaussian noise.
+    where |.|_inf is the largest absolute entry. The mean does not fall like sqrt(log N / N). Lemma 6 of the source
+    states this rate for sub-Gaussian noise only.
     """
 
     title = "The mean of N noise values with infinite variance and tail u^(-3/2) falls only like N^(-1/3)"
@@ -88,17 +88,18 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
 
 
 class AnotherLength(Claim[Prompt]):
-    """Let a prompt have N examples, and let the transformer have weights built for 2 N examples. Let phi be the
-    features of a query. Let rho be the coefficients that a transformer with weights built for N examples finds. The
-    prediction y_hat is twice the correct value <phi, rho>, up to a relative error
+    """A transformer is built to solve the Lasso over features of a prompt's examples. Its weights depend on the number
+    of examples for which they are built. Let a prompt have N examples, let phi be the features of a query, and let rho
+    be the coefficients that a transformer with weights built for N examples finds. Let y_hat be the prediction of a
+    transformer with weights built for 2 N examples. It is twice the correct value <phi, rho>, up to a relative error
 
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
     where |.| is the root mean square over queries. The factor 2 arises in Attn2, the attention that writes the
     prediction. The weights of Attn2 contain as a factor the number of examples for which they were built. But attention
     divides by the number of examples in the prompt. The relative error comes from the query's own term in Attn1, the
-    attention that moves the coefficients. The query's own term is one of N + 1 terms, and is cancelled only if Attn2
-    gives the correct prediction.
+    attention that moves the coefficients. This term is one of N + 1 terms, and it is cancelled only if Attn2 gives the
+    correct prediction.
     """
 
     title = "On N examples, transformer weights built for 2 N examples predict twice the correct value"

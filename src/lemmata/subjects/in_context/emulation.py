@@ -44,17 +44,18 @@ def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
 
 
 class WeightsExecuteTheSteps(AbstractTokens):
-    """Consider the constructed transformer for d inputs and n features. The matrices of this transformer are D x D,
-    where D = d + 2n + 7. Apply these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
+    """A transformer for d inputs and n features is built to take T steps of proximal gradient on the Lasso of penalty
+    lambda, with two layers for each step. Logistic functions at temperature tau replace products. Let rho_t be the
+    result of step t. The matrices of this transformer are D x D, where D = d + 2n + 7. Apply these matrices layer by
+    layer to the tokens H(0) of a prompt. For t = 1, ..., T, the tokens H(l) after layer l hold
 
-        H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
+        H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction.
 
-    for t = 1, ..., T. Every column holds these values, and all other rows are unchanged. Here rho_t are the results of
-    T steps of proximal gradient on the Lasso of penalty lambda, where logistic functions at temperature tau replace
-    products. The test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
+    Every column holds these values, and all other rows are unchanged. The test compares two computations, one with the
+    matrices and one with vectors of n + 1 numbers.
     """
 
-    title = "The matrices of the transformer built for the Lasso execute proximal gradient steps"
+    title = "The matrices of a transformer built for the Lasso execute proximal gradient steps"
     source = Source(
         "li2025incontext", "Lemma 4, part i", "Lemma 4, part ii", "(106)", "(107a)", "(107b)", "(108)", "(109a)",
         "(109b)", "(110)", "(111)", "(112)",
@@ -77,15 +78,15 @@ class WeightsExecuteTheSteps(AbstractTokens):
 
 class FeaturesFromTwoRamps(AbstractTokens):
     """Let u_i be unit vectors and t_i thresholds, for i = 1, ..., n. Let tau_ff be the slope of the ramps, x_j the
-    input of token j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), the
-    number 1 and lambda into token j. To do so, the layer uses
+    input of token j, and lambda the penalty. Let relu(z) be z if z is positive, and 0 otherwise. The first layer uses a
+    ramp phi and two identities,
 
         phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda).
 
-    Here relu(z) is z if z is positive, and 0 otherwise.
+    With them, the layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), the number 1 and lambda into token j.
     """
 
-    title = "In the transformer built for the Lasso, the first feed-forward layer computes the features of every token"
+    title = "In a transformer built for the Lasso, the first feed-forward layer computes the features of every token"
     source = Source("li2025incontext", "(107a)", "(107b)", "(113)", "(114)", "(115)", "(116)", note="proof of Lemma 4")
     relation = Equal(block=2)  # ramps, at most 1, are differences of numbers up to 3 tau_ff
     control = Control(
@@ -112,8 +113,9 @@ class FeaturesFromTwoRamps(AbstractTokens):
 
 
 class FeedForwardIsSoftThreshold(AbstractTokens):
-    """Let rho be the coefficients and y^ the prediction in a token. Let eta be the step and lambda the penalty. The
-    second feed-forward map applies the soft threshold ST at eta lambda to each entry of rho,
+    """In a transformer that takes proximal gradient steps on the Lasso, let rho be the coefficients and y^ the
+    prediction in a token. Let eta be the step and lambda the penalty. The second feed-forward map applies the soft
+    threshold ST at eta lambda to each entry of rho,
 
         ST(z) = sign(z) max(|z| - eta lambda, 0) = z + relu(eta lambda) - relu(z + eta lambda) + relu(z - eta lambda),
 
@@ -158,19 +160,22 @@ def without_the_query(found: Array, problem: Prompt) -> Array:
 
 
 class GradientStepOfFourHeads(AbstractTokens):
-    """Let a prompt have N examples with targets y_i, features phi_i and w_i = 1. Let the query be token N + 1, with
-    y = w = 0 and a prediction y^. Let rho be the coefficients and eta the step size. To the three heads of the source's
-    first attention Attn1, add a fourth head with V_4 = -V_1 and Q_4 = K_4 = 0. Then Attn1 computes
+    """A transformer is built to take proximal gradient steps on the Lasso. Let a prompt have N examples with targets
+    y_i, features phi_i and w_i = 1. Let the query be token N + 1, with y = w = 0 and a prediction y^. Let rho be the
+    coefficients and eta the step size. Let sigma be the logistic function at temperature tau. The function g(x) = 4 tau
+    (sigma(x/tau) - sigma(0)) approximates x, and attention uses it to compute products x.
 
-        rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
+    To the three heads of the source's first attention Attn1, add a fourth head with the matrices V_4 = -V_1 and Q_4 =
+    K_4 = 0. Then Attn1 computes
 
-    where sigma is the logistic function at temperature tau. The function g(x) = 4 tau (sigma(x/tau) - sigma(0))
-    approximates x, and each x to which this step applies g is a product. The statement is tested for tokens that hold
-    rho_1, the coefficients after the first step, and the prediction with rho_1. Without the fourth head, one term
-    sigma(0) of each token does not cancel, and these terms change the step by 4 tau sum_i phi_i / N.
+        rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i.
+
+    Without the fourth head, one term sigma(0) of each token does not cancel, and these terms change the step by 4 tau
+    sum_i phi_i / N. The statement is tested for tokens that hold rho_1, the coefficients after the first step, and the
+    prediction with rho_1.
     """
 
-    title = "With a fourth head, attention computes a gradient step of the Lasso"
+    title = "With a fourth head, a Lasso transformer's first attention computes a gradient step of the Lasso"
     source = Source(
         "li2025incontext", "(118)", "proof of Lemma 4, matrices of Attn1", note="proof of Lemma 4, with the fourth head"
     )
@@ -221,10 +226,11 @@ def product_with_rho(problem: Prompt) -> Array:
 
 
 class PredictionAsPrinted(AbstractPrediction):
-    """Let a prompt have N examples and a query. Token i has features phi_i and a flag w_i, which is 1 for examples and
-    0 for the query. Let rho be the coefficients, let y^ be the previous prediction, and let sigma be a logistic
-    function at temperature tau. As printed, the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors.
-    Then Attn2 writes the prediction
+    """Let Attn2 be the attention that writes the prediction in a transformer built for the Lasso, for inputs in d
+    dimensions. Let a prompt have N examples and a query. Token i has features phi_i and a flag w_i, which is 1 for
+    examples and 0 for the query. Let rho be the coefficients, let y^ be the previous prediction, and let sigma be a
+    logistic function at temperature tau. As printed, the last row of the value matrix V is 4 tau (u_{d+1} - u_{d+3}),
+    where u_j are unit vectors. Then Attn2 writes the prediction
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)}.
 
@@ -250,16 +256,16 @@ class PredictionAsPrinted(AbstractPrediction):
 
 
 class PredictionWithN(AbstractPrediction):
-    """Let a prompt have N examples and a query. Token i has features phi_i and a flag w_i, which is 1 for examples and
-    0 for the query. Let rho be the coefficients and y^ the previous prediction. Take 4 tau N (u_{d+1} - u_{d+3}) as the
-    last row of V, where u_j are unit vectors. Then Attn2 writes the prediction
+    """Let Attn2 be the attention that writes the prediction in a transformer built for the Lasso, for inputs in d
+    dimensions. Let a prompt have N examples and a query. Token i has features phi_i and a flag w_i, which is 1 for
+    examples and 0 for the query. Let rho be the coefficients, let y^ be the previous prediction, and let sigma be a
+    logistic function at temperature tau. Take 4 tau N (u_{d+1} - u_{d+3}) as the last row of the value matrix V, where
+    u_j are unit vectors. Then Attn2 writes the prediction
 
-        y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
-
-    where sigma is a logistic function at temperature tau.
+        y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)}.
     """
 
-    title = "With a factor N for N examples in V, the Lasso transformer's second attention layer writes the prediction"
+    title = "With a factor N for N examples in V, the Lasso transformer's second attention writes the prediction"
     source = Source(
         "li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4, with N in V"
     )
@@ -270,9 +276,10 @@ class PredictionWithN(AbstractPrediction):
 
 
 class PrintedPredictionIsNTimesSmaller(AbstractPrediction):
-    """Let a prompt have N examples and a query with features phi. Let rho be the coefficients, and let sigma be a
-    logistic function at temperature tau. With the printed V of Attn2, the prediction of the query is 1/N times the
-    intended value 4 tau {sigma(phi^T rho / tau) - sigma(0)}.
+    """Let Attn2 be the attention that writes the prediction in a transformer built for the Lasso. Let a prompt have N
+    examples and a query with features phi. Let rho be the coefficients, and let sigma be a logistic function at
+    temperature tau. With the value matrix V of Attn2 that the source prints, the prediction of the query is 1/N times
+    the intended value 4 tau {sigma(phi^T rho / tau) - sigma(0)}.
     """
 
     title = "With the printed second attention layer, the Lasso transformer predicts N times too little on N examples"

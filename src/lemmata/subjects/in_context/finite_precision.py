@@ -75,7 +75,7 @@ class Linearisation(AbstractLinearisation):
     The smallest possible constant in place of 2 is the largest value of |u - 2 tanh(u/2)| / u², which is 0.133.
     """
 
-    title = "The logistic function sigma at temperature tau gives x as 4 tau (sigma(x/tau) - 1/2), up to 2 x² / tau"
+    title = "For the logistic function sigma, 4 tau (sigma(x/tau) - 1/2) differs from x by at most 2 x² / tau"
     source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
     control = Control(
         "the constant is 0.13",
@@ -96,7 +96,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
     function is 0 at 0.
     """
 
-    title = "The logistic function sigma at temperature tau gives x as 4 tau (sigma(x/tau) - 1/2), up to |x|³/(12 tau²)"
+    title = "For the logistic function sigma, 4 tau (sigma(x/tau) - 1/2) differs from x by at most |x|³/(12 tau²)"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("the error is at most |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
@@ -114,7 +114,7 @@ class FormWithoutCancellation(Claim[Products]):
     32 eps, where eps = 2^-52.
     """
 
-    title = "The logistic function sigma gives 4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x/(2 tau)), without cancellation"
+    title = "For the logistic function sigma, 4 tau (sigma(x/tau) - 1/2) is 2 tau tanh(x/(2 tau)), without cancellation"
     source = Source("li2025incontext", "(117)", note="written as a hyperbolic tangent")
     population = ProductsAroundTau()
     relation = Equal()
@@ -139,8 +139,8 @@ class FormWithoutCancellation(Claim[Products]):
 
 
 class TruncationFalls(Claim[Products]):
-    """Let the logistic function sigma at temperature tau approximate a product x of order 1. In exact arithmetic the
-    error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
+    """Let 4 tau (sigma(x/tau) - 1/2) approximate a number x of order 1, where sigma is the logistic function and tau is
+    the temperature. In exact arithmetic the error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
 
         C tau^-2,
 
@@ -204,8 +204,9 @@ def searched(problem: Products) -> tuple[Array, Array]:
 
 
 class BestTemperatureGrows(Claim[Products]):
-    """Let the logistic function sigma approximate a product x of order 1 in a precision eps. Let tau be the temperature
-    at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. From bfloat16 to float64, this temperature grows as
+    """Let 4 tau (sigma(x/tau) - 1/2) approximate a number x of order 1, where sigma is the logistic function, computed
+    with the machine precision eps. Let tau be the temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is
+    least. From bfloat16 to float64, this temperature grows as
 
         C eps^(-1/3)
 
@@ -229,9 +230,9 @@ class BestTemperatureGrows(Claim[Products]):
 
 
 class LeastErrorFalls(Claim[Products]):
-    """Let the logistic function sigma at a temperature tau approximate a product x of order 1 in a precision eps.
-    Choose the temperature with the smallest error |x - 4 tau (sigma(x/tau) - 1/2)|. From bfloat16 to float64, this
-    smallest error falls as
+    """Let 4 tau (sigma(x/tau) - 1/2) approximate a number x of order 1, where sigma is the logistic function, computed
+    with the machine precision eps. Choose the temperature tau with the smallest error |x - 4 tau (sigma(x/tau) - 1/2)|.
+    From bfloat16 to float64, this smallest error falls as
 
         C eps^(2/3)
 
@@ -294,14 +295,15 @@ class ErrorAtBestTemperature(Claim[Products]):
 
 
 class NothingIsLeft(Claim[Prompt]):
-    """Let a transformer have n features, L layers and the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7. Here
-    C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than the number that
-    the function `reachable` returns, which is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for every
+    """A transformer with n features and L layers is built to solve the Lasso on N examples. Its logistic functions have
+    the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7 of the source. Here C_F is the Barron parameter of the
+    class of functions. Let N be larger than the number of examples that float32 can resolve at this temperature (the
+    function `reachable`). For n = 8 and L = 41, this number is 13. The transformer in float32 predicts 0 for every
     prompt whose targets are at most C_F, because all values of the logistic function are rounded to 1/2. In exact
     arithmetic, by contrast, the transformer is close to proximal gradient at this temperature.
     """
 
-    title = "In float32, a transformer built for the Lasso predicts 0 at the temperature that Lemma 7 requires"
+    title = "On many examples, a Lasso transformer in float32 predicts 0 at the temperature that its theory requires"
     source = Source("li2025incontext", "Lemma 7", note="in finite precision")
     population = ForwardPasses(temperature=0.0, unreached=True)
     relation = Equal()
@@ -325,16 +327,17 @@ class NothingIsLeft(Claim[Prompt]):
 
 
 class RoundingOfThePass(Claim[Prompt]):
-    """Let a transformer of L = 2T + 1 layers with n features read N examples at temperature tau = 10^4. Let eps be the
-    precision of float64. Compute the prediction of the transformer in float64. Compute the prediction again without
-    cancellation, with 2 tau tanh(x / (2 tau)) for every product. The two predictions differ by at most
+    """Let a transformer of L = 2T + 1 layers with n features read N examples. It takes T proximal gradient steps on the
+    Lasso, and computes every product x as 4 tau (sigma(x/tau) - 1/2), with the logistic function sigma at the
+    temperature tau = 10^4. Let eps be the precision of float64, and let p = n + 1 count the features and the constant
+    1. Compute the prediction of the transformer in float64. Compute the prediction again without cancellation, with 2
+    tau tanh(x / (2 tau)) for every product. The two predictions differ by at most
 
-        eps tau (10 T p + 2),   p = n + 1.
+        eps tau (10 T p + 2).
 
-    Here p counts the features and the constant 1. The reason is as follows. Each token has two products with errors of
-    2 eps tau each. Together, the errors of all tokens change each entry of the coefficients by at most 8 eps tau (1 +
-    1/N) in each step. A proximal step does not enlarge distances, and a token's vector of features has a norm |phi| <=
-    sqrt(p).
+    The reason is as follows. In each step, each token has two products with errors of 2 eps tau each. Together, the
+    errors of all tokens change each entry of the coefficients by at most 8 eps tau (1 + 1/N). A proximal step does not
+    enlarge distances, and a token's vector of features has a norm |phi| <= sqrt(p).
     """
 
     title = "A Lasso transformer's forward pass has a rounding error of at most about 10 eps tau per step and feature"

@@ -168,7 +168,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
     for eta = 1/2 with T = 1 and 5.
     """
 
-    title = "A layer of linear attention is a step of gradient descent in in-context learning of linear functions"
+    title = "A layer of linear attention can take a step of gradient descent on a linear regression in its prompt"
     source = Source("vonoswald2023", "Proposition 1")
     population = LinearPrompts()
     relation = Equal()
@@ -196,18 +196,22 @@ class LayersAreDescent(Claim[LinearPrompt]):
 
 class BestPreconditioner(Claim[LinearPrompt]):
     """Let N normal inputs X have covariance S with eigenvalues s. Let the targets be y = X w + z, where w ~ N(0, I) and
-    the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. The
-    smallest risk of this layer over all G is
+    the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. For
+    each s, let
 
-        sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N).
+        g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N).
+
+    The smallest risk of this layer over all G is
+
+        sum_s s (1 - s g_s).
 
     The matrix G with the eigenvalues g_s and the eigenvectors of S attains this smallest risk. This G is smaller than
-    S^(-1), because the number of examples is finite and the targets are noisy. Two numbers are measured. The first is
-    the risk at G. The second is the mean of the risks at 0.9 G and 1.1 G, minus the risk at G. The second number is
+    S^(-1), because the number of examples is finite and the targets are noisy. The test measures two numbers. The first
+    is the risk at G. The second is the mean of the risks at 0.9 G and 1.1 G, minus the risk at G. The second number is
     predicted to be 0.01 sum_s s² g_s.
     """
 
-    title = "In-context linear regression by linear attention is best preconditioned by a damped inverse covariance"
+    title = "Linear attention's best preconditioner for in-context linear regression is a damped inverse covariance"
     source = Source("ahn2023", "Theorem 1")
     population = LinearPrompts()
     relation = EqualInMean(resolution=0.14, over="problems")  # the risk is a mean over prompts
@@ -239,8 +243,8 @@ def risk_at_the_covariance(found: Array, problem: LinearPrompt) -> Array:
 
 class RidgeIsBayes(Claim[LinearPrompt]):
     """Let a prompt have N examples with inputs X of covariance S and targets y = X w + z. Here w ~ N(0, I), and the
-    normal noise z has variance sigma². The smallest risk that any predictor can have from these examples is the risk of
-    ridge regression with the ridge sigma²,
+    normal noise z has variance sigma². The risk is the mean squared error of predictions of <w, x> for new inputs x.
+    The smallest risk of any predictor from these examples is that of ridge regression with the ridge sigma²,
 
         sigma² E tr S (X^T X + sigma² I)^(-1),
 

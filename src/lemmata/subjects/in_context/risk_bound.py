@@ -46,18 +46,19 @@ class AbstractRiskClaim(Claim[Prompt]):
 
 class RiskBelowTheBound(AbstractRiskClaim):
     """Let a transformer of L layers and n random features read N examples of a function f in d dimensions, with noise
-    of standard deviation sigma. Let C_F be the Barron parameter of the class of f. Suppose that the constant in front
-    of the bound of Theorem 1, which the source does not state, is 1. The mean squared error E (f(x) - y_hat(x))² of the
-    prediction y_hat is then at most
+    of standard deviation sigma. Its layers solve a Lasso over these features. Let C_F be the Barron parameter of the
+    class of f. Let |cover| be the size of a cover of all pairs (input, value). Theorem 1 of the source bounds the mean
+    squared error, up to a constant that it does not state. Suppose that this constant is 1. The mean squared error E
+    (f(x) - y_hat(x))² of the prediction y_hat is then at most
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    Here |cover| is the size of a cover of all pairs (input, value). The test replaces log|cover| by its upper bound d
-    log(1 + 4/epsilon) + log(1 + 2/epsilon), where epsilon = sqrt(log N/N) + n/L. The layers solve a Lasso whose penalty
-    is a hundredth of the theory's penalty. At the tested sizes the bound is hundreds of times the risk.
+    The test replaces log|cover| by its upper bound d log(1 + 4/epsilon) + log(1 + 2/epsilon), where epsilon = sqrt(log
+    N/N) + n/L. The penalty of the Lasso is a hundredth of the theory's penalty. At the tested sizes the bound is
+    hundreds of times the risk.
     """
 
-    title = "The mean squared error of a Lasso transformer is below the bound of Theorem 1 with constant 1"
+    title = "The error of an in-context transformer that solves a Lasso is below its theorem's bound with constant 1"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="with the constant 1")
     population = Prompts(free=("n", "N", "T", "family", "sigma"), T=40, queries=8, of_theory=0.01)
     control = Control(
@@ -77,9 +78,9 @@ class RiskBelowTheBound(AbstractRiskClaim):
 
 class RiskAtTheChoices(AbstractRiskClaim):
     """Let e be a target error, C_F the Barron parameter of the class, and sigma the standard deviation of the noise.
-    Let |cover| be the size of a cover of all pairs (input, value). Suppose that the transformer has the penalty of the
-    theory, and that all constants that the source does not state are 1. Then the transformer has a mean squared error
-    of at most e with n features, N examples and L layers, where
+    Let |cover| be the size of a cover of all pairs (input, value). Let a transformer solve a Lasso over features of a
+    prompt's examples, with the penalty of the theory. Suppose that all constants that the source does not state are 1.
+    Then the transformer has a mean squared error of at most e with n features, N examples and L layers, where
 
         2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e.
 
@@ -87,7 +88,7 @@ class RiskAtTheChoices(AbstractRiskClaim):
     already has a smaller error than e.
     """
 
-    title = "A Lasso transformer with the sizes (features, examples, layers) of the theorem reaches the target error"
+    title = "A transformer that solves a Lasso reaches a target error with the features, examples and layers of theory"
     source = Source("li2025incontext", "(25a)", "(25b)", "(25c)")
     population = ChosenSizes()
     control = Control("the error is at most a quarter of the target", lambda error, problem: error / 4)

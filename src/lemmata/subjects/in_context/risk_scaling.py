@@ -65,12 +65,12 @@ class AbstractRiskClaim(Claim[Prompt]):
 
 
 class RiskAgainstExamples(AbstractRiskClaim):
-    """Let the transformer have enough features and layers, and let its layers solve a Lasso whose penalty is a
-    hundredth of the theory's penalty. The mean squared error of the transformer in context falls at least like sqrt(log
-    N/N) in the number N of examples. So the risk divided by sqrt(log N/N) does not grow.
+    """Let the layers of a transformer solve a Lasso over features of a prompt's examples. Let the transformer have
+    enough features and layers, and a hundredth of the theory's penalty. Its mean squared error in context falls at
+    least like sqrt(log N/N) in the number N of examples. So the risk divided by sqrt(log N/N) does not grow.
     """
 
-    title = "The risk of a Lasso transformer falls at least like sqrt(log N/N) in the number N of examples"
+    title = "The risk of a transformer that solves a Lasso falls at least like sqrt(log N/N) in its N examples"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in N")
     population = Prompts(
         free=("n", "T", "family", "sigma"), N=int(_EXAMPLES[-1]), T=100, family="networks", sigma=0.5, queries=8
@@ -88,8 +88,9 @@ class RiskAgainstExamples(AbstractRiskClaim):
 
 
 class RiskAgainstLayers(AbstractRiskClaim):
-    """Let y_L be the predictions of a transformer of L layers in context, and let y_infinity be the predictions of the
-    Lasso that its layers solve. The error that is due to the finite number L of layers falls at least like 1/L,
+    """The layers of a transformer take steps of proximal gradient on a Lasso over features of a prompt's examples. Let
+    y_L be the predictions of this transformer with L layers, and let y_infinity be the predictions of the Lasso. The
+    error that is due to the finite number L of layers falls at least like 1/L,
 
         E (y_L - y_infinity)² = O(1/L),
 
@@ -118,12 +119,12 @@ class RiskAgainstLayers(AbstractRiskClaim):
 
 
 class RiskAgainstFeatures(AbstractRiskClaim):
-    """Let examples have no noise, and let the transformer have enough layers and n random universal features. The mean
-    squared error of the transformer in context falls at least like 1/n. The transformer uses momentum, so that 100
-    steps are enough.
+    """Let the layers of a transformer solve a Lasso over n random universal features of a prompt's examples. Let the
+    transformer have enough layers, and let the examples have no noise. The mean squared error of the transformer in
+    context falls at least like 1/n. The transformer uses momentum, so that 100 steps are enough.
     """
 
-    title = "The risk of a transformer built for the Lasso falls at least like 1/n in the number n of features"
+    title = "The risk of a transformer that solves a Lasso falls at least like 1/n in the number n of its features"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in n")
     population = Prompts(
         free=("N", "T", "family"), n=int(_NUMBERS[-1]), N=96, T=100, family="networks", sigma=0.0, queries=8,
@@ -138,15 +139,15 @@ class RiskAgainstFeatures(AbstractRiskClaim):
 
 
 class RiskAlongTheChoices(AbstractRiskClaim):
-    """Let N = 16 s² be the number of examples, n = 8 s the number of features and L = 32 s² + 1 the number of layers.
-    With these sizes, N, n and L grow with s as the theorem requires for an error of 1/s. The penalty is a hundredth of
-    the theory's penalty. The mean squared error of the transformer in context falls at least like the bound
+    """Let the L layers of a transformer solve a Lasso over n features of a prompt's N examples, with a hundredth of the
+    theory's penalty. Let N = 16 s², n = 8 s and L = 32 s² + 1. These sizes grow with s as Theorem 1 of the source
+    requires for an error of 1/s. Let C_F be the Barron parameter of the class of functions, and let sigma be the
+    standard deviation of the noise. Let |cover| be the size of a cover of all pairs (input, value) at distance 1/s. The
+    mean squared error of the transformer in context falls at least like the bound
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    That is, the risk divided by the bound does not grow with s. Here C_F is the Barron parameter of the class, and
-    sigma is the standard deviation of the noise. The number |cover| is the size of a cover of all pairs (input, value)
-    at distance 1/s.
+    That is, this error divided by the bound does not grow with s.
     """
 
     title = "The risk of a transformer built for the Lasso falls at least like its bound when all sizes grow together"

@@ -70,9 +70,9 @@ class AbstractGradientError(AbstractErrorBound):
 
 
 class GradientError(AbstractGradientError):
-    """Let a prompt have N examples with targets y_i, the mark w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query
-    be token N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step size. Let g(x) =
-    4 tau (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by
+    """Let a prompt have N examples with targets y_i, marks w_i = 1 and features phi_i in [0, 1]^(n+1). The query is
+    token N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step size. Let g(x) = 4
+    tau (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by
     attention is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. The exact
     step is rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Let e be the difference between these two steps, and
     let |e|_inf be the largest absolute entry of e. At every step,
@@ -81,7 +81,7 @@ class GradientError(AbstractGradientError):
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|.
     """
 
-    title = "A bound of order 1/tau on the error of a gradient step by attention at temperature tau"
+    title = "A gradient step by attention with sigmoids at temperature tau has an error of at most the order 1/tau"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, first line")
     control = Control("only the query contributes an error",
                       lambda bound, problem: 2 * problem.model.step / len(problem.y) * query_gaps(problem),
@@ -94,9 +94,9 @@ class GradientError(AbstractGradientError):
 
 
 class GradientErrorOfThirdOrder(AbstractGradientError):
-    """Let a prompt have N examples with targets y_i, the mark w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query
-    be token N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step size. Let g(x) =
-    4 tau (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by
+    """Let a prompt have N examples with targets y_i, marks w_i = 1 and features phi_i in [0, 1]^(n+1). The query is
+    token N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step size. Let g(x) = 4
+    tau (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by
     attention is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. The exact
     step is rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Let e be the difference between these two steps, and
     let |e|_inf be the largest absolute entry of e. The second derivative of sigma at 0 is 0. So at every step,
@@ -105,7 +105,7 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|.
     """
 
-    title = "A bound of order 1/tau² on the error of a gradient step by attention at temperature tau"
+    title = "A gradient step by attention with sigmoids at temperature tau has an error of at most the order 1/tau²"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("four fifths of this bound are enough", lambda bound, problem: 0.8 * bound)
@@ -121,12 +121,12 @@ class PredictionError(AbstractErrorBound):
     Attention writes the prediction y^ = 4 tau (sigma(phi^T rho / tau) - 1/2). This prediction differs from the product
     of phi and rho by
 
-        |y^ - phi^T rho| <= |phi^T rho|³ / (12 tau²),
+        |y^ - phi^T rho| <= |phi^T rho|³ / (12 tau²).
 
-    at every step. The source has the bound 2 (phi^T rho)² / tau, which is larger if |phi^T rho| <= 24 tau.
+    This holds at every step. The source has the bound 2 (phi^T rho)² / tau, which is larger if |phi^T rho| <= 24 tau.
     """
 
-    title = "A bound of order 1/tau² on the error of the prediction by attention at temperature tau"
+    title = "A prediction by attention with sigmoids at temperature tau has an error of at most the order 1/tau²"
     source = Source("li2025incontext", "(125)", note="proof of Lemma 4, with the third derivative")
     # x - 2 tau tanh(x / (2 tau)) is x³/(12 tau²) to lowest order.
     control = Control("the constant is 1/14 instead of 1/12", lambda bound, problem: bound * 12 / 14)
@@ -168,17 +168,17 @@ class AbstractStepError(AbstractErrorBound):
 
 
 class StepError(AbstractStepError):
-    """Let a prompt have N examples with targets y and features in [0, 1]. Let the transformer with step eta and
+    """Let a prompt have N examples with targets y and features in [0, 1]. Let a Lasso transformer with step eta and
     temperature tau move the coefficients from rho_{t-1} to rho_t. Let e_t be the difference between rho_t and the
-    proximal step from rho_{t-1} on the Lasso. The largest absolute entry |e_t|_inf of e_t is at most
+    proximal step from rho_{t-1} on the Lasso. Let R = |rho_{t-1}|_1. The largest entry |e_t|_inf is at most
 
-        (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
+        (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau).
 
-    where |.|_1 is the sum of absolute entries. The source does not state the constants. In place of mean y², the source
-    has C_F² + sigma². Here C_F is the Barron parameter of the class, and sigma is the standard deviation of the noise.
+    The source does not state the constants. In place of mean y², the source has C_F² + sigma². Here C_F is the Barron
+    parameter of the class, and sigma is the standard deviation of the noise.
     """
 
-    title = "A bound of order 1/tau on the error of a proximal step by attention at temperature tau"
+    title = "A proximal step by attention with sigmoids at temperature tau has an error of at most the order 1/tau"
     source = Source("li2025incontext", "(127)", "(128)", note="proof of Lemma 4, with explicit constants")
     reading = "the constants in O(.) are those that (120) and (125) give"
     control = Control(
@@ -195,17 +195,17 @@ class StepError(AbstractStepError):
 
 
 class StepErrorOfThirdOrder(AbstractStepError):
-    """Let a prompt have N examples with targets y and features in [0, 1]. Let the transformer with step eta and
+    """Let a prompt have N examples with targets y and features in [0, 1]. Let a Lasso transformer with step eta and
     temperature tau move the coefficients from rho_{t-1} to rho_t. Let e_t be the difference between rho_t and the
-    proximal step from rho_{t-1} on the Lasso. Since the second derivative of the logistic function at 0 is 0, |e_t|_inf
-    is at most
+    proximal step from rho_{t-1} on the Lasso. Let R = |rho_{t-1}|_1. The largest entry |e_t|_inf is at most
 
-        (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²),   R = |rho_{t-1}|_1,
+        (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²).
 
-    where R bounds the query's prediction because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function sigma.
+    The reasons are that the logistic function sigma has the second derivative 0 at 0, and that R bounds the query's
+    prediction, since |4 tau (sigma(x/tau) - 1/2)| <= |x|.
     """
 
-    title = "A bound of order 1/tau² on the error of a proximal step by attention at temperature tau"
+    title = "A proximal step by attention with sigmoids at temperature tau has an error of at most the order 1/tau²"
     source = Source("li2025incontext", "(128)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("half of this bound is enough", lambda bound, problem: bound / 2)
@@ -229,7 +229,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     / 32, where sigma is the standard deviation of the noise and eps_dis a discretisation error.
     """
 
-    title = "Bounds on the errors and coefficients of a Lasso transformer at the temperature of Lemma 7"
+    title = "At the temperature of its theory, the errors and coefficients of a Lasso transformer are bounded"
     source = Source("li2025incontext", "Lemma 7", "(130)", "(131)", "Lemma 4, part ii", "(58b)", "Lemma 4, part iii",
                     "(59b)")  # fmt: skip
     population = ForwardPasses(of_inputs=SHARE)
@@ -290,10 +290,10 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The trials measure the smallest power of 2 that suffices. The slack is log10(tau / this power).
+    C_F² in all T steps. The trials measure the smallest power of 2 that suffices.
     """
 
-    title = "The temperature of Lemma 7 suffices for this lemma's bounds on the errors of a Lasso transformer"
+    title = "The temperature that theory asks for suffices for the theory's error bounds of a Lasso transformer"
     source = Source("li2025incontext", "Lemma 7", note="the temperature")
 
     def predict(self, problem: Prompt) -> Array:
@@ -303,16 +303,16 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
     """Let a transformer with L layers, n features and the step eta = 1/(2(n+1)) read N examples. The targets y of these
-    examples come from a function of a class with Barron parameter C_F. Because the errors are of third order, the
-    temperature tau may be chosen such that
+    examples come from a function of a class with Barron parameter C_F. Let R = n sqrt(N) C_F. As the errors are of
+    third order, the temperature tau may be chosen such that
 
-        tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
+        tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)}.
 
     Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature, (n +
     1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials find the least sufficient power of 2.
     """
 
-    title = "A temperature below that of Lemma 7 suffices for a Lasso transformer, as its errors are of third order"
+    title = "A temperature below that of the theory suffices for a Lasso transformer, whose errors are of third order"
     source = Source("li2025incontext", "Lemma 7", note="the temperature of Lemma 7, with the third derivative")
     stated = Kind.OWN
 
@@ -335,12 +335,12 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
     the mean squared residual plus lambda |rho|_1, where rho are the coefficients and lambda is the penalty. After the
     forward pass, this objective exceeds its value at any coefficients rho*, even at the minimiser, by at most
 
-        sqrt(log N / N) C_F (sigma + C_F) + eps_dis² + n C_F² / L,
+        sqrt(log N / N) C_F (sigma + C_F) + eps_dis² + n C_F² / L.
 
-    where the test takes the discrepancy at the inputs as the discretisation error eps_dis.
+    Here eps_dis is the discretisation error. The test takes the discrepancy at the inputs for it.
     """
 
-    title = "A bound on the excess objective of the Lasso at the end of the forward pass of a Lasso transformer"
+    title = "After the forward pass of a Lasso transformer, the excess of the Lasso objective is bounded"
     source = Source("li2025incontext", "Lemma 4, part iii", "(59a)", "(129)")
     population = ForwardPasses(layers=5, of_inputs=SHARE)  # few layers, so that something is left
     control = Control("the excess is at most C_F² / (n L)²", square_of_the_sizes,
@@ -375,12 +375,12 @@ def with_less_penalty(found: Array, problem: Prompt) -> Array:
 
 
 class PenaltyOfTheConstruction(Claim[Prompt]):
-    """Let the penalty lambda be as in (58a) of the source, with a discretisation error of 0 and with 1 for the constant
-    that the source does not state. Let prompts be drawn from bumps and cosines, with 64 examples, n = 8 features and L
-    = 41 layers, or with half to twice these sizes. On these prompts the transformer predicts 0. The reason is that
-    lambda is above max_j |(2/N) sum_i phi_ij y_i|, where phi_ij are the features and y_i the targets of N examples. So
-    0 is the solution of the Lasso. For classes with a small Barron parameter, such as logistic networks, the
-    predictions can differ from 0.
+    """Let the penalty lambda of a Lasso transformer be that of (58a) of the source, with a discretisation error of 0.
+    Take 1 for the constant that the source does not state. Let prompts be drawn from bumps and cosines, with 64
+    examples, n = 8 features and L = 41 layers, or with half to twice these sizes. On these prompts the transformer
+    predicts 0. The reason is that lambda is above max_j |(2/N) sum_i phi_ij y_i|, where phi_ij are the features and y_i
+    the targets of N examples. So 0 is the solution of the Lasso. For classes with a small Barron parameter, such as
+    logistic networks, the predictions can differ from 0.
     """
 
     title = "At small sizes, the penalty in the construction of a Lasso transformer makes every prediction 0"

@@ -69,18 +69,20 @@ def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
 
 
 class InterDomainGrams(Claim[ImageGrams]):
-    """Let the inducing points after a convolution be patches that are built from the inducing points before the
-    convolution. Let C_d be the weights at position d of the window. Let K_ii be the covariances of inducing points, let
-    K_ti be the covariances of site t with inducing points, and let k_t be the variance of site t. After a convolution
-    or a ReLU layer, K_ii, K_ti and k_t depend only on their values before the layer. After a convolution, K_ii, K_ti
-    and k_t are
+    """A convolutional deep kernel machine describes a layer by covariances of features. A site is a position in an
+    image, and inducing points are a few points that stand for all sites. Let K_ii be the covariances of inducing
+    points, let K_ti be the covariances of site t with inducing points, and let k_t be the variance of site t.
+
+    Let the inducing points after a convolution be patches that are built from the inducing points before the
+    convolution. Let C_d be the weights of this construction at position d of the window. After a convolution or a ReLU
+    layer, K_ii, K_ti and k_t depend only on their values before the layer. After a convolution, K_ii, K_ti and k_t are
 
         mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),
 
     with zeros outside of an image. No covariance between two different sites is needed.
     """
 
-    title = "Inducing points pass through convolutions of a deep kernel machine without covariances between sites"
+    title = "A convolutional deep kernel machine passes on its covariances without covariances between two sites"
     source = Source(_KEY, "Abstract, inducing points")
     population = RandomImages()
     relation = Equal(block=1)
@@ -102,12 +104,15 @@ class InterDomainGrams(Claim[ImageGrams]):
 
 class WideConvolutionalNetwork(Claim[ImageGrams]):
     """Take a network of three convolutions with normal weights of variance 1/(entries of a window). Between the
-    convolutions, apply ReLU times sqrt(2). The first convolution maps given patches to the first inducing features.
-    Each later convolution acts on windows of inducing features. These windows contain weighted sums, with given
-    weights, of the previous inducing features. Average products of features over the N channels of the third
-    convolution. Take three kinds of products: products between inducing points, products between sites and inducing
-    points, and the product of each site with itself. The root mean square difference between these averages and the
-    Gram matrices of the convolutional deep kernel machine falls like N^(-1/2).
+    convolutions, apply ReLU times sqrt(2). The network maps images, and also inducing points, which stand for the many
+    sites (positions) of the images. The first convolution maps given patches to the first features of the inducing
+    points. For each later convolution, build windows from weighted sums of the previous features of the inducing
+    points, with given weights.
+
+    Average products of features over the N channels of the third convolution. Take three kinds of products: products
+    between inducing points, products between sites and inducing points, and the product of each site with itself. A
+    convolutional deep kernel machine computes the Gram matrices of these features at infinite width. The root mean
+    square difference between the averages and these Gram matrices falls like N^(-1/2).
     """
 
     title = "Wide random convolutional networks have the Gram matrices of a convolutional deep kernel machine"
@@ -149,9 +154,9 @@ def _network(
 
 
 class GramLayerKeepsResidual(Claim[ImageGrams]):
-    """Let K_ii be the Gram matrix of the inducing points. Let K_ti be the covariances of site t with the inducing
-    points, and let k_t be the variance of site t. A Gram layer replaces K_ii by a learned matrix G, and changes the
-    sites accordingly:
+    """In a deep kernel machine for images, inducing points stand for all sites (positions) of the images. Let K_ii be
+    the Gram matrix of the inducing points. Let K_ti be the covariances of site t with the inducing points, and let k_t
+    be the variance of site t. A Gram layer replaces K_ii by a learned matrix G, and changes the sites accordingly:
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
@@ -198,13 +203,14 @@ def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGra
 
 
 class ImageNormsAreFactors(Claim[ImageGrams]):
-    """Take a convolutional deep kernel machine at its prior, without biases. Before every ReLU, normalise the features
-    of each image: divide them by the square root of their mean variance over sites. Divide the inducing points by the
-    square root of their own mean variance. Pool each image by the mean of its features over sites. Let K_ii be the Gram
-    matrix of inducing points. Let row s of m be the mean covariance of the sites of image s with the inducing points.
-    Then Q = m K_ii^-1 m' is the part of the covariances of pooled images that inducing points explain. For two images s
-    and t, normalisation multiplies Q_st by a factor that depends on image s alone and a factor that depends on image t
-    alone. So the correlations
+    """Take a convolutional deep kernel machine at its prior, without biases. It describes features of images by their
+    covariances at all sites (positions) with a few inducing points. Before every ReLU, normalise the features of each
+    image: divide them by the square root of their mean variance over sites. Divide the inducing points by the square
+    root of their own mean variance. Pool each image by the mean of its features over sites. Let K_ii be the Gram matrix
+    of inducing points. Let row s of m be the mean covariance of the sites of image s with the inducing points. Let Q =
+    m K_ii^-1 m', which is the part of the covariances of pooled images that inducing points explain. For two images s
+    and t, normalisation multiplies Q_st by two factors: one depends on image s alone, the other on image t alone. So
+    the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 

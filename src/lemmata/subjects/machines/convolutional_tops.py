@@ -208,9 +208,10 @@ _pooled = jax.jit(pool_grams, static_argnames="residuals")
 
 
 class PoolingByInducingPoints(Claim[PooledSites]):
-    """Pool an image by averaging the features over its sites. The variance of this average is the mean covariance over
-    all pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites t of the
-    covariances K_ti of site t with the inducing points. The variance that the inducing points explain,
+    """Pool an image by averaging the features over its sites (positions). The variance of this average is the mean
+    covariance over all pairs of sites. Let K_ii be the Gram matrix of inducing points, a few points that stand for all
+    sites. Let K_ti be the covariances of site t with the inducing points, and let m be the mean of K_ti over the sites
+    t. The variance that the inducing points explain,
 
         m K_ii^-1 m',
 
@@ -244,12 +245,11 @@ class PoolingByInducingPoints(Claim[PooledSites]):
 
 
 class PoolingOfSpannedSites(Claim[PooledSites]):
-    """Let K_ii be the Gram matrix of inducing points. Let the features of an image's sites be linear combinations of
-    the features of the inducing points. The variance of the mean of the features over the sites is
+    """Let K_ii be the Gram matrix of inducing points, and let K_ti be the covariances of site t (a position in an
+    image) with them. Let m be the mean of K_ti over the sites t of an image. Let the features of these sites be linear
+    combinations of the features of the inducing points. The variance of the mean of the features over the sites is
 
-        m K_ii^-1 m',
-
-    where m is the mean over sites t of the covariances K_ti of site t with the inducing points.
+        m K_ii^-1 m'.
     """
 
     title = "Inducing points that span the sites explain all variance of a pooled image's features"
@@ -274,10 +274,10 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
 
 
 class DependentRest(Claim[PooledSites]):
-    """Let K_ii be the Gram matrix of the inducing points. Let K_ti be the covariances of site t with the inducing
-    points, and let k_t be the variance of site t. Let m be the mean of K_ti over the sites t of an image, and let r be
-    the mean of k_t - K_ti K_ii^-1 K_it over these sites. For any dependence between the sites, the variance of the mean
-    feature over the sites is at most
+    """Let K_ii be the Gram matrix of the inducing points. Let K_ti be the covariances of site t (a position in an
+    image) with the inducing points, and let k_t be the variance of site t. Let m be the mean of K_ti over the sites t
+    of an image, and let r be the mean of k_t - K_ti K_ii^-1 K_it over these sites. For any dependence between the
+    sites, the variance of the mean feature over the sites is at most
 
         m K_ii^-1 m' + r.
 
@@ -316,13 +316,13 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     """Let a deep kernel machine consist of one learned Gram matrix G, followed by ReLU, pooling and a Gaussian process
     with noisy labels. The machine maximises a bound on the log density of the labels, minus nu times the divergence of
     N(0, G) from N(0, K). Here K is the Gram matrix of the prior. As nu grows, the maximising G approaches K, at which
-    no representation is learned. Let L be a matrix with L L' = K, and let B' be the gradient of the bound with respect
+    no representation is learned. Let L be a matrix with L L' = K, and let R be the gradient of the bound with respect
     to G at G = K. Then
 
-        nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
+        nu |L^-1 G L^-T - I| -> 2 |L' R L|.
     """
 
-    title = "For a large weight nu of its prior, a deep kernel machine's Gram matrix deviates from the prior like 1/nu"
+    title = "For a large weight nu of the prior, a deep kernel machine's Gram matrix deviates from the prior like 1/nu"
     source = Source(_KEY, "Abstract, infinite width", "Abstract, retained")
     stated = Kind.OWN
     population = StiffMachines()
@@ -342,7 +342,7 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     def predict(self, problem: StiffMachine) -> Array:
         """Differentiate the bound at G = L V V' L' numerically with respect to V.
 
-        The gradient at the identity is 2 L' B' L.
+        The gradient at the identity is 2 L' R L.
         """
         p, step = len(problem.grams.inducing), 1e-4
         moves = step * np.eye(p * p).reshape(p * p, p, p)
@@ -357,9 +357,9 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
 class FitFallsWithStiffness(Claim[StiffMachine]):
     """Let a deep kernel machine consist of one learned Gram matrix, followed by ReLU, pooling and a Gaussian process
     with noisy labels. The machine maximises a bound on the log density of its training labels, minus nu times the
-    divergence from the prior. At the maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. The trials
-    compute the bound from its definition, with arc-cosine kernels for the ReLU. A problem counts only if the gradient
-    of the objective, also computed from its definition, vanishes at the maximiser.
+    divergence from the prior. At the maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. A larger bound
+    means a better fit. The trials compute the bound from its definition, with arc-cosine kernels for the ReLU. A
+    problem counts only if the gradient of the objective, also computed from its definition, vanishes at the maximiser.
     """
 
     title = "The fit of a deep kernel machine to its training labels becomes worse as the weight of its prior rises"

@@ -102,10 +102,11 @@ _KEY = "yang2023theory"
 
 
 class StiffMachineIsKernelMethod(Claim[MachineRows]):
-    """Let a deep kernel machine have ReLU layers. Let nu be the weight of the divergences of its layers from their
-    priors. Let G_0 be the Gram matrix of the inputs, and let K be the kernel of a ReLU layer. As nu grows, the Gram
-    matrix of the last layer approaches K(K(...K(G_0))) at the rate 1/nu. This limit is the Gram matrix of an infinitely
-    wide ReLU network.
+    """Let a deep kernel machine have ReLU layers, each with a learned Gram matrix. Its objective is the log likelihood
+    of the labels, minus nu times the divergences of the layers from their priors. Let G_0 be the Gram matrix of the
+    inputs, and let K(G) be the kernel of a ReLU layer as a function of the Gram matrix G of its inputs. As nu grows,
+    the Gram matrix of the last layer approaches K(K(...K(G_0))) at the rate 1/nu. This limit is the Gram matrix of an
+    infinitely wide ReLU network.
     """
 
     title = "For a large weight nu of the prior, a deep kernel machine approaches a wide network's kernel as 1/nu"
@@ -129,12 +130,13 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
-    """Take a deep kernel machine with ReLU layers. Its objective contains the Gaussian divergences of the layers from
-    their priors, with the weight nu. As nu grows, the sum of these divergences at the optimum falls like nu^-2. So the
-    divergences keep the Gram matrices close to the prior. Each divergence is 0 only at the prior.
+    """Take a deep kernel machine with ReLU layers, each with a learned Gram matrix. Its objective is the log likelihood
+    of the labels, minus nu times the Gaussian divergences of the layers from their priors. As nu grows, the sum of
+    these divergences at the optimum falls like nu^-2. Each divergence is 0 only if the Gram matrix equals the prior. So
+    a large nu keeps the Gram matrices close to their priors.
     """
 
-    title = "The divergences of a deep kernel machine's layers from their priors fall like nu^-2 in the weight nu"
+    title = "The divergences of a deep kernel machine's layers from their priors fall like nu^-2 in their weight nu"
     source = Source(_KEY, "Abstract, interpretable", note="ReLU layers")
     population = MachineRowsPopulation()
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
@@ -162,14 +164,15 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
 
 
 class AllRowsAsInducingPoints(Claim[MachineRows]):
-    """Let y_c be the labels of a deep kernel machine for output c, and let s be the variance of their noise. Let G_0 be
-    the Gram matrix of the n rows, and let K be the kernel of a layer. Let D be the divergence of a layer from its
-    prior, and let nu be the weight of the divergences. If the inducing points are all n rows, the objective of the
-    sparse machine equals the objective of the dense machine,
+    """A dense deep kernel machine learns L Gram matrices of all n training rows. A sparse machine learns Gram matrices
+    of inducing points, which stand for the rows. Let G_0 be the Gram matrix of the n rows, and let K be the kernel of a
+    layer. Let D be the divergence of a layer from its prior, and let nu be the weight of the divergences. Let y_c be
+    the labels for output c, and let s be the variance of their noise. The dense machine has the objective
 
-        sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
+        sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})).
 
-    for any Gram matrices G_1, ..., G_L. So both objectives also have the same maxima.
+    If the inducing points are all n rows, the objective of the sparse machine equals this objective for any Gram
+    matrices G_1, ..., G_L. So both objectives also have the same maxima.
     """
 
     title = "With all rows as inducing points, sparse and dense deep kernel machines have equal objectives"

@@ -129,11 +129,12 @@ def _condition(problem: FewRows) -> Array:
 
 
 class GeometricGrams(Claim[FewRows]):
-    """Let a deep kernel machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let
-    the labels Y have C >= n columns and rank n, and let nu = C be the weight of the divergences. The objective of the
-    machine has its only maximum at
+    """Let a deep kernel machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. The
+    machine maximises the log likelihood of the labels, minus nu times the divergences of each layer's Gram matrix G_l
+    from the previous matrix G_(l-1). Let the labels Y have C >= n columns and rank n, and let S = Y Y'/C be their Gram
+    matrix. If nu = C, this objective has its only maximum at
 
-        G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2,    S = Y Y'/C.
+        G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2.
 
     So the Gram matrices go from G_0 to the Gram matrix S of the labels in L + 1 equal geometric steps.
     """
@@ -169,11 +170,12 @@ def _too_soon(problem: FewRows) -> Array:
 
 
 class GramsForEveryNu(Claim[FewRows]):
-    """Let a deep kernel machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let
-    the labels Y have C columns and rank n, and let S = Y Y'/C. Let nu be the weight of the divergences. For any nu > 0,
-    the objective has its maximum at G_l = G_0^1/2 M^l G_0^1/2, where one matrix M serves all layers l. The matrix M has
-    the same eigenvectors as G_0^-1/2 S G_0^-1/2. Let s be the eigenvalue of G_0^-1/2 S G_0^-1/2 on one of these
-    eigenvectors. The eigenvalue of M on the same eigenvector is the only g > 0 that solves
+    """Let a deep kernel machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. The
+    machine maximises the log likelihood of the labels, minus nu times the divergences of each layer's Gram matrix G_l
+    from the previous matrix G_(l-1). Let the labels Y have C columns and rank n, and let S = Y Y'/C. For any nu > 0,
+    this objective has its maximum at G_l = G_0^1/2 M^l G_0^1/2, where the matrix M is the same for all layers l. The
+    matrix M has the same eigenvectors as G_0^-1/2 S G_0^-1/2. Let s be the eigenvalue of G_0^-1/2 S G_0^-1/2 on one of
+    these eigenvectors. The eigenvalue of M on the same eigenvector is the only g > 0 that solves
 
         nu g^(L+1) = (nu - C) g^L + C s.
 
@@ -207,13 +209,15 @@ class GramsForEveryNu(Claim[FewRows]):
 
 
 class NoMaximumWithoutNoise(Claim[FewRows]):
-    """Let the labels of a linear deep kernel machine have C columns, where C is smaller than the number of rows. Let nu
-    < C be the weight of the divergences, and let s be the variance of the labels' noise. The objective has a maximum
-    only because s > 0. Let G_0 and G_1 be the Gram matrices of the inputs and of the first layer. The smallest
-    eigenvalue of G_1 relative to G_0 belongs to a direction without labels, and it falls in proportion to s as s -> 0.
+    """A linear deep kernel machine maximises the log likelihood of the labels, minus nu times the divergences of each
+    layer's Gram matrix from the previous matrix. Let the labels have C columns, where C is smaller than the number of
+    rows, and let nu < C. Let s be the variance of the labels' noise. The objective has a maximum only because s > 0.
+    Let G_0 and G_1 be the Gram matrices of the inputs and of the first layer. The smallest eigenvalue of G_1 relative
+    to G_0 belongs to a direction without labels, and it falls in proportion to s as s -> 0. The trials use one layer
+    and nu = C/2.
     """
 
-    title = "In a linear deep kernel machine, directions without labels collapse as the label noise vanishes"
+    title = "In a linear deep kernel machine, input directions without labels collapse as the label noise vanishes"
     source = Source(_KEY, "Abstract, optimised objective", note="fewer labels than rows")
     stated = Kind.OWN
     population = FewRowsPopulation(columns=-1, noisy=True, even=True)

@@ -88,9 +88,9 @@ def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
 
 class StandardLimitKeepsPrior(Claim[TwoRows]):
     """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer, where nu is fixed. The
-    likelihood of its labels enters the posterior once. As N grows, the posterior mean of the features' Gram matrix
-    approaches the Gram matrix of the prior, K(G_0), at the rate 1/N. Here G_0 is the Gram matrix of the inputs and K is
-    the kernel of the layer. So the infinitely wide process learns no representation.
+    likelihood of its labels enters the posterior once. Let G_0 be the Gram matrix of the inputs, and let K be the
+    kernel of the layer. As N grows, the posterior mean of the features' Gram matrix approaches the Gram matrix of the
+    prior, K(G_0), at the rate 1/N. So the infinitely wide process learns no representation.
     """
 
     title = "If labels are observed once, the posterior of a deep Gaussian process approaches the prior like 1/width"
@@ -112,14 +112,15 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
 
 class WideProcessReachesMachine(Claim[TwoRows]):
     """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer, where nu is fixed. The
-    likelihood of its labels enters the posterior N times, as if each label were observed N times. As N grows, the
-    posterior mean of the features' Gram matrix approaches the optimum G of the objective
+    likelihood of its labels enters the posterior N times, as if each label were observed N times. Let y_c be the
+    columns of the labels, and let s be the variance of their noise. Let K be the kernel of the layer, and let G_0 be
+    the Gram matrix of the inputs. Let D(G | K) be the Kullback-Leibler divergence of N(0, G) from N(0, K). A deep
+    kernel machine maximises the objective
 
         sum_c log N(y_c; 0, K(G) + s I) - nu D(G | K(G_0))
 
-    at the rate 1/N. It does not approach the Gram matrix K(G_0) of the prior. Here y_c are the columns of the labels,
-    and s is the variance of the noise in the labels. K is the kernel of the layer, G_0 is the Gram matrix of the
-    inputs, and D(G | K) is the Kullback-Leibler divergence of N(0, G) from N(0, K).
+    over Gram matrices G. As N grows, the posterior mean of the features' Gram matrix approaches the optimum of this
+    objective at the rate 1/N. It does not approach the Gram matrix K(G_0) of the prior.
     """
 
     title = "If labels are observed N times, a deep Gaussian process approaches a deep kernel machine's optimum as 1/N"

@@ -60,12 +60,13 @@ class SecondMomentOfANetwork(Claim[Ridges]):
 
         E[y (xx' - I)] = sum_i a_i/(|w_i| sqrt(2 pi)) w_i w_i',
 
-    because the second derivative of the ReLU is a point mass at its kink. If all a_i are positive, the range of the
-    matrix is the span of the w_i. Weights of both signs can cancel: the matrix is zero for the parity networks of more
-    than two coordinates (`queries.parity_networks`).
+    because the second derivative of the ReLU is a point mass at its kink. If all a_i are positive, the range of this
+    matrix is the span of the w_i. If the a_i have both signs, the terms of the sum can cancel. For example, let the w_i
+    be all sign vectors on r > 2 coordinates, and let a_i be the product of the entries of w_i. Then the matrix is zero
+    (`queries.parity_networks`).
     """
 
-    title = "The second moment matrix of a ReLU network's labels is a weighted sum over the hidden directions"
+    title = "For a ReLU network y, E[y (xx' - I)] is a weighted sum of the matrices ww' over the hidden weights w"
     source = Source("emergence2026", "Figure 11.15", "Lemma 11.18", note="the matrix whose range is the span")
     population = Drawn(
         Ridges, d=_D, m=_M, weights=normal("m", "d"), output=log_uniform(0.3, 3.0, "m"), away=normal("d")
@@ -103,10 +104,11 @@ def _with_equal_weights(problem: Ridges) -> Array:
 
 
 class FiltersVanishOffTheSpan(Claim[Ridges]):
-    """Let x ~ N(0, I), let y depend only on the projection of x to a subspace V, and let psi be any function. The
-    matrix M = E[psi(y)(xx' - I)] satisfies u'M = 0 for every u orthogonal to V. So every eigenvector of M with an
-    eigenvalue other than 0 is in V. The trials use ReLU networks with weights of both signs, and the filter psi(y) =
-    1{y is in the upper half of the labels}. They divide M by E psi.
+    """Let x ~ N(0, I), let the label y depend only on the projection of x to a subspace V, and let psi be any function.
+    The matrix M = E[psi(y)(xx' - I)] satisfies u'M = 0 for every u orthogonal to V. So every eigenvector of M with an
+    eigenvalue other than 0 is in V. The trials use ReLU networks with output weights of both signs; V is the span of
+    their hidden weights. Their filter psi(y) is 1 if y is in the upper half of the labels, and 0 otherwise. They divide
+    M by E psi(y).
     """
 
     title = "For every filter psi of the label y, E[psi(y)(xx' - I)] is zero outside the span of the hidden weights"
@@ -132,14 +134,15 @@ class FiltersVanishOffTheSpan(Claim[Ridges]):
 
 
 class LargeLabelsGiveASignal(Claim[Ridges]):
-    """Let x ~ N(0, I_d), let V have dimension m, and let P be the projection to V. Let y depend on Px alone, and let
-    |y| >= tau imply |Px|² >= 2 m. If |y| >= tau has a positive probability, then the matrix E[xx' - I | |y| >= tau] has
-    a trace of at least m on V. So its largest eigenvalue is at least 1, and the eigenvectors of its positive
-    eigenvalues are in V. If |y| <= L |Px| for all x, then |y| >= tau implies |Px|² >= 2 m for tau = L sqrt(2 m). The
-    trials use this tau with the smallest such L.
+    """Let V be a subspace of dimension m, and let P be the projection to V. Let x ~ N(0, I_d), and let the label y
+    depend on Px alone. Suppose that |y| >= tau has a positive probability and implies |Px|² >= 2 m. Then the matrix
+    E[xx' - I | |y| >= tau] has a trace of at least m on V. So its largest eigenvalue is at least 1, and the
+    eigenvectors of its positive eigenvalues are in V. If |y| <= L |Px| for all x, the implication holds for tau = L
+    sqrt(2 m). The trials use this tau with the smallest such L. Their labels y are ReLU networks, and V is the span of
+    the hidden weights.
     """
 
-    title = "A filter of large labels gives E[xx' - I] an eigenvalue of at least 1, in the span of the hidden weights"
+    title = "Over inputs with large labels, E[xx' - I] has an eigenvalue of at least 1, in the span of hidden weights"
     source = Source("emergence2026", "Proposition 11.17", "Figure 11.17", note="if the event has positive probability")
     population = Drawn(
         Ridges, d=Integer(6, 4, 12, "dimension of the inputs", corners=(5, 8)),
@@ -180,11 +183,11 @@ class CubicRidge(eqx.Module):
 
 
 class FilterSeesWhatCorrelationCannot(Claim[CubicRidge]):
-    """Let x ~ N(0, I_d), let |w| = 1, and let y = He_3(<w, x>), where He_3(z) = z³ - 3 z. The correlation of y with
-    every quadratic function is zero: E[y (xx' - I)] = 0. But the filter psi(y) = 1{|y| >= q}, where q is the 90 %
-    quantile of |y|, gives E[psi(y)(xx' - I)] = c ww' with c > 0. Estimate this matrix from 500 d samples, and let v be
-    the eigenvector of the estimate whose eigenvalue is largest in absolute value. Then 1 - <v, w>² is at most 0.05. If
-    the labels are permuted, then <v, w>² is at most 0.9.
+    """Let x ~ N(0, I_d), and let w be a vector of length 1. Let y = He_3(<w, x>), where He_3(z) = z³ - 3 z. The
+    correlation of y with every quadratic function is zero: E[y (xx' - I)] = 0. Let q be the 90 % quantile of |y|, and
+    let psi(y) be 1 if |y| >= q, and 0 otherwise. This filter gives E[psi(y)(xx' - I)] = c ww' with c > 0. Estimate this
+    matrix from 500 d samples. Let v be the eigenvector of the estimate whose eigenvalue is largest in absolute value.
+    Then 1 - <v, w>² is at most 0.05. If the labels are permuted, then <v, w>² is at most 0.9.
     """
 
     title = "A filter of the label finds a direction that correlations with quadratic functions do not show"

@@ -81,7 +81,7 @@ class GradientsAreQueries(Claim[CubeNetwork]):
     function.
     """
 
-    title = "A gradient coordinate is a known expectation minus one correlational query"
+    title = "A gradient coordinate of the squared loss is a known mean minus one correlation with the target"
     source = Source("emergence2026", "Proposition 11.2", "Figure 11.4")
     population = _NETWORKS
     relation = Equal(block=-1)
@@ -106,16 +106,16 @@ class GradientsAreQueries(Claim[CubeNetwork]):
 
 
 class InvisibleParities(Claim[CubeNetwork]):
-    """Let x be uniform on {-1, 1}^d. Let f be a network, and let g_i be its derivative with respect to the parameter
-    theta_i. Let chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden
-    set T only through the term -E[chi_T g_i]. Over all 2^d sets T,
+    """Let x be uniform on {-1, 1}^d. Let T be a set of coordinates, and let the target chi_T be the product of the
+    coordinates in T. Let f be a network, and let g_i be its derivative with respect to the parameter theta_i. The
+    gradient of E (f - chi_T)²/2 depends on the hidden set T only through the term -E[chi_T g_i]. Over all 2^d sets T,
 
         mean over T of E[chi_T g_i]² = E[g_i²] / 2^d.
 
     So for most sets T, the gradient is exponentially close to a vector that does not depend on T.
     """
 
-    title = "The gradient's dependence on a hidden parity is exponentially small on average"
+    title = "On average over all parities, the target parity changes the squared loss gradient exponentially little"
     source = Source("emergence2026", "Figure 11.3", note="for gradients: the mean over all parities")
     population = _NETWORKS
     relation = Equal(block=-1)
@@ -159,15 +159,15 @@ def majority_coefficient(d: int, degree: int) -> float:
 
 class SparseParitiesAreSeen(Claim[SignUnit]):
     """Let w be in {-1, 1}^d with d odd, and let x be uniform on the cube {-1, 1}^d. Let S be a set of k coordinates
-    with 2 <= k < d. Let M_j be the Fourier coefficient of the majority of d signs for the product of j coordinates; M_j
-    = 0 for even j. Take the correlation of the parity chi_S, the product of the coordinates in S, with the unit max(<w,
-    x>, 0). Its derivative with respect to w_i is
+    with 2 <= k < d, and let the parity chi_S be the product of the coordinates in S. Let M_j be the mean of the
+    majority of d signs times the product of j of these signs; M_j = 0 for even j. The correlation E[chi_S(x) max(<w,
+    x>, 0)] of the parity with a ReLU unit has the derivative with respect to w_i
 
         M_(k-1)/2 times the product of the w_j over S without i,   if i is in S,
         M_(k+1)/2 times the product of the w_j over S and i,       if i is not in S.
 
     Here M_(k-1)/2 is half of M_(k-1). For even k, M_(k-1) and M_(k+1) have opposite signs, so one gradient separates S
-    from the other coordinates. For odd k, all these derivatives are zero.
+    from the other coordinates. For odd k, all these derivatives are zero. The trials use even k.
     """
 
     title = "One gradient of a ReLU unit with sign weights shows the coordinates of a sparse parity of even degree"

@@ -45,9 +45,9 @@ class TwoWays(eqx.Module):
 
 
 class GradientOfACorrelation(Claim[TwoWays]):
-    """Let x ~ N(0, I), let |w| = |v| = 1, and let f = sum_k c_k h_k, where h_k is the k-th Hermite polynomial with E
-    h_k² = 1. With m = <w, v>, the correlation E f(<w, x>) f(<v, x>) is sum_k c_k² m^k. Its gradient in v on the sphere
-    is
+    """Let x ~ N(0, I), and let w and v be vectors of length 1 with the overlap m = <w, v>. Let f = sum_k c_k h_k, where
+    h_k is the k-th Hermite polynomial with E h_k² = 1. The correlation E f(<w, x>) f(<v, x>) is sum_k c_k² m^k. The
+    gradient of this correlation in v on the sphere is
 
         (sum_k k c_k² m^(k-1)) (w - m v).
 
@@ -55,7 +55,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
     degree k is the information exponent.
     """
 
-    title = "The gradient towards a hidden direction is a power of the overlap with this direction"
+    title = "Near overlap m = 0 with a hidden direction, the gradient is like m^(k-1) for information exponent k"
     source = Source("benarous2021online", "Abstract", note="the population loss of a ridge function")
     stated = Kind.OWN
     population = Drawn(TwoWays, d=dimension(6, low=2), w=normal("d"), v=normal("d"), coefficients=normal(5))
@@ -124,13 +124,13 @@ _STARTS = Drawn(
 
 
 class FlowAtHighExponents(Claim[RandomStart]):
-    """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions and k >= 3, where h_k is the k-th Hermite
-    polynomial and c is a constant. A unit follows the gradient of the population loss on the sphere, from an overlap
-    with w that is proportional to d^(-1/2), as for a random start. The time until the overlap is 1/2 grows like d^(k/2
-    - 1).
+    """Let w be a hidden direction of length 1, and let the label be c h_k(<w, x>) with Gaussian x in d dimensions. Here
+    k >= 3, h_k is the k-th Hermite polynomial, and c is a constant. The direction v of a unit c h_k(<v, x>) follows the
+    gradient of the population loss on the sphere. Its overlap <v, w> starts in proportion to d^(-1/2), as for a random
+    start. The time until the overlap is 1/2 grows like d^(k/2 - 1).
     """
 
-    title = "The time to find a direction grows like d^(k/2 - 1) for information exponents k above 2"
+    title = "In d dimensions, the time to find a direction with information exponent k > 2 grows like d^(k/2 - 1)"
     source = Source("benarous2021online", "Abstract", note="for gradient flow on the population loss")
     stated = Kind.OWN
     population = _STARTS
@@ -148,17 +148,18 @@ class FlowAtHighExponents(Claim[RandomStart]):
 
 
 class FlowAtLowExponents(Claim[RandomStart]):
-    """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions, where h_k is the k-th Hermite polynomial and c is
-    a constant. A unit follows the gradient of the population loss on the sphere from the overlap m_0 with w. The time
-    until the overlap is 1/2 is, for k = 1 and k = 2,
+    """Let w be a hidden direction of length 1, and let the label be c h_k(<w, x>) with Gaussian x in d dimensions. Here
+    h_k is the k-th Hermite polynomial and c is a constant. The direction v of a unit c h_k(<v, x>) follows the gradient
+    of the population loss on the sphere. Let m_0 be its overlap <v, w> at the start. The time until the overlap is 1/2
+    is, for k = 1 and k = 2,
 
         (artanh(1/2) - artanh(m_0))/c²   and   (log(1/3) - log(m_0²/(1 - m_0²)))/(4 c²).
 
-    With m_0 = b d^(-1/2), the first time stays below 0.55/c², and the second grows like log(d)/(4 c²). The trials use d
-    = 10000.
+    If m_0 = b d^(-1/2) for a constant b > 0, the first time stays below 0.55/c², and the second grows like log(d)/(4
+    c²). The trials use d = 10000.
     """
 
-    title = "The time to find a direction is bounded for information exponent 1 and logarithmic for 2"
+    title = "In d dimensions, the time to find a direction is bounded for information exponent 1, like log d for 2"
     source = Source("benarous2021online", "Abstract", note="for gradient flow on the population loss")
     stated = Kind.OWN
     population = _STARTS

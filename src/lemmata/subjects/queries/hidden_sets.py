@@ -76,17 +76,17 @@ class QueriesOfSets(Population[HiddenSets]):
 
 
 class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
-    """Let S be a set of r coordinates. Its parity network g_S is the sum over w in {-1, 1}^r of w_1 ... w_r relu(<w,
-    x_S>/sqrt(r)). Let x o z be the product of x and z, entry by entry. For every x, and signs z that are uniform on
-    {-1, 1}^d,
+    """Let S be a set of r coordinates, and let x_S be these coordinates of x. The parity network g_S of S is the sum
+    over w in {-1, 1}^r of w_1 ... w_r relu(<w, x_S>/sqrt(r)). Let x o z be the product of x and z, entry by entry. For
+    every x, the mean over signs z that are uniform on {-1, 1}^d is
 
         E_z[g_S(x o z) g_T(x o z)] = g_S(x)² if S = T, and 0 otherwise.
 
-    So networks of different sets are orthogonal under every distribution that sign flips do not change, such as the
-    Gaussian.
+    So networks of different sets S and T are orthogonal under every distribution that sign flips do not change, such as
+    the Gaussian.
     """
 
-    title = "Parity networks of different sets of coordinates are orthogonal"
+    title = "ReLU networks that hide parities of different sets of coordinates (parity networks) are orthogonal"
     source = Source("emergence2026", "Lemma 11.11", "Figure 11.3")
     population = QueriesOfSets()
     relation = Equal(block=-1)
@@ -121,11 +121,15 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         1/tau²
 
     of the functions. If q is the sum of K of these functions, divided by sqrt(K), the bound is attained with tau =
-    K^(-1/2). The trials use the normalised parity networks of all sets of r coordinates. There are binom(d, r) sets. So
-    if all answers may have errors of tau, a learner needs at least about tau² binom(d, r) queries.
+    K^(-1/2).
+
+    Each correlational query is such a function q. The trials use one normalised parity network g_S for each set S of r
+    of the d coordinates. A parity network is proportional to the sum over w in {-1, 1}^r of w_1 ... w_r relu(<w, x_S>).
+    There are binom(d, r) sets. So if all answers may have errors of tau, a learner needs at least about tau² binom(d,
+    r) queries.
     """
 
-    title = "One correlational query of tolerance tau sees at most 1/tau² of many orthonormal targets"
+    title = "A correlational query has correlations of tau or more with at most 1/tau² of many orthonormal targets"
     source = Source("emergence2026", "Figure 11.4", "Theorem 11.7", note="the count for one query")
     population = QueriesOfSets()
     relation = AtMost()

@@ -60,13 +60,14 @@ def relu_weights(degrees: int) -> Float[np.ndarray, " k"]:
 
 
 class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
-    """Let x be Gaussian. Let f(x) = sum_i a_i sigma(<w_i, x>) and y(x) = sum_i b_i sigma(<v_i, x>) with |w_i| = |v_i|
-    = 1. Let c_k be the coefficients of sigma in the Hermite polynomials h_k, normalised to E h_k² = 1. Then
+    """Let x be Gaussian. Let f(x) = sum_i a_i sigma(<w_i, x>) be a network, let y(x) = sum_i b_i sigma(<v_i, x>) be its
+    target, and let |w_i| = |v_i| = 1. Let c_k be the coefficients of sigma in the Hermite polynomials h_k, normalised
+    to E h_k² = 1. Let w^(k) be the k-th tensor power of a vector w. Then
 
-        E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |²,
+        E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |².
 
-    where w^(k) is the k-th tensor power. The trials use the ReLU. If only some degrees of sigma are kept, only the
-    terms of these degrees remain in the sum over k. A sum of such chosen terms is called a designed objective.
+    If only some degrees of sigma are kept, only the terms of these degrees remain in the sum over k. A sum of such
+    chosen terms is called a designed objective. The trials use the ReLU for sigma.
     """
 
     title = "The loss of a shallow network is a sum of squared distances of tensors"
@@ -144,16 +145,18 @@ def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.
 
 
 class SpuriousMinimaWithWidth(Claim[Start]):
-    """Let a teacher be the sum of n ReLU units with orthonormal weights, and let the inputs be Gaussian in n
-    dimensions. Let a student of the same form start at independent normal weights of variance 1/n. Run descent on the
-    population loss until the gradient is below 1e-6. This descent ends at a loss above 1e-3 more often for n = 14 than
-    for n = 4. So for n = 14, descent stops at points at which the gradient is nearly 0 and the teacher is not
-    recovered. The trials also run descent from the same starts on the designed objective of degrees 2 and 4, with
-    weights of length 1. From the share of runs on the ReLU loss that end above 1e-3, they subtract the share of runs on
-    the designed objective that end above 1e-3.
+    """Let a teacher be the sum of n ReLU units whose weights are the basis vectors e_i, and let the inputs be Gaussian
+    in n dimensions. Let a student of the same form start at independent normal weights w_i of variance 1/n. Run descent
+    on the population loss until the gradient is below 1e-6. This descent ends at a loss above 1e-3 more often for n =
+    14 than for n = 4. So some runs stop at points at which the gradient is nearly 0 and the teacher is not recovered.
+
+    The designed objective is the sum of |sum_i w_i^(k) - sum_i e_i^(k)|² over k = 2 and 4. Here the w_i have length 1,
+    and w^(k) is the k-th tensor power of w. The trials also run descent on this objective, from the same starts. They
+    take the share of runs on the ReLU loss that end above 1e-3, minus this share for the designed objective. This
+    difference is larger for n = 14 than for n = 4.
     """
 
-    title = "With more units, descent stops more often at spurious minima of the ReLU loss, but not of a designed loss"
+    title = "With more units, descent gets stuck more often on the ReLU network loss, but not on a designed objective"
     source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, compared with a designed objective")
     population = Drawn(Start, numbers=normal(196))
     relation = Order("n", (4.0, 14.0), over="problems")

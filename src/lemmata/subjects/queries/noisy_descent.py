@@ -97,10 +97,11 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
 
         T (2 Phi(tau sqrt(p)/(2 s)) - 1)   and   tau sqrt(p T)/(2 s),
 
-    where Phi is the standard normal distribution function. The first bound adds the distances of the steps. The second
-    bound adds the divergences of the steps and is smaller than the first bound for many steps. If the differences of
-    the mean steps do not depend on the parameters, the distance of the trajectories is the distance of two Gaussians in
-    p T dimensions.
+    where Phi is the standard normal distribution function. The first bound is the sum of the total variation distances
+    of the T steps. The second bound follows from the sum of the Kullback-Leibler divergences of the steps. It is
+    smaller than the first bound for many steps. If the differences of the mean steps do not depend on the parameters,
+    the distance of the trajectories is the distance of two Gaussians in p T dimensions. The trials use such
+    differences.
     """
 
     title = "The total variation distance of two noisy descents with similar mean steps grows at most like sqrt(steps)"
@@ -157,16 +158,17 @@ class FrozenFeatures(eqx.Module):
 
 
 class StepsToFindATarget(Claim[FrozenFeatures]):
-    """Noisy descent on E (f(x; theta) - y)²/2 adds N(0, s² I) to every gradient of the population loss. Its target y is
-    drawn from a family. Let V be the variance of the gradient over the family, summed over the coordinates, at the
-    parameters where this sum is largest. Let Q be the trajectory for the mean target of the family. After T steps, the
-    total variation distance between the trajectory for the drawn target and Q is on average at most
+    """Noisy descent on the population loss E (f(x; theta) - y)²/2 adds N(0, s² I) to every gradient. The target y is
+    drawn from a family. Sum the variance of the gradient over the family over the coordinates, and let V be the largest
+    value of this sum over the parameters theta. Let Q be the trajectory for the mean target of the family. After T
+    steps, the total variation distance between the trajectory for the drawn target and Q is on average at most
 
         sqrt(T V)/(2 s).
 
     So in fewer than 4 s² delta²/V steps, a test of the trajectory cannot find the target with an advantage of delta
-    over guessing. For all 2^d parities, V is E |grad f|² / 2^d minus the squared length of the mean of E[y grad f] over
-    the family. So to find a parity, either T or 1/s has to be exponential in d.
+    over guessing. If the family is all 2^d parities of d signs, V is E |grad f|² / 2^d minus the squared length of the
+    mean of E[y grad f] over the family. So to find a parity, either T or 1/s has to be exponential in d. The trials use
+    this family and networks f that are linear in theta.
     """
 
     title = "To find a target, noisy descent needs steps in proportion to noise variance / gradient variance"

@@ -42,17 +42,18 @@ _POINTS = Drawn(FlippedPoint, r=_EVEN, x=normal("r"), z=signs("r"), scale=log_un
 
 
 class SignFlipsGiveParities(Claim[FlippedPoint]):
-    """For a set S of r coordinates, let g_S(x) be the sum over w in {-1, 1}^r of
+    """Let S be a set of r coordinates, and let x_S be these coordinates of x. The parity network g_S of S is the sum
+    over w in {-1, 1}^r of
 
         chi(w) sigma(<w, x_S>/sqrt(r)),
 
-    where chi(w) is the product of the entries of w. For every x and all signs z, multiplying x by z entry by entry
-    gives
+    where sigma is an activation and chi(w) is the product of the entries of w. For signs z, let x o z be the product of
+    x and z, entry by entry, and let chi_S(z) be the product of z over S. For every x and z,
 
-        g_S(x o z) = chi_S(z) g_S(x),
+        g_S(x o z) = chi_S(z) g_S(x).
 
-    where chi_S(z) is the product of z over S. This holds for every activation sigma. The trials use the ReLU with even
-    r and the sigmoid with odd r, for which g_S is not zero.
+    This holds for every activation sigma. The trials use the ReLU with even r and the sigmoid with odd r, for which g_S
+    is not zero.
     """
 
     title = "Flipping signs of inputs multiplies a parity network by the parity of the flips"
@@ -86,16 +87,16 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
 
 
 class LowDegreesCancel(Claim[FlippedPoint]):
-    """Let S be a set of r coordinates. Its parity network g_S(x) is the sum over w in {-1, 1}^r of chi(w) sigma(<w,
-    x_S>/sqrt(r)), where chi(w) is the product of the entries of w. Let p = sum_A c_A x^A be a polynomial, where A are
-    sets of coordinates and x^A is the product of x over A. Let x o z be the product of x and z, entry by entry. For
-    every x, the mean over all signs z is
+    """Let S be a set of r coordinates, and let x_S be these coordinates of x. The parity network g_S(x) of S is the sum
+    over w in {-1, 1}^r of chi(w) sigma(<w, x_S>/sqrt(r)). Here chi(w) is the product of the entries of w, and sigma is
+    an activation. Let p = sum_A c_A x^A be a polynomial. The sum is over sets A of coordinates, and x^A is the product
+    of x over A. Let x o z be the product of x and z, entry by entry. For every x, the mean over all signs z is
 
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
 
     So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. A similar statement holds for a
-    monomial p with powers of coordinates. The mean E_z[g_S(x o z) p(x o z)] can differ from 0 only if the coordinates
-    with odd powers in p are exactly the coordinates in S.
+    monomial p that contains powers of coordinates. The mean E_z[g_S(x o z) p(x o z)] can differ from 0 only if the
+    coordinates with odd powers in p are exactly the coordinates in S.
     """
 
     title = "A parity network of r coordinates is orthogonal to all polynomials of degree below r"
@@ -156,9 +157,10 @@ def _sigmoid_kernel(correlation: float, scale: Float[Array, ""]) -> Array:
 
 
 class NormOfParityNetworks(Claim[FlippedPoint]):
-    """Let x be Gaussian. Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is
-    the product of the entries of w and s > 0 is a scale. Let K(c) = E sigma(s u) sigma(s v) for normal u and v with
-    correlation c. Then
+    """Let x be Gaussian, let S be a set of r coordinates, and let x_S be these coordinates of x. Let s > 0 be a scale
+    and sigma an activation. The parity network g_S(x) is the sum over w in {-1, 1}^r of chi(w) sigma(s <w,
+    x_S>/sqrt(r)), where chi(w) is the product of the entries of w. The dual kernel of sigma is K(c) = E sigma(s u)
+    sigma(s v) for normal u and v with correlation c. Then
 
         E g_S(x)² = 2^r sum_j (-1)^j binom(r, j) K(1 - 2 j/r).
 
@@ -166,7 +168,7 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
     the sigmoid with odd r; for these, the norm is positive.
     """
 
-    title = "The norm of a parity network is an alternating sum of values of its dual kernel"
+    title = "The squared norm of a parity network is an alternating sum of values of its activation's dual kernel"
     source = Source("emergence2026", "Figure 11.11", note="the norm of the networks")
     stated = Kind.OWN
     population = Drawn(
@@ -192,10 +194,12 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
 
 
 class ParityNetworksVanish(Claim[FlippedPoint]):
-    """Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is the product of the
-    entries of w and s > 0 is a scale. For the ReLU and odd r >= 3, and for the sigmoid and even r, g_S(x) = 0 for every
-    x. That is, the units with chi(w) = 1 and the units with chi(w) = -1 have the same sum. The reason is that the ReLU
-    is an even function plus a linear function, and the sigmoid is an odd function plus a constant.
+    """Let S be a set of r coordinates, and let x_S be these coordinates of x. Let s > 0 be a scale and sigma an
+    activation. The parity network g_S(x) is the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where
+    chi(w) is the product of the entries of w. Let sigma be the ReLU and r >= 3 odd, or let sigma be the sigmoid and r
+    even. Then g_S(x) = 0 for every x. That is, the units with chi(w) = 1 and the units with chi(w) = -1 have the same
+    sum. The reason is that the ReLU is an even function plus a linear function, and the sigmoid is an odd function plus
+    a constant.
     """
 
     title = "A parity network of r coordinates is zero for the ReLU with odd r and for the sigmoid with even r"

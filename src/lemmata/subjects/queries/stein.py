@@ -47,7 +47,7 @@ class SteinForSmoothFunctions(Claim[Units]):
     The trials use sums of tanh units.
     """
 
-    title = "Stein's identity for the first two derivatives"
+    title = "Stein's identity: E[g'(X)] = E[g(X) X] and E[g''(X)] = E[g(X)(X² - 1)] for standard normal X"
     source = Source("emergence2026", "Lemma 11.18")
     population = _UNITS
     relation = Equal()
@@ -85,8 +85,8 @@ class SteinCountsKinks(Claim[Units]):
 
         E[g(X)(X² - 1)] = sum_i a_i |w_i| phi(b_i/w_i),
 
-    where phi is the normal density. That is, each kink counts as a point mass of the second derivative. For the single
-    unit max(x, 0), the sum is phi(0) = 0.3989.
+    where phi is the normal density. That is, each kink counts as a point mass of the second derivative. If g is the
+    single unit max(x, 0), the sum is phi(0) = 0.3989.
     """
 
     title = "In Stein's identity for ReLU units, the kinks count as point masses of the second derivative"

@@ -62,21 +62,21 @@ class AllAttentionLogits(Population[AttentionLogits]):
 
 
 class AttentionContracts(Claim[AttentionLogits]):
-    """Let attention average values v_j with weights softmax(L_ij) over j. Let M be the largest mixed second
-    difference (L_ij - L_ik) - (L_lj - L_lk) over all queries i, l and keys j, k. The largest difference between two
-    outputs is at most
+    """Let attention average values v_j with the weights softmax(L_ij) over the keys j, where L_ij is the logit of query
+    i and key j. Let M be the largest mixed second difference (L_ij - L_ik) - (L_lj - L_lk) over all queries i, l and
+    keys j, k. The largest difference between two outputs is at most
 
         tanh(M/4) (max_j v_j - min_j v_j).
 
     The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
-    logits that depend on the query alone or on the key alone do not change M. If the tokens are within s of each other,
-    M is of the order s². So a layer without a skip connection maps tokens with the spread s to tokens with a spread of
-    the order s³.
+    logits that depend on the query alone or on the key alone do not change M. If the logits are L_ij = <W x_i, x_j> and
+    all tokens x_i are within s of each other, M is of the order s². So a layer without a skip connection maps tokens
+    with the spread s to tokens with a spread of the order s³.
 
-    Derivation: two outputs with the weights p_j and q_j differ by at most the total variation distance of p and q,
-    times the range of the values. The largest ratio p_j/q_j is at most e^M times the smallest. So for a set A of keys,
-    the log odds of p(A) exceed the log odds of q(A) by at most M. The difference p(A) - q(A) is largest if the log odds
-    of p(A) and q(A) are M/2 and -M/2. Then p(A) - q(A) is tanh(M/4).
+    Derivation: let p_j and q_j be the weights of two outputs. The outputs differ by at most the total variation
+    distance of p and q, times the range of the values. The largest ratio p_j/q_j is at most e^M times the smallest
+    ratio. So for a set A of keys, the log odds of p(A) exceed the log odds of q(A) by at most M. The difference p(A) -
+    q(A) is largest if the log odds of p(A) and q(A) are M/2 and -M/2. Then p(A) - q(A) is tanh(M/4).
     """
 
     title = "If mixed second differences of logits are at most M, attention scales value ranges by at most tanh(M/4)"
@@ -118,16 +118,17 @@ class TokensNearTheirMean(eqx.Module):
 
 
 class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
-    """Let the tokens be x_i = m + s e_i, where m is fixed and the e_i have mean 0. Apply a layer of softmax attention
-    without a skip connection and without a feed-forward map. As s falls, the distance of the new tokens from their mean
-    is of the order s³.
+    """Let the tokens be x_i = m + s e_i, where the vectors m and e_i are fixed and the e_i have mean 0. Apply a layer
+    of softmax attention without a skip connection and without a feed-forward map. As s falls, the distance of the new
+    tokens from their mean is of the order s³.
 
     So in a stack of such layers, the spread of nearly equal tokens falls doubly exponentially with the depth. The
     trials measure the Frobenius norm of the tokens minus their mean.
 
-    Derivation: let the logits be L_ij = <W x_i, x_j>. The mixed second differences of these logits are (L_ij - L_ik) -
-    (L_lj - L_lk) = s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By
-    `AttentionContracts`, the spread s is multiplied by tanh(M/4), which is of the order s².
+    Derivation: let the logits be L_ij = <W x_i, x_j> with a matrix W. The mixed second differences of these logits are
+    (L_ij - L_ik) - (L_lj - L_lk) = s² <W (e_i - e_l), e_j - e_k>, so the largest of them, M, is of the order s². By the
+    claim `AttentionContracts`, attention multiplies the spread of the values by at most tanh(M/4), which is of the
+    order s².
     """
 
     title = "One attention layer without skip connections cubes the spread of nearly equal tokens"
@@ -192,13 +193,13 @@ class OneTokenMattersLittle(Claim[TwoLayers]):
 
         1/n
 
-    in the length n, if the weights are fixed and the changes are root mean squares over tokens. So for functions whose
-    value may change with one token, such as parities, the margin of the transformer falls with the length.
+    in the length n, if the weights are fixed and each change is a root mean square over random tokens. So for functions
+    whose value may change with one token, such as parities, the margin of the transformer falls with the length.
 
     Derivation: all attention weights are of the order 1/n, because the logits are bounded. So the first layer changes
-    every other position by the order 1/n. In the second layer, each attention weight is again of the order 1/n. So the
-    change of the replaced token and the n changes of the order 1/n, multiplied by these weights, add up to the order
-    1/n.
+    every other position by the order 1/n. In the second layer, each attention weight is again of the order 1/n. An
+    output sums, with these weights, the change of the replaced token and n changes of the order 1/n. This sum is of the
+    order 1/n.
     """
 
     title = "Replacing one of n tokens changes the other outputs of a transformer by the order 1/n"

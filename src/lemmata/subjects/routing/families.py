@@ -45,10 +45,10 @@ class ScaledTask(eqx.Module):
 
 
 class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
-    """Two families of linear tasks in d dimensions have targets y = <w, x> + z with the same distribution of the noise
-    z. The prior of w is N(0, I) in the first family and N(0, tau² I) in the second family. Both families have the same
-    prior probability. As the number n of examples grows, the log posterior odds of the first family against the second
-    tend to
+    """Two families of linear tasks in d dimensions have targets y = <w, x> + z, and the noise z has the same
+    distribution in both families. The prior of w is N(0, I) in the first family and N(0, tau² I) in the second family.
+    Both families have the same prior probability. As the number n of examples grows, the log posterior odds of the
+    first family against the second tend to
 
         d log tau - |w|² (1 - tau^(-2))/2,
 
@@ -56,9 +56,9 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
     large enough to identify the family. Once w is known, the odds depend only on the two priors at w, and further
     examples do not change the odds.
 
-    Derivation: by Bayes' rule, the likelihood of a family is p(data|w) p_k(w)/p_k(w|data) at every w, in particular at
-    the true w. As n grows, the posterior densities of both families near the true w approach the same normal density.
-    So the ratio of the two posterior densities tends to 1.
+    Derivation: let p_k be densities in family k. By Bayes' rule, the likelihood of family k is p(data|w)
+    p_k(w)/p_k(w|data) at every w, in particular at the true w. As n grows, the posterior densities of both families
+    near the true w approach the same normal density. So the ratio of the two posterior densities tends to 1.
     """
 
     title = "Even infinitely many examples do not identify a family of linear tasks if the families' priors overlap"
@@ -125,10 +125,10 @@ class NoisyTasks(Population[NoisyTask]):
 
 
 class NoiseIsResolved(Claim[NoisyTask]):
-    """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I). The noise has the variance s_1² in
-    the first family and s_2² in the second family. Draw n examples of a task of the first family, and let K =
-    (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. Up to a relative error of order 1/n², the log posterior odds for the first
-    family are on average (n - d) K.
+    """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I) of the weights. The noise of the
+    targets has the variance s_1² in the first family and s_2² in the second family. Both families have the same prior
+    probability. Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. Up to a
+    relative error of order 1/n², the log posterior odds for the first family are on average (n - d) K.
 
     Given w, K is the Kullback-Leibler divergence of a target's distribution in the first family from its distribution
     in the second family. So the log odds grow in proportion to n - d: the d examples that are needed to find w do not

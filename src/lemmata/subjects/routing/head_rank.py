@@ -97,17 +97,18 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
 
 class WidthIsTheCentredRank(Claim[StochasticTable]):
     """Take the logarithm of a table of positive probabilities, and subtract the mean of each row. The table is the
-    attention matrix softmax(Q K') of queries and keys of width w if and only if w is at least the rank of this centred
-    logarithm. The same holds for a language model of width w and the table of its next-token probabilities in all
-    contexts. The trials fit Q and K of increasing width, from random starts, by descent on the Kullback-Leibler
+    attention matrix softmax(Q K') of some queries Q and keys K of width w if and only if w is at least the rank of this
+    centred logarithm. The same holds for a language model of width w and the table of its next-token probabilities in
+    all contexts. The trials fit Q and K of increasing width, from random starts, by descent on the Kullback-Leibler
     divergence of the table from softmax(Q K'). The trials report the smallest width that reaches a divergence of 0.
 
-    Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. To subtract the means of the rows,
-    multiply from the right by a projection. This projection removes c 1' and does not raise the rank. So w is at least
-    the rank of the centred logarithm, which is itself a table Q K' with this rank.
+    Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is a column and 1' is the row of ones. To subtract
+    the means of the rows, multiply from the right by a projection. This projection removes c 1' and does not raise the
+    rank. So w is at least the rank of the centred logarithm. Conversely, the centred logarithm is itself a product Q K'
+    whose width is this rank.
     """
 
-    title = "The least width of an attention head is the rank of its row-centred log attention matrix"
+    title = "The least width of a head with a given attention matrix is the rank of its row-centred logarithm"
     source = Source("yang2018", "Main result", note="with the rank after the best shift of each row")
     stated = Kind.OWN
     population = StochasticTables()

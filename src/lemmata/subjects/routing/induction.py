@@ -78,14 +78,16 @@ def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Fl
 
 
 class TwoHeadsCopy(Claim[RepeatedToken]):
-    """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
-    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position, Head 1 attends to the
-    previous position with the logit beta and to all other positions with the logit 0. Head 1 copies the tokens to which
-    it attends. Head 2 attends from the last position to each position. The logit of Head 2 is beta times the inner
-    product of the last token and the content that Head 1 copied to the position. Head 2 gives the position p + 1, which
-    holds the continuation, a weight of at least
+    """Let a sequence have a beginning token at position 0 and then T tokens. Let the last token occur once before, at
+    position p < T - 1, and let all other tokens be different. The continuation is the token at position p + 1.
 
-        1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
+    Head 1 has a causal mask. From each position, Head 1 attends to the previous position with the logit beta and to all
+    other positions with the logit 0. Head 1 copies the tokens to which it attends. Head 2 attends from the last
+    position to each position. The logit of Head 2 is beta times the inner product of the last token and the content
+    that Head 1 copied to the position. Let w = 1/(1 + T e^(-beta)). Head 2 gives the position p + 1 of the continuation
+    a weight of at least
+
+        1/(1 + T e^(-beta (w - 2 e^(-beta)))).
 
     If there is no beginning token and the repeated token stands first, this weight is at most 1/2. The reason is that
     the first position can only attend to itself and copies the repeated token, so Head 2 finds a match there too. The
@@ -98,7 +100,7 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     exceeds its T other logits by at least beta (w - 2 e^(-beta)).
     """
 
-    title = "A previous-token head and a content head copy the continuation of a repeated token"
+    title = "A previous-token head and a content head copy the token that followed the earlier copy of a repeated token"
     source = Source("emergence2026", "Figure 15.8", note="with a bound on the probability")
     stated = Kind.OWN
     population = RepeatedTokens()
@@ -168,9 +170,10 @@ class PositionFromTheMask(Claim[PlacedToken]):
     """Consider attention without positional encodings. (a) In one causal head, let all logits be 0. Let the value be 1
     at the beginning token and 0 at all other tokens. At position t, the output of this head is 1/t, so the mask alone
     shows the position. (b) Without a mask, the state of a token after any number of layers depends only on two things:
-    the token itself, and the number of times that each token of the vocabulary occurs. So the order is lost. If token v
-    occurs n_v times, a layer maps the state h_u of the token u to sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W
-    h_v>). For (b), the test computes the first coordinate of the last token's state after two such layers.
+    the token itself, and the number of times that each token of the vocabulary occurs. So the order is lost. Let token
+    v occur n_v times, let h_v be its state, and let W be the query-key matrix of a layer. The layer maps the state h_u
+    of the token u to sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>). For (b), the test computes the first
+    coordinate of the last token's state after two such layers.
 
     Derivation: the output in (a) is a mean of t values, of which one is 1 and all others are 0. For (b), suppose that
     equal tokens have equal states after some layers. Then the sums in the next layer depend on the states and the

@@ -36,16 +36,18 @@ _BISECTIONS = 60
 
 
 class WeightOfTheRightKey(Claim[Lookup]):
-    """Let a query q score n keys by <q, k_j>, and let attention weigh them by softmax(beta <q, k_j>). Suppose that the
-    score of the right key exceeds all other scores by at least D > 0. Then the weight of the right key is at least
+    """Let a query q score n keys by <q, k_j>, and let attention weigh them by softmax(beta <q, k_j>). One key is the
+    right key. Suppose that its score exceeds all other scores by at least the lead D > 0. Then the weight of the right
+    key is at least
 
         1/(1 + (n - 1) e^(-beta D)),
 
-    with equality if all other scores are equal. So the inverse temperature beta = log((n - 1)(1 - eps)/eps)/D gives the
-    right key a weight of at least 1 - eps. The test also computes the weight at this beta.
+    with equality if the score of every other key is smaller by exactly D. So for 0 < eps < 1, the inverse temperature
+    beta = log((n - 1)(1 - eps)/eps)/D gives the right key a weight of at least 1 - eps. The test also computes the
+    weight at this beta.
     """
 
-    title = "The inverse temperature that a softmax lookup among n keys with lead D needs is of order log(n)/D"
+    title = "To read a key that leads by D among n keys, a softmax needs an inverse temperature of order log(n)/D"
     source = Source("emergence2026", "Figure 15.3", "Figure 15.4", note="with the weight and the temperature")
     population = Lookups()
     relation = AtLeast()
@@ -105,13 +107,15 @@ class BoundedLogitsDisperse(Claim[BoundedLogits]):
 
         1/(1 + (n - 1) e^(-2B)).
 
-    The bound is attained if one logit is B and all others are -B. So attention with bounded logits cannot read a single
-    key among many. For n >= 1 + e^(2B), every weight is at most 1/2, and all weights fall like 1/n.
+    The weight of the first logit attains the bound if this logit is B and all others are -B. So attention with bounded
+    logits cannot read a single key among many. For n >= 1 + e^(2B), every weight is at most 1/2, and all weights fall
+    like 1/n.
 
-    Derivation: a weight is 1/(1 + sum of e^(l_j - l_i) over the n - 1 others), and each exponent is at least -2B.
+    Derivation: the weight of the logit l_i is 1/(1 + sum of e^(l_j - l_i) over the n - 1 other logits l_j). Each
+    exponent is at least -2B.
     """
 
-    title = "Attention with bounded logits disperses as the context grows"
+    title = "Attention with bounded logits cannot read a single one of many keys: its n weights all fall like 1/n"
     source = Source("velickovic2024", "Main result", note="the upper bound, with explicit constants")
     stated = Kind.OWN
     population = AllBoundedLogits()
@@ -160,14 +164,16 @@ def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: fl
 
 
 class KeysOnACircle(Claim[Wanted]):
-    """Put n keys at equal distances on a circle of radius r, and let the query be equal to one of them. As n grows, the
-    inverse temperature beta at which this key has the weight p is
+    """Put n keys at equal distances on a circle of radius r, and let the query be equal to one of them. Attention
+    weighs the keys by the softmax of beta times their inner products with the query. Let p <= 0.55. As n grows, the
+    inverse temperature beta at which the key that equals the query has the weight p is
 
         beta ~ n² p²/(2 pi r²),
 
-    up to a factor between 1 and 1 + 5 e^(-pi/p²), if p <= 0.55. For p = 1/2 and r = 1, this is n²/(8 pi). The proof
-    sums e^(-c j²) over all integers j by Poisson's summation formula. If only the two nearest wrong keys had weight,
-    beta would be n² log(2p/(1 - p))/(2 pi r)².
+    up to a factor between 1 and 1 + 5 e^(-pi/p²). For p = 1/2 and r = 1, this is n²/(8 pi). If only the two nearest
+    wrong keys had weight, beta would be n² log(2p/(1 - p))/(2 pi r)².
+
+    The proof sums e^(-c j²) over all integers j, for a constant c, by Poisson's summation formula.
     """
 
     title = "A softmax lookup among n keys on a circle needs an inverse temperature of the order n²"
@@ -210,14 +216,15 @@ class RandomKeysWanted(eqx.Module):
 
 class RandomKeys(Claim[RandomKeysWanted]):
     """Let n keys be independent and uniform on the unit sphere in d dimensions, and let the query be equal to one of
-    them. Let p be the required weight of this key. Let L = log((n - 1) p/(1 - p)), and let d > 2L. The inverse
-    temperature that gives this key the weight p is about
+    them. Attention weighs the keys by the softmax of beta times their inner products with the query, their scores. Let
+    p be the required weight of the key that equals the query. Let L = log((n - 1) p/(1 - p)), and let d > 2L. The
+    inverse temperature that gives this key the weight p is about
 
         beta = d (1 - sqrt(1 - 2L/d)).
 
-    This beta is about L if d is far larger than L, and 2L at d = 2L. This formula rests on two approximations. The sum
-    of e^(beta s) over the scores s of the other keys is replaced by its mean, and the distribution of a score by the
-    normal distribution N(0, 1/d). The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
+    This beta is about L if d is far larger than L, and 2L at d = 2L. The formula rests on two approximations. It
+    replaces the sum of e^(beta s) over the scores s of the other keys by its mean. It also replaces the distribution of
+    a score by the normal distribution N(0, 1/d). The formula is tested for n = 10000 to 40000 and 4L < d < 7L.
 
     Derivation: the mean of e^(beta s) for s from N(0, 1/d) is e^(beta²/(2d)). So the weight is p if beta - beta²/(2d) =
     L, and the formula is the smaller root.
@@ -280,8 +287,8 @@ class AllUnitKeys(Population[UnitKeys]):
 
 
 class SimplexKeysAreBest(Claim[UnitKeys]):
-    """Let n unit vectors be keys. Use each key once as the query, with the inverse temperature beta, and take the
-    weight that this key then has. The smallest of these n weights is at most
+    """Let n unit vectors be keys. Use each key k_i once as the query, and take its own weight in the softmax of beta
+    <k_i, k_j> over all keys k_j. The smallest of these n weights is at most
 
         1/(1 + (n - 1) e^(-beta n/(n - 1))),
 
@@ -289,8 +296,9 @@ class SimplexKeysAreBest(Claim[UnitKeys]):
     are at least p only if beta is at least (1 - 1/n) log((n - 1) p/(1 - p)).
 
     Derivation: sum_ij <k_i, k_j> = |sum_i k_i|² is at least 0. So some key has a mean score of at least -1/(n - 1) with
-    the other keys. The weight of this key contains the n - 1 terms e^(-beta (1 - s)), one for the score s of each other
-    key. By convexity, the sum of these terms is at least n - 1 times the value of the term at the mean of s.
+    the other keys. The reciprocal of the weight of this key is 1 plus n - 1 terms e^(-beta (1 - s)), one for the score
+    s of each other key. By convexity, the sum of these terms is at least n - 1 times the value of the term at the mean
+    of s.
     """
 
     title = "Of all arrangements of unit keys, a regular simplex needs the smallest inverse temperature for a lookup"

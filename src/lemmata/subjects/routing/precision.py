@@ -90,21 +90,21 @@ class RoundedLookups(Population[RoundedLookup]):
 
 
 class RoundingCostsLead(Claim[RoundedLookup]):
-    """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and all other
-    scores are at most 1 - D. Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). The right key
-    keeps a weight of at least
+    """Let a query q and n keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and all
+    other scores are at most 1 - D. Round the logits beta <q, k_j> to p significant bits. Let u = 2^(-p), and let D' = D
+    - u max(2 - D, D). The right key keeps a weight of at least
 
-        1/(1 + (n - 1) e^(-beta D')),   D' = D - u max(2 - D, D).
+        1/(1 + (n - 1) e^(-beta D')).
 
-    So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0, and beta = log((n - 1) p/(1 - p))/D' gives
-    the right key a weight of at least p. For n keys at equal distances on a circle, D is about 2 pi²/n². The condition
-    is then about n < pi/sqrt(u), which is 142 keys for float16 and 50 keys for bfloat16.
+    So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0, and beta = log((n - 1) v/(1 - v))/D' gives
+    the right key a weight of at least v, for 0 < v < 1. For n keys at equal distances on a circle, D is about 2 pi²/n².
+    The condition D > 2u/(1 + u) is then about n < pi/sqrt(u), which is 142 keys for float16 and 50 keys for bfloat16.
 
     Derivation: rounding changes a logit by at most u times its size. So the logit of the right key is at least beta (1
     - u). The logit of a key with the score s is at most beta (s + u |s|), which is largest at s = 1 - D.
     """
 
-    title = "Rounding logits with unit u lowers the lead D of the right key in a softmax lookup by u max(2 - D, D)"
+    title = "Rounding logits with unit u lowers the lead D of a softmax lookup's right key by at most u max(2 - D, D)"
     source = SOURCE
     stated = Kind.OWN
     population = RoundedLookups()
@@ -166,8 +166,8 @@ class RoundingTies(Claim[RoundedLookup]):
         1/2,
 
     however large beta is. Without rounding the weight tends to 1 as beta grows. If D > 2u/(1 + u) instead, the weight
-    tends to 1 even with rounding (`RoundingCostsLead`). So a floating-point format distinguishes leads above about 2u,
-    but not smaller leads.
+    tends to 1 even with rounding (`RoundingCostsLead`). So a lookup in a floating-point format can resolve leads above
+    about 2u, but not smaller leads.
 
     Derivation: between 2^m and 2^(m+1), numbers with p bits are 2u 2^m apart. So every number between 2^m (1 + u) and
     2^m (1 + 3u) is rounded to 2^m (1 + 2u). The first logit is just below the upper end of this interval. The second

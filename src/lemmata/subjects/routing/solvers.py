@@ -63,14 +63,14 @@ class InverseStarts(Population[InverseStart]):
 
 
 class NewtonLayersSquare(Claim[InverseStart]):
-    """Let S be symmetric and positive definite, and let 0 < alpha < 2/|S|. Start from M_0 = alpha I and let each layer
-    compute M <- 2M - M S M. After k layers
+    """Let S be symmetric and positive definite, and let |.| be the spectral norm. Start from M_0 = alpha I with 0 <
+    alpha < 2/|S|, and let each layer compute M <- 2M - M S M. After k layers
 
-        |I - M_k S| = |I - alpha S|^(2^k)
+        |I - M_k S| = |I - alpha S|^(2^k).
 
-    in the spectral norm. So about log2 log(1/eps) + log2(|S| |S^(-1)|) layers are needed for an error of eps. With k
-    layers of gradient descent instead, the error is |I - alpha S|^(k + 1), which is far larger. The statement is tested
-    for k = 2, 3 and 4.
+    So about log2 log(1/eps) + log2(|S| |S^(-1)|) layers are needed for an error of eps. With k layers of gradient
+    descent instead, the error is |I - alpha S|^(k + 1), which is far larger. The statement is tested for k = 2, 3 and
+    4.
 
     Derivation: I - (2M - M S M) S = (I - M S)², and I - alpha S is symmetric, so the norm of its power is the power of
     its norm.
@@ -143,22 +143,23 @@ def best_residual(low: float, high: float, degree: int) -> float:
 class LayersAreAPolynomial(Claim[Spectrum]):
     """Let layer l of linear attention be a step w <- w - eta_l (H w - b) of gradient descent on a linear regression,
     with its own step size eta_l. Let the eigenvalues of H be in [mu, M]. After L layers the error of w is r(H) times
-    the initial error, where r is a polynomial of degree L with r(0) = 1. Over all step sizes, the smallest value of the
-    maximum of |r| on [mu, M] is
+    the initial error, where r is a polynomial of degree L with r(0) = 1. Let T_L be Chebyshev's polynomial of degree L.
+    Over all step sizes, the smallest value of the maximum of |r| on [mu, M] is
 
-        1/T_L((M + mu)/(M - mu)),
+        1/T_L((M + mu)/(M - mu)).
 
-    where T_L is Chebyshev's polynomial. The steps 1/x_l attain this value, where x_l are the L zeros of T_L on [mu, M].
-    With the best constant step, this maximum is ((M - mu)/(M + mu))^L. The trials compare the formula with a linear
-    program over all polynomials, and with the layers themselves.
+    The steps 1/x_l attain this value, where x_l are the L zeros of T_L, moved from [-1, 1] to [mu, M]. With the best
+    constant step, this maximum is ((M - mu)/(M + mu))^L. The trials compare the formula with a linear program over all
+    polynomials, and with the layers themselves.
 
-    Derivation: a layer multiplies the error by I - eta_l H, so r is the product of 1 - eta_l x. Scaled to 1 at 0,
-    Chebyshev's polynomial takes its largest absolute value with alternating signs at L + 1 points of [mu, M]. The
-    difference between this polynomial and a polynomial r with a smaller maximum would have degree at most L. But the
-    difference would have L zeros between these points and one more zero at 0.
+    Derivation: a layer multiplies the error by I - eta_l H, so r is the product of 1 - eta_l x. Move Chebyshev's
+    polynomial to [mu, M], and scale it to 1 at 0. It takes its largest absolute value with alternating signs at L + 1
+    points of [mu, M]. Suppose that a polynomial r has a smaller maximum. The difference between r and Chebyshev's
+    polynomial has degree at most L. But it has L zeros between these points and one more zero at 0, which is
+    impossible.
     """
 
-    title = "With the best steps, L layers of descent leave 1/T_L((M+mu)/(M-mu)) of the error (Chebyshev's T_L)"
+    title = "The best step sizes for L layers of gradient descent are one over the zeros of a Chebyshev polynomial"
     source = Source("young1953", "Main result", note="Chebyshev steps, here as layers")
     stated = Kind.OWN
     population = Drawn(
