@@ -101,17 +101,18 @@ class RadialTargets(Population[RadialTarget]):
 
 class RidgeCapture(Claim[RadialTarget]):
     """Let x be normal in d dimensions, and let f(x) = L_k^(d/2 - 1)(|x|²/2), where L_k^(d/2 - 1) is a generalised
-    Laguerre polynomial. Fix unit vectors w_1, ..., w_m. A ridge function along w_i is any function of <w_i, x>. Of the
-    mean square E f², the best sum of m ridge functions along the w_i captures the share
+    Laguerre polynomial. Fix unit vectors w_1, ..., w_m, and let G be the matrix with the entries G_ij = <w_i,
+    w_j>^(2k). A ridge function along w_i is any function of <w_i, x>. Let C be the binomial coefficient, and let 1 be
+    the vector of ones. Of the mean square E f², the best sum of m ridge functions along the w_i captures the share
 
-        (2k)!/(4^k k!²) 1' G^-1 1 / C(k + d/2 - 1, k),    G_ij = <w_i, w_j>^(2k),
+        (2k)!/(4^k k!²) 1' G^-1 1 / C(k + d/2 - 1, k).
 
-    where C is the binomial coefficient and 1 is the vector of ones. The reason is that the Hermite expansion of f has
-    only terms of degree 2k. So the best ridge function along w_i is a multiple of the Hermite polynomial of degree 2k
-    in <w_i, x>. These m Hermite polynomials all have the same inner product with f.
+    The reason is that the Hermite expansion of f has only terms of degree 2k. So the best ridge function along w_i is a
+    multiple of the Hermite polynomial of degree 2k in <w_i, x>. These m Hermite polynomials all have the same inner
+    product with f.
     """
 
-    title = "A formula gives the share of a radial polynomial's mean square captured by sums of ridge functions"
+    title = "The share of a radial polynomial's mean square that a sum of ridge functions captures has a closed form"
     source = Source("eldan2016", "Theorem 1", note="a related result for radial polynomials that is computable")
     stated = Kind.OWN
     population = RadialTargets()
@@ -169,10 +170,12 @@ class DegreesAndShapes(Population[DegreeAndShape]):
 
 
 class RidgeCaptureFalls(Claim[DegreeAndShape]):
-    """Let x be normal in d dimensions. One ridge function captures a share of order d^(-k) of the radial target
-    L_k^(d/2 - 1)(|x|²/2) of degree 2k. So m ridge functions along orthogonal directions capture a share of order m
-    d^(-k). If the target is itself a ridge function of degree 2k, one ridge function captures the whole target for
-    every d. The exponent of d is then 0.
+    """Let x be normal in d dimensions, and let the target be L_k^(d/2 - 1)(|x|²/2), where L_k^(d/2 - 1) is a
+    generalised Laguerre polynomial. This radial target has degree 2k in x. A ridge function is any function of <w, x>
+    for one direction w. The best ridge function captures a share of order d^(-k) of the mean square of the target. So m
+    ridge functions along orthogonal directions capture a share of order m d^(-k). If the target is itself a ridge
+    function of degree 2k, one ridge function captures the whole target for every d. In this case the exponent of d is
+    0.
     """
 
     title = "One ridge function captures a share of order d^(-k) of a radial polynomial of degree 2k in d dimensions"

@@ -150,13 +150,13 @@ class SawtoothCalculus(Claim[BrokenLinePair]):
 
 
 class NetworkPieces(Claim[DeepLine]):
-    """A ReLU network of one input with hidden layers of widths w_1, ..., w_L has at most
+    """Take a ReLU network of one input with hidden layers of widths w_1, ..., w_L and N units in total. It has at most
 
         (w_1 + 1) (w_2 + 1) ... (w_L + 1) <= (1 + N/L)^L
 
-    affine pieces, where N is the number of units. The first bound is attained if each layer computes zigzags of the
-    output of the previous layer. So the number of pieces can grow exponentially with the depth, while a network with
-    one hidden layer of N units has at most N + 1 pieces.
+    affine pieces. The first bound is attained if each layer computes zigzags of the output of the previous layer. So
+    the number of pieces can grow exponentially with the depth, while a network with one hidden layer of N units has at
+    most N + 1 pieces.
     """
 
     title = "A deep ReLU network of one input with N units in L layers has at most (1 + N/L)^L affine pieces"
@@ -204,15 +204,16 @@ class FewPiecesNearTents(Population[FewPieces]):
 
 
 class MissingTriangles(Claim[FewPieces]):
-    """Let m^(k) be the k-fold composition of the tent map, which has 2^k affine pieces on [0, 1]. Every function g with
-    P affine pieces, which may jump between its pieces, satisfies
+    """The tent map rises linearly from 0 at 0 to 1 at 1/2, and falls to 0 at 1. Let m^(k) be its k-fold composition
+    with itself, which has 2^k affine pieces on [0, 1]. Every function g with P affine pieces, which may jump between
+    its pieces, satisfies
 
         int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) P/2^k.
 
     The constant function 1/2 has the error 1/4. On every interval, the error of a line is at least 1/4 of the length of
     the interval, minus (9/32) 2^-k. Equality holds if the line follows one straight piece of m^(k), and the interval
-    extends beyond each end of this piece by 1/8 of its length. The trials compare with the best g whose pieces begin
-    and end at multiples of 2^-k/4.
+    extends beyond each end of this piece by 1/8 of its length. The test compares the bound with the best g whose pieces
+    begin and end at multiples of 2^-k/4.
     """
 
     title = "A function with few affine pieces misses most triangles of an iterated tent map"

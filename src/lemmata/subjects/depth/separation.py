@@ -73,16 +73,17 @@ class ShallowNetworks(Population[ShallowStarts]):
 
 
 class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
-    """Let m^(k) be the k-fold tent map on [0, 1], which a network with 3k units in 2k hidden layers computes. Every
-    ReLU network g with hidden layers of widths w_1, ..., w_L satisfies
+    """The tent map rises linearly from 0 at 0 to 1 at 1/2, and falls to 0 at 1. Let m^(k) be its k-fold composition
+    with itself, which a network with 3k units in 2k hidden layers computes. Every ReLU network g with hidden layers of
+    widths w_1, ..., w_L satisfies
 
         int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) (w_1 + 1) ... (w_L + 1)/2^k.
 
-    So a network of L layers needs, in order of magnitude, at least L 2^(k/L) units for an error below 1/8. The trials
-    train networks with two hidden layers to minimise this error, from several starts.
+    So a network of L layers needs, in order of magnitude, at least L 2^(k/L) units for an error below 1/8. The test
+    trains networks with two hidden layers to minimise this error, from several starts.
     """
 
-    title = "Shallow ReLU networks with few units miss a constant share of the triangles of a deep tent map network"
+    title = "Shallow ReLU networks with few units miss a constant share of the triangles of an iterated tent map"
     source = Source("emergence2026", "Theorem 3.9", note="for given widths, with explicit constants")
     population = ShallowNetworks()
     relation = AtLeast()

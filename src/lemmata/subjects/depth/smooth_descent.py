@@ -123,7 +123,7 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
     Quadratics whose curvatures are all mu or B attain the bound from every start.
     """
 
-    title = "Gradient descent on smooth and strongly convex functions contracts by (kappa - 1)/(kappa + 1) in each step"
+    title = "With condition number kappa, gradient descent contracts by (kappa - 1)/(kappa + 1) in each step"
     source = Source("nesterov2004", "Theorem 2.1.15")
     population = Drawn(
         ConvexAlongAxes,

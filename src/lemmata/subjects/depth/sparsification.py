@@ -22,8 +22,8 @@ class MaureySampling(Claim[Mixture]):
 
         E |(V_1 + ... + V_k)/k - X|² = (E |V|² - |X|²)/k.
 
-    So there are k atoms whose average is at a squared distance of at most (R² - |X|²)/k from X, where R bounds the norm
-    of the atoms.
+    Let R bound the norm of the atoms. Then there are k atoms whose average is at a squared distance of at most (R² -
+    |X|²)/k from X.
     """
 
     title = "Maurey's lemma: the squared error of a mean of k random atoms falls like 1/k"
@@ -52,7 +52,7 @@ class GreedyAtoms(Claim[Mixture]):
 
     If the atoms are n orthonormal vectors and X is their mean, the squared error is 1/k - 1/n. So the bound is almost
     attained if k is much smaller than n. If X is the output of a wide random network, the error is far below the bound.
-    The trials take k = 1 and a larger k.
+    The test uses k = 1 and a larger k.
     """
 
     title = "Greedy choice of k atoms approximates a convex combination of atoms with a squared error of at most R²/k"
@@ -77,17 +77,18 @@ class GreedyAtoms(Claim[Mixture]):
 
 
 class GreedyBeatsSampling(Claim[Mixture]):
-    """Let X be the mean of a random atom V. Choose atoms greedily: let g_i = (i-1)/i g_(i-1) + v/i, where v is the atom
-    that brings g_i nearest to X. The error of k greedy atoms is at most the mean error of k independent random atoms,
+    """Let X be the mean of a random atom V. Choose atoms greedily from g_0 = 0: let g_i = (i-1)/i g_(i-1) + v/i, where
+    v is the atom that brings g_i nearest to X. The error of k greedy atoms is at most the mean error of k independent
+    random atoms,
 
         |g_k - X|² <= (E |V|² - |X|²)/k.
 
     The reason is that, at each step, the best atom is at least as good as a random atom on average. For a random atom,
     the cross term of the squared error has mean zero. If the atoms are orthonormal vectors and X is their mean, the two
-    sides almost agree. The trials take k = 1 and a larger k.
+    sides almost agree. The test uses k = 1 and a larger k.
     """
 
-    title = "Greedy choice of k atoms approximates a mean at least as well as random choice of the same number of atoms"
+    title = "Greedy choice of k atoms approximates a mean at least as well as random choice of k atoms does"
     source = Source("emergence2026", "Figure 3.7", note="the step of its proof, with the error of sampling")
     population = Mixtures()
     relation = AtMost()

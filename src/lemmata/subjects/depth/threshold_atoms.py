@@ -88,10 +88,10 @@ class ThresholdAtoms(Claim[Wave]):
 
         h(z) - h(0) = int_0^B h'(b) 1{z >= b} db - int_(-B)^0 h'(b) 1{z < b} db.
 
-    Here 1{z >= b} is 1 if z >= b, and 0 otherwise. The right side is a mixture of such threshold atoms with a signed
-    measure of b. The total mass of this measure is the integral of |h'| over [-B, B]. For a wave h(z) = cos(2 pi w z +
-    phase), each full period contributes 4 to the mass, and the mass is at most 4 pi |w| B. The trials test the formula
-    for h(z) - h(0) at random z, and the total mass.
+    Here 1{z >= b} is 1 if z >= b, and 0 otherwise. The right side is a mixture of such threshold atoms over b, with
+    signed weights h'(b) db. The total mass of these weights is the integral of |h'| over [-B, B]. For a wave h(z) =
+    cos(2 pi w z + phase), each full period contributes 4 to the mass, and the mass is at most 4 pi |w| B. The test
+    checks the formula for h(z) - h(0) at random z, and the total mass.
     """
 
     title = "A cosine wave along one direction is a signed mixture of threshold atoms"

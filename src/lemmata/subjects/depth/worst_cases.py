@@ -50,10 +50,12 @@ class GradientDescentWorst(Claim[EqualSteps]):
 
     For h = 1, this worst case is B D²/(4n + 2). Huber's function that is quadratic up to the distance D/(2nh + 1) from
     its minimiser, and linear beyond, attains the first term of the maximum. The quadratic B |x|²/2 attains the second
-    term. The trials compare the formula with both functions, and with the bound that a semidefinite program proves.
+    term. The test compares the formula with both functions, and with the bound that a semidefinite program proves.
     """
 
-    title = "A formula for the exact worst case of gradient descent with a constant step size on convex functions"
+    title = (
+        "The worst case of gradient descent with a constant step size on smooth convex functions has an exact formula"
+    )
     source = Source("drori2014", "Theorem 3.1", note="for h <= 1; for larger h, the paper states a conjecture")
     population = Drawn(
         EqualSteps,

@@ -74,7 +74,7 @@ class FewTasksLeaveAFloor(AbstractDiversity):
     of the error of predicting 0. This is the part of a new task outside the span of the k tasks.
     """
 
-    title = "With fewer pre-training tasks than dimensions, linear attention does not learn new tasks from prompts"
+    title = "Trained on fewer tasks than dimensions, linear attention does not learn new tasks from prompts"
     population = DrawnTasks(kappa=0.5)
     relation = Limit("alpha", _CONTEXTS, margin=0.01, resolution=0.01)
     control = Control("the error tends to 1.1 times this value", lambda floor, problem: 1.1 * floor)
@@ -104,7 +104,10 @@ class CriticalDiversity(Claim[Dimension]):
     0 (Marchenko and Pastur). So the ratio is the integral of (1 + alpha x)^(-2)/(pi sqrt(x)), which is alpha^(-1/2)/2.
     """
 
-    title = "Trained on d tasks in R^d, linear attention has error alpha^(-1/2)/2 on new tasks with alpha d examples"
+    title = (
+        "Trained on d tasks in R^d, linear attention errs by alpha^(-1/2)/2 on new tasks with alpha d examples in a "
+        "prompt"
+    )
     source = Source("lu2025", "main result", note="for its layer and tasks, for large d and then long contexts")
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))
@@ -135,7 +138,7 @@ class ManyTasksGeneralise(AbstractDiversity):
     an error of the order d/l = 1/alpha.
     """
 
-    title = "With more pre-training tasks than dimensions, linear attention learns new tasks from prompts"
+    title = "Trained on more tasks than dimensions, linear attention learns new tasks from prompts"
     population = DrawnTasks(kappa=2.0)
     relation = Rate("alpha", _CONTEXTS, margin=0.06, resolution=0.06)
     control = Control("the error falls like alpha^(-1/2)", lambda exponent, problem: exponent + 0.5)

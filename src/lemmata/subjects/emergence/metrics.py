@@ -50,16 +50,16 @@ class LongTask(eqx.Module):
 
 class ExactMatchWidth(Claim[LongTask]):
     """A model of scale N has the loss c N^-alpha at each token, so each token is right with probability exp(-c
-    N^-alpha), independently of the others. A task of L tokens counts as solved if all tokens are right. Then the
-    accuracy is 1/2 at
+    N^-alpha), independently of the others. An answer of L tokens counts as right if all its tokens are right. For every
+    L and c, the accuracy is 1/2 at
 
         N = (L c/log 2)^(1/alpha),
 
     and the accuracy rises from 10 % to 90 % while log N grows by
 
-        log(log 10/log(10/9))/alpha = 3.08/alpha,
+        log(log 10/log(10/9))/alpha = 3.08/alpha.
 
-    for every L and c. So the accuracy on longer tasks jumps at a larger scale, but not more sharply in log N.
+    So the accuracy on longer answers jumps at a larger scale, but not more sharply in log N.
     """
 
     title = "As models grow, exact match on longer answers jumps at a larger scale, but not more sharply"
@@ -121,10 +121,11 @@ class Benchmarks(Population[Benchmark]):
 
 
 class ResolutionOfBenchmark(Claim[Benchmark]):
-    """A model of scale N solves a task of L tokens with the probability a = exp(-L c N^-alpha). On a benchmark with n
-    items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. At the scale N = (L
-    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows this onset at a smaller
-    scale than a benchmark with n_1 items: log N is smaller by (1/alpha) log(log n_2/log n_1).
+    """Let a model of scale N solve each item of a benchmark with the probability a = exp(-L c N^-alpha), where L is the
+    number of tokens of the answer. Of n items, it solves n a items in expectation, and it solves none with the
+    probability (1 - a)^n. At the scale N = (L c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2
+    > n_1 items shows this onset at a smaller scale than a benchmark with n_1 items: log N is smaller by (1/alpha)
+    log(log n_2/log n_1).
 
     Derivation: one solved item is expected if n a = 1, that is, if L c N^(-alpha) = log n. Solve this equation for N.
     """
@@ -212,10 +213,10 @@ class SlicesDrawn(Population[Slices]):
 class AveragesDoNotSharpen(Claim[Slices]):
     """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. The sharpness of a curve is
     its largest slope, divided by its total rise. Then the average accuracy, with any shares w_k of the slices, is at
-    most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
-    weighted mean over the slices of the slope divided by the total rise r_k. For equal slices, the average and each
-    slice are equally sharp. The accuracy on a slice may also fall for some log N, as long as its total rise r_k is
-    positive.
+    most as sharp as the sharpest slice. The reason is that the slope of the average, divided by its total rise sum_k
+    w_k r_k, is a weighted mean. In this mean, each slice contributes its slope divided by r_k. If all slices have the
+    same curve, the average and each slice are equally sharp. The accuracy on a slice may also fall for some log N, as
+    long as its total rise r_k is positive.
     """
 
     title = "If all slices of a benchmark improve, their average rises at most as sharply as the sharpest slice"
@@ -256,20 +257,23 @@ class OppositeSlices(eqx.Module):
 
 
 class FallingSliceSharpens(Claim[OppositeSlices]):
-    """The accuracy on one slice rises by 1 like the logistic function of (log N)/w. On another slice of the same size,
-    it falls by rho < 1 like the logistic function of (log N)/W. Then the sum of the two accuracies is sharper than the
-    accuracy on the rising slice by the factor
+    """Let the accuracy on one slice of a benchmark rise by 1 in total, like the logistic function of (log N)/w. On
+    another slice of the same size, let the accuracy fall by rho < 1 in total, like the logistic function of (log N)/W.
+    The sharpness of a curve is its slope at log N = 0, divided by its total rise. The sum of the two accuracies is
+    sharper than the accuracy on the rising slice by the factor
 
-        (1 - rho w/W)/(1 - rho),
+        (1 - rho w/W)/(1 - rho).
 
-    where sharpness is the slope at log N = 0, divided by the total rise of the curve. So an average can jump more
-    sharply than each slice that improves, if another slice becomes worse.
+    So an average can jump more sharply than each slice that improves, if another slice becomes worse.
 
     Derivation: the logistic function has the slope 1/4 at 0. So the sum has the slope (1/w - rho/W)/4 and rises by 1 -
     rho.
     """
 
-    title = "If one benchmark slice becomes worse with scale, the average can jump more sharply than the other slice"
+    title = (
+        "If one benchmark slice becomes worse with scale, the average can jump more sharply than the slice that "
+        "improves"
+    )
     source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(

@@ -32,8 +32,8 @@ def _width(k: Array | float, alpha: Array) -> Array:
 
 class MixedLengthsWiden(Claim[MixedTask]):
     """A model of scale N has the loss c N^-alpha at each token, and an answer of L tokens is right with probability
-    exp(-L c N^-alpha). The lengths of the answers of a benchmark have a gamma distribution with variance m²/k, where m
-    is their mean. Then the accuracy rises from 10 % to 90 % while log N grows by
+    exp(-L c N^-alpha). The lengths of the answers of a benchmark have a gamma distribution with mean m and variance
+    m²/k. Then the accuracy rises from 10 % to 90 % while log N grows by
 
         log((10^(1/k) - 1)/((10/9)^(1/k) - 1))/alpha.
 

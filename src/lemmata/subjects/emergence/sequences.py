@@ -83,12 +83,13 @@ class Chains(Population[Chain]):
 class PlateauHeights(Claim[Chain]):
     """A Markov chain over S symbols has the transition matrix P > 0 and the stationary distribution pi. Compare three
     best predictors of the next symbol. The first has no knowledge, the second knows the frequencies of the symbols, and
-    the third also knows the last symbol and the transitions. Their mean losses per symbol, in nats, are
+    the third also knows the last symbol and the transitions. Let H be the entropy, and let P_i be row i of P. The mean
+    losses of the three predictors per symbol, in nats, are
 
         log S for no knowledge,    H(pi) with the frequencies,    sum_i pi_i H(P_i) with the last symbol as well,
 
-    where H is the entropy and P_i is row i. These are the heights of the plateaus in the loss of in-context learning.
-    The first two heights agree if P is doubly stochastic.
+    These are the heights of the plateaus in the loss of in-context learning. The first two heights agree if P is doubly
+    stochastic.
     """
 
     title = "For in-context learning of Markov chains, the heights of the loss plateaus are entropies"
@@ -137,12 +138,12 @@ class Alphabets(Population[Alphabet]):
 
 
 class MeanRowEntropy(Claim[Alphabet]):
-    """The rows of a transition matrix over S symbols are uniform on the simplex. This is the Dirichlet distribution
-    with parameters 1. Then the expected entropy of a row is
+    """Let a row of a transition matrix over S symbols be uniform on the simplex. This is the Dirichlet distribution
+    with all parameters equal to 1. Let psi be the digamma function. The expected entropy of the row is
 
         psi(S + 1) - psi(2) = 1/2 + 1/3 + ... + 1/S
 
-    nats, where psi is the digamma function.
+    nats.
 
     Derivation: an entry has the Beta(1, S - 1) distribution, for which E x log x = (psi(2) - psi(S + 1))/S.
     """
@@ -191,7 +192,7 @@ class BigramRegret(Claim[Chain]):
     nats, up to a bounded amount. So each of the S (S - 1) free probabilities adds (log T)/2 nats to the loss.
     """
 
-    title = "Learning a Markov chain over S symbols from T symbols costs S(S - 1)/2 log T nats of excess loss"
+    title = "Learning a Markov chain over S symbols from its first T symbols costs S(S - 1)/2 log T nats of excess loss"
     source = Source("krichevsky1981", "main result", note="for each row of a chain, as an increment per log T")
     stated = Kind.STEP
     population = Chains()

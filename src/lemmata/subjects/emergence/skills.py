@@ -181,7 +181,7 @@ class AbstractGiantComponent(Claim[RandomGraph]):
 
 class GiantComponent(AbstractGiantComponent):
     """Take a random graph of n vertices with mean degree c. The share of the vertices in its largest connected
-    component is the largest solution S of
+    component is the largest solution S in [0, 1] of
 
         S = 1 - exp(-c S),
 
@@ -207,7 +207,7 @@ class ConceptPercolation(AbstractGiantComponent):
     exactly for q sqrt(n m) > 1.
     """
 
-    title = "A giant component of n entities and m properties appears at an edge probability of 1/sqrt(n m)"
+    title = "A giant component among n entities and m properties appears at the edge probability 1/sqrt(n m)"
     source = Source("emergence2026", "Figure 22.6", note="the model of Lubana et al. (2024), with sizes")
     stated = Kind.STEP
     population = RandomGraphs(properties=4)

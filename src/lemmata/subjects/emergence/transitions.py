@@ -59,7 +59,7 @@ MAGNETS = Drawn(
 
 
 class CriticalMagnetisation(Claim[Magnet]):
-    """N signs (+1 or -1) that all interact with the strength J/N have a mean m. At the critical temperature J,
+    """Let m be the mean of N signs (+1 or -1) that all interact with the strength J/N. At the critical temperature J,
 
         E |m| ~ N^(-1/4).
 
@@ -86,8 +86,8 @@ class CriticalMagnetisation(Claim[Magnet]):
 class CriticalWidth(Claim[Magnet]):
     """N signs (+1 or -1) that all interact with the strength J/N have a continuous transition at the temperature J. Fix
     two levels, and take the two temperatures at which the Binder cumulant 1 - E m^4/(3 (E m²)²) of the mean m reaches
-    these levels. The width of the transition is the distance between the logarithms of these temperatures. It falls
-    like
+    these levels. The width of the transition is the distance between the logarithms of these two temperatures. As N
+    grows, the width falls like
 
         N^(-1/2).
 
@@ -114,9 +114,9 @@ class CriticalWidth(Claim[Magnet]):
 
 
 class FieldJump(Claim[Magnet]):
-    """N signs (+1 or -1) that all interact with the strength J/N are at a temperature below J in a field h. Then their
-    mean m jumps as h passes 0. Fix two levels, and take the two fields at which E m reaches these levels. The width of
-    the jump is the distance between these fields. It falls like
+    """Let N signs (+1 or -1) that all interact with the strength J/N be at a temperature below J, in an external field
+    h. Their mean m jumps as h passes 0. Fix two levels, and take the two fields at which E m reaches these levels. The
+    width of the jump is the distance between these two fields. As N grows, the width falls like
 
         1/N.
     """
@@ -208,8 +208,8 @@ def flow_times(velocity: Callable[[Array], Array], state: Array, levels: Array, 
 
 
 class SaddleToSaddle(Claim[Mode]):
-    """A linear network of two layers learns a mode of strength s by gradient flow on (s - b a)²/2. The start is
-    balanced: a = b = sqrt(u_0), where 0 < u_0 < s/10. The product u = b a is s/2 at the time
+    """A linear network of two layers with weights a and b learns a mode of strength s by gradient flow on (s - b a)²/2.
+    The start is balanced: a = b = sqrt(u_0), where 0 < u_0 < s/10. The product u = b a is s/2 at the time
 
         log(s/u_0 - 1)/(2 s),
 

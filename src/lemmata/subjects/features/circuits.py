@@ -61,13 +61,13 @@ class AbstractAttribution(Claim[SmoothOutput]):
 
 
 class Attribution(AbstractAttribution):
-    """Let y be a smooth output of features z. The test uses y = v'tanh(W z / sqrt(d) + b). First-order attribution
-    predicts that a change dz of the features changes y by sum_j (dy/dz_j) dz_j. For small changes, the error of this
-    prediction is of the order
+    """Let y be a smooth output of features z. First-order attribution predicts that a change dz of the features changes
+    y by sum_j (dy/dz_j) dz_j. For small changes, the error of this prediction is of the order
 
         |dz|².
 
-    If y is linear between z and z + dz, as a ReLU network is inside a linear region, then the error is 0.
+    If y is linear between z and z + dz, as a ReLU network is inside a linear region, then the error is 0. The test uses
+    y = v'tanh(W z / sqrt(d) + b).
     """
 
     title = "The error of first-order attribution is quadratic in the change of the features"
@@ -89,8 +89,8 @@ class Attribution(AbstractAttribution):
 
 
 class IntegratedGradients(AbstractAttribution):
-    """Let y be a smooth output of features, and let z_0 and z be two points. The integrated gradient of feature j is
-    (z_j - z_0j) times the mean of dy/dz_j over the line from z_0 to z. The sum of the integrated gradients of all
+    """Let y be a smooth output of features, and let z_0 and z be two points. The integrated gradient IG_j of feature j
+    is (z_j - z_0j) times the mean of dy/dz_j over the line from z_0 to z. The sum of the integrated gradients of all
     features is exactly
 
         sum_j IG_j = y(z) - y(z_0).
@@ -194,10 +194,11 @@ class AbstractSites(Claim[Circuit]):
 
 
 class Redundancy(AbstractSites):
-    """Let a behaviour (1 in the clean run, 0 in the corrupted run) occur if all sites of at least one of several sets
-    are clean. Corrupting a single site of the clean run has the effect 1 if the site is in every set, and 0 otherwise.
-    Restoring a single site of the corrupted run has the effect 1 if this site alone is one of the sets, and 0
-    otherwise. So the effects of r single sites sum to
+    """A site is an activation of a model, and its value comes either from a clean run or from a corrupted run. A
+    behaviour is 1 if at least one of several sets of sites is entirely clean, and 0 otherwise. So it is 1 in the clean
+    run and 0 in the corrupted run. Corrupting a single site of the clean run has the effect 1 if the site is in every
+    set, and 0 otherwise. Restoring a single site of the corrupted run has the effect 1 if this site alone is one of the
+    sets, and 0 otherwise. So the effects of r single sites sum to
 
         0 by corrupting and r by restoring, if each single site is enough,
         r by corrupting and 0 by restoring, if all sites are needed,
@@ -208,7 +209,7 @@ class Redundancy(AbstractSites):
     consist of it alone.
     """
 
-    title = "Effects of patching single sites show necessary or sufficient sites, and do not sum to the joint effect"
+    title = "The effects of patching single sites show which sites are necessary or enough, but not the joint effect"
     source = Source("emergence2026", "Remark 18.5", "Figure 18.4", note="for behaviours that sets of sites cause")
     stated = Kind.OWN
     control = Control("the effects of single sites sum to the joint effect", lambda effect, problem: jnp.ones(2))
@@ -226,11 +227,12 @@ class Redundancy(AbstractSites):
 
 
 class ShapleyValues(AbstractSites):
-    """Let a behaviour occur if all sites of at least one of the sets S_1, ..., S_k are clean. The Shapley value of a
-    site is its mean effect when the sites are restored one after the other, in a uniformly random order. With [i in
-    S_I] = 1 if i is in S_I, and 0 otherwise, the value is
+    """A site is an activation of a model, and it is clean or corrupted. Let a behaviour occur if all sites of at least
+    one of the sets S_1, ..., S_k are clean. The Shapley value of a site is its mean effect when the sites are restored
+    one after the other, in a uniformly random order. For a set I of indices, let S_I be the union of S_j over j in I.
+    Let [i in S_I] be 1 if i is in S_I, and 0 otherwise. The Shapley value of site i is
 
-        sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   where S_I = the union of S_j over j in I.
+        sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|.
 
     The values sum to the joint effect 1. If each single site is enough, or if all r sites are needed, each value is
     1/r.
@@ -240,7 +242,7 @@ class ShapleyValues(AbstractSites):
     linear.
     """
 
-    title = "A formula for the Shapley values of the sites of a circuit with several sufficient sets of sites"
+    title = "The Shapley values of a circuit's sites have a closed form in the sets of sites that are enough"
     source = Source("shapley1953", note="for a union of unanimity games, by inclusion and exclusion")
     stated = Kind.OWN
     control = Control(

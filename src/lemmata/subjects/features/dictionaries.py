@@ -184,7 +184,7 @@ class Absorption(Claim[ParentAndChild]):
     p_P. The child is active with probability p_C, and only together with the parent. Active features have the value 1.
     An autoencoder has two latents with unit decoders, codes z >= 0 and the loss |x - D z|² + lambda |z|_1, where 0 <
     lambda <= 1. Let h(a) = lambda a - lambda²/4. The dictionary with one latent for each feature does not have the
-    smallest possible loss: its loss is larger by
+    smallest possible mean loss. Its mean loss is larger by
 
         p_C (2 h(1) - h(sqrt(2))).
 

@@ -32,14 +32,15 @@ class UnrelatedFeatures(eqx.Module):
 
 
 class BestOfMany(Claim[UnrelatedFeatures]):
-    """Let m features be independent of each other and of a concept with n_1 positive and n_0 negative examples. Let s²
-    = (n_1 + n_0 + 1)/(12 n_1 n_0), which is the variance of the AUC of a feature. The mean of the largest AUC is about
+    """Let m features be independent of each other and of a concept with n_1 positive and n_0 negative examples. The AUC
+    of a feature is the probability that it is larger at a positive than at a negative example. Let s² = (n_1 + n_0 +
+    1)/(12 n_1 n_0), which is the variance of the AUC of a feature. Let F be the standard normal distribution function,
+    and let c = 0.5772... be Euler's constant. The mean of the largest AUC is about
 
-        1/2 + s F^-1(1 - e^(-c)/m),
+        1/2 + s F^-1(1 - e^(-c)/m).
 
-    where F is the standard normal distribution function and c = 0.5772... is Euler's constant. The mean AUC of a single
-    unrelated feature is 1/2. So compare a large AUC of the best feature with the mean of the largest AUC, and not with
-    1/2.
+    The mean AUC of a single unrelated feature is 1/2. So compare a large AUC of the best feature with the mean of the
+    largest AUC, and not with 1/2.
 
     Derivation: the AUC is a Mann-Whitney statistic, which is nearly normal with the mean 1/2 and the variance s². Take
     m times the probability that a new feature's AUC exceeds the largest AUC of the m features. This product has nearly
@@ -47,7 +48,7 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     the product equals its mean -c gives the formula.
     """
 
-    title = "An approximate formula for the mean of the largest AUC among m features unrelated to the concept"
+    title = "The mean of the largest AUC among m features unrelated to a concept has an approximate closed form"
     source = Source(
         "emergence2026", "Figure 18.14", "Figure 18.15", note="the size of the effect of a search for labels"
     )

@@ -89,8 +89,8 @@ class Floors(Claim[Directions]):
         arccos sqrt((n - d)/(d (n - 1))).
 
     The smallest angle between two of the vectors themselves is at most arccos(-1/(n - 1)) if n = d + 1, and at most 90
-    degrees if d + 2 <= n <= 2d. For n > 2d, this angle is at most arccos(s), where s > 0 is the smaller of (sqrt(d + 3)
-    - 1)/(d + 2) and
+    degrees if d + 2 <= n <= 2d. For n > 2d, the smallest angle between the vectors is at most arccos(s). Here s > 0 is
+    the smaller of (sqrt(d + 3) - 1)/(d + 2) and
 
         (sqrt(d² (d - 1)² + 4 d (n - d - 1)(n - 2d)) - d (d - 1)) / (2 d (n - d - 1)).
 
@@ -99,7 +99,7 @@ class Floors(Claim[Directions]):
     attain the bound for vectors: 72 degrees for five features in a plane.
     """
 
-    title = "An upper bound on the smallest angle between n directions in d dimensions"
+    title = "The smallest angle between n directions in d dimensions is at most a number that depends only on n and d"
     source = Source("emergence2026", "Figure 18.7", note="with the bounds of Welch, Rankin and Levenshtein")
     population = Configurations()
     relation = AtMost()

@@ -187,13 +187,14 @@ def readout_failure(k: Array, n: int, d: int, threshold: float = 0.5) -> Array:
 
 class LinearReadout(Claim[ActiveFeatures]):
     """Let u_1, ..., u_n be independent and uniform on the unit sphere of R^d, and let x be the sum of k of them. Read
-    feature i as active if <u_i, x> > 1/2. The probability that at least one feature is misread is about
+    feature i as active if <u_i, x> > 1/2. Let T(c) be the probability that a random unit vector has a cosine above c
+    with a given unit vector. This is T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2, where I is the regularised incomplete beta
+    function. The probability that at least one feature is misread is about
 
-        1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   where T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2.
+        1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))).
 
-    Here I is the regularised incomplete beta function, and T(c) is the probability that a random unit vector has a
-    cosine above c with a given unit vector. So about k = d/(8 ln n) active features can be read. If n <= d and the
-    directions are orthonormal, no feature is misread.
+    So about k = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is
+    misread.
 
     Derivation: a sum of k random directions has a length of about sqrt(k). An inactive feature is misread if its
     direction is in the cap <u, x> > 1/2. An active feature contributes 1 to its own readout. It is misread if the other
@@ -201,7 +202,7 @@ class LinearReadout(Claim[ActiveFeatures]):
     rare.
     """
 
-    title = "An approximate formula for the probability that a linear readout misreads features in superposition"
+    title = "The probability that a linear readout misreads features in superposition has an approximate formula"
     source = Source("emergence2026", "Figure 18.6", note="interference, with the probability of an error")
     stated = Kind.OWN
     population = Drawn(
@@ -295,18 +296,19 @@ def least_sum(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 class SparseDecoding(Claim[SparseCodes]):
-    """Let z >= 0 have n entries, and let a share rho of these entries be positive. Observe x = U z, where the m rows of
-    U are equations with independent normal coefficients. The nonnegative solution of smallest l_1 norm equals z if
-    there are at least about m = n psi(rho) equations, where
+    """Let z >= 0 have n entries, and let a share rho of these entries be positive. Observe x = U z, where U has m rows
+    and independent normal entries. Let f and F be the standard normal density and distribution function, and let
 
-        psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
+        psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)).
 
-    and f and F are the standard normal density and distribution function. The solution of smallest l_2 norm is z only
-    if m = n. For small rho, psi(rho) is about 2 rho ln(1/rho). So, with k = rho n positive entries, a sparse decoder
-    can read about 4 ln n / ln(n/k) times as many features as a readout by thresholds.
+    The nonnegative solution of smallest l_1 norm equals z if U has at least about m = n psi(rho) rows. The solution of
+    smallest l_2 norm is z only if m = n. For small rho, psi(rho) is about 2 rho ln(1/rho). So, with k = rho n positive
+    entries, a sparse decoder can read about 4 ln n / ln(n/k) times as many features as a readout by thresholds.
     """
 
-    title = "A formula for the number of random measurements (dimensions) from which sparse decoding succeeds"
+    title = (
+        "Sparse decoding of n codes succeeds from about n psi(rho) random measurements, where rho is the share in use"
+    )
     source = Source("amelunxen2014", "Theorem II", note="for nonnegative codes")
     population = Drawn(
         SparseCodes,

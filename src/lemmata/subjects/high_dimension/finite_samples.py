@@ -106,8 +106,8 @@ class GivenRows(eqx.Module):
 
 
 class ConditionalRisk(Claim[GivenRows]):
-    """Let X be a matrix of n rows, and let S be the covariance of the population. Let beta be the vector of
-    coefficients, and let sigma² be the variance of the noise. Let X⁺ be the pseudo-inverse of X, and let P = I - X⁺X be
+    """Let X be a matrix of n rows, and let S be the covariance of new rows. Let beta be the vector of coefficients of
+    the target, and let sigma² be the variance of the noise. Let X⁺ be the pseudo-inverse of X, and let P = I - X⁺X be
     the projection on the null space of the rows. Given the rows, the least squares fit of smallest norm has the mean
     excess risk
 
@@ -175,11 +175,16 @@ class BestOverparameterisation(Claim[SignalToNoise]):
         g = sqrt(S)/(sqrt(S) - 1),    with the value 2 sqrt(S) - 1.
 
     This value is less than S, the risk of predicting 0. If S <= 1, no g is best: the risk falls with every added column
-    and stays above S. The trials measure three numbers: the best g, the risk at this g, and, for S = 1/2, the smallest
-    risk over several values of g. The prediction for the third number is the risk at the largest g.
+    and stays above S.
+
+    The test measures three numbers: the best g, the risk at this g, and, for S = 1/2, the smallest risk over several
+    values of g. The prediction for the third number is the risk at the largest g.
     """
 
-    title = "For p > n features and SNR S > 1, ridgeless least squares is best at p/n = sqrt(S)/(sqrt(S) - 1)"
+    title = (
+        "For p > n features and a signal-to-noise ratio S > 1, ridgeless least squares is best at p/n = "
+        "sqrt(S)/(sqrt(S) - 1)"
+    )
     source = Source("hastie2022ridgeless", "Section 3", note="the minimum of the limiting risk for isotropic features")
     population = Drawn(
         SignalToNoise,

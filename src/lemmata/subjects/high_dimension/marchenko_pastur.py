@@ -27,7 +27,7 @@ class MarchenkoPasturEdge(Claim[Design]):
         (1 + sqrt(gamma))²,    gamma = lim d/n.
     """
 
-    title = "The limit of the largest eigenvalue of a sample covariance is (1 + sqrt(d/n))²"
+    title = "The largest eigenvalue of a sample covariance tends to (1 + sqrt(d/n))²"
     source = Source("yin1988", "main theorem")
     population = RandomMatrices(margin=_MARGIN)
     # a matrix has one largest eigenvalue, so nothing can be measured twice

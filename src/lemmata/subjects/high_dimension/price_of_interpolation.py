@@ -109,12 +109,13 @@ class TemperedInterpolation(Claim[PowerDecay]):
         a.
 
     Call this ratio the price of interpolation. For a power law, the price is the decay exponent of the spectrum, which
-    is neither 1 nor infinite. With equal variances on 3 n columns, the price is 1 + n/(2 n - 1), whatever a is. The
-    trials measure the price of the power law and the price of equal variances. For the power law, the trials use only
-    the first 50 n columns, which changes the price by about 1 % at a = 2.
+    is neither 1 nor infinite. In contrast, for 3 n columns of equal variances, the price is 1 + n/(2 n - 1).
+
+    The test measures the price of the power law and the price of equal variances. For the power law, it uses only the
+    first 50 n columns, which changes the price by about 1 % at a = 2.
     """
 
-    title = "With covariance eigenvalues i^-a, interpolating pure noise has a test error of a times the noise variance"
+    title = "With covariance eigenvalues i^-a, the test error of interpolated pure noise tends to a * (noise variance)"
     source = Source("mallinar2022", note="power laws are tempered; the limit for normal features without a ridge")
     population = Drawn(
         PowerDecay,
@@ -241,8 +242,8 @@ class BrokenPowerLaw(Claim[BrokenPower]):
 
     For any smooth spectrum with local exponents a_i, the price is the harmonic mean of these exponents with the weights
     i (s_i - s_{i+1})/n. These weights are large for directions at the edge of what n rows can learn, where s_i is
-    neither near 1 nor near 0. The weights are not large for the directions of largest variance. The trials have n =
-    m/2, m and 2 m rows, and 50 columns for each row.
+    neither near 1 nor near 0. The weights are not large for the directions of largest variance. The test uses n = m/2,
+    m and 2 m rows, and 50 columns for each row.
     """
 
     title = "If noise is interpolated, test error / noise variance is a harmonic mean of a broken power law's exponents"

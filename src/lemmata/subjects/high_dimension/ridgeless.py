@@ -60,7 +60,7 @@ def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
 
 class UnderparameterisedVariance(Claim[LinearDesign]):
     """Fit least squares to n rows with d isotropic inputs, where sigma² is the variance of the noise, and let gamma =
-    d/n < 1. The variance of the fit is the mean square, on fresh inputs, of the predictions of a fit to the noise
+    d/n < 1. The variance of the fit is the mean square of the predictions, on fresh inputs, after a fit to the noise
     alone. As n and d grow in proportion, the variance tends to
 
         sigma² gamma / (1 - gamma)
@@ -89,8 +89,8 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
 
 class OverparameterisedVariance(Claim[LinearDesign]):
     """Fit least squares with the smallest norm to n rows with d isotropic inputs, where sigma² is the variance of the
-    noise, and let gamma = d/n > 1. The variance of the fit is the mean square, on fresh inputs, of the predictions of a
-    fit to the noise alone. As n and d grow in proportion, the variance tends to
+    noise, and let gamma = d/n > 1. The variance of the fit is the mean square of the predictions, on fresh inputs,
+    after a fit to the noise alone. As n and d grow in proportion, the variance tends to
 
         sigma² / (gamma - 1),
 

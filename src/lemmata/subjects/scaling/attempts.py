@@ -72,11 +72,13 @@ def _plug_in(value: Float[Array, ""], problem: Attempted) -> Float[Array, ""]:
 
 
 class UnbiasedPassAtK(Claim[Attempted]):
-    """Let one attempt solve a problem with probability p, and let c of n independent attempts be right. The estimator
+    """Let one attempt solve a problem with probability p, and let c of n independent attempts be right. The number
+    pass@k is the probability that at least one of k attempts is right, which is 1 - (1 - p)^k. Let C(n, k) be the
+    binomial coefficient. The estimator of pass@k
 
         1 - C(n - c, k) / C(n, k),   k <= n,
 
-    has the mean 1 - (1 - p)^k, where C(n, k) is a binomial coefficient.
+    has the mean 1 - (1 - p)^k.
     """
 
     title = "The usual estimator of pass@k is unbiased"
@@ -184,11 +186,13 @@ class RareSuccessGainsMost(Claim[Multiplied]):
 
         p = 1 - K^(-1/(m (K - 1))).
 
-    This probability is close to log(K)/(m K) for large K, and it tends to 0 as K grows. The gain of attempt number K m
-    alone is p (1 - p)^(K m - 1), which is largest at p = 1/(K m).
+    This probability is close to log(K)/(m K) for large K, and it tends to 0 as K grows. The gain from attempt number K
+    m alone is p (1 - p)^(K m - 1), which is largest at p = 1/(K m).
     """
 
-    title = "With more attempts per problem, the problems that gain most from further attempts have rarer successes"
+    title = (
+        "The more attempts per problem, the rarer are right attempts on the problems that gain most from further ones"
+    )
     source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
     population = MultipliedAttempts()
     relation = Equal()
@@ -230,11 +234,11 @@ class AdaptiveAttempts(Claim[SharedBudget]):
     """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest p_i (1 -
     p_i)^(k_i), where k_i is the number of attempts already made on problem i. For every budget of attempts, this rule
     maximises the expected number of problems solved. Under this rule, easy problems get one attempt, and very hard
-    problems get no attempt until the budget is large. The claim tests the expected number of problems that the rule
-    solves.
+    problems get no attempt until the budget is large. The test compares the expected number of problems that the rule
+    solves with this maximum.
     """
 
-    title = "Giving each attempt to the problem with the largest gain solves the most problems on average"
+    title = "Giving each attempt to the problem where it gains most maximises the expected number of problems solved"
     source = Source("emergence2026", "Figure 17.18", note="for a known difficulty")
     population = SHARED_BUDGETS
     relation = Equal()

@@ -112,13 +112,14 @@ def _flat(problem: SeparableLaw) -> Float[Array, ""]:
 
 
 class BalancedAllocation(Claim[SeparableLaw]):
-    """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Under the compute
-    budget kappa N D = C, the loss is smallest at
+    """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Let kappa N D = C
+    be the compute budget, where kappa is the compute per parameter and token. Under this budget, the loss is smallest
+    at
 
         N = G (C/kappa)^(beta/(alpha+beta)),  D = (C/kappa)^(alpha/(alpha+beta)) / G,
         G = (alpha A / (beta B))^(1/(alpha+beta)).
 
-    The claim also tests the difference between this smallest loss and E.
+    The test also checks the difference between this smallest loss and E.
     """
 
     title = "Under a law like Chinchilla's, the compute-optimal numbers of parameters and tokens are powers of compute"
@@ -155,7 +156,7 @@ class BalancedReturns(Claim[SeparableLaw]):
 
         alpha A N^-alpha = beta B D^-beta.
 
-    The claim tests the ratio of the two terms of the loss, which is A N^-alpha / (B D^-beta) = beta/alpha.
+    The test checks the ratio of the two terms of the loss, which is A N^-alpha / (B D^-beta) = beta/alpha.
     """
 
     title = "Compute-optimal training balances marginal returns of parameters and tokens"
@@ -210,7 +211,7 @@ class TokensPerParameter(Claim[SeparableLaw]):
 
     If alpha > beta, the loss falls faster with parameters than with tokens, and the number of tokens per parameter
     grows with the budget. If alpha < beta, the number of tokens per parameter falls with the budget. The number of
-    tokens per parameter is the same at all budgets only if alpha = beta. The claim tests D/N or N/D, whichever grows.
+    tokens per parameter is the same at all budgets only if alpha = beta. The test measures D/N or N/D, whichever grows.
     """
 
     title = "The number of tokens per parameter at compute-optimal training is a power of the compute budget"
@@ -241,8 +242,8 @@ class LocalSlope(Claim[SeparableLaw]):
         -alpha (1 - E/L(N)).
 
     As N grows, the curve becomes flatter and its slope tends to 0, although the scaling law does not change. So a
-    change of slope shows a change of regime only if the floor has been subtracted. The claim tests five sizes, at which
-    L - E ranges from 8 times to 1/8 of the floor E.
+    change of slope shows a change of regime only if the floor has been subtracted. The test uses five sizes, at which L
+    - E ranges from 8 times to 1/8 of the floor E.
     """
 
     title = "The log-log slope of a scaling curve flattens if its floor, the irreducible loss, is not subtracted"
@@ -275,8 +276,8 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
 
         alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 
-    So if more tokens will be served, the best model is smaller and is trained on more tokens. In the trials, the given
-    amount is the excess loss at the best allocation of a training budget. The claim tests N and D.
+    So if more tokens will be served, the best model is smaller and is trained on more tokens. In the test, the given
+    amount is the excess loss at the best allocation of a training budget. The test checks N and D.
     """
 
     title = "The cheapest model for serving is smaller and trained on more tokens than the compute-optimal model"

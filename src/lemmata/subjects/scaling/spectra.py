@@ -91,7 +91,7 @@ class TailExponent(Claim[PowerSpectrum]):
     target beyond its first n modes falls at the same rate.
     """
 
-    title = "The error of kernel interpolation of n values falls like the target's energy beyond its first n modes"
+    title = "The error of kernel interpolation at n points falls like the target's energy beyond its first n modes"
     source = _KERNEL
     population = _power_spectra(
         Real(1.5, 1.2, 3.0, "a", corners=(1.3, 1.8)),
@@ -119,7 +119,7 @@ class SaturatedTail(Claim[PowerSpectrum]):
     n^(1-a), which makes the learned coefficients of the first modes too small.
     """
 
-    title = "Kernel interpolation of smooth targets saturates at the error n^-2a for kernel eigenvalues j^-a"
+    title = "For smooth targets and kernel eigenvalues j^-a, the error of kernel interpolation falls only like n^-2a"
     source = _KERNEL
     population = _power_spectra(
         Real(2.0, 1.7, 3.0, "a", corners=(1.9, 2.3)),  # the closer to 1, the more rows it takes
@@ -146,11 +146,11 @@ class SpectralCutoff(Claim[PowerSpectrum]):
     n values of the target. Suppose that the squared error of these estimates is at most of the order of the energy
     beyond the first m(n) modes. Then the excess error of this learner is at most of order n^(-r gamma).
 
-    In the trials, the learner is least squares on the first n^(1/2) modes, so gamma = 1/2. The other modes of the
-    target act as noise.
+    In the test, the learner is least squares on the first n^(1/2) modes, so gamma = 1/2. The other modes of the target
+    act as noise.
     """
 
-    title = "The tail of a target's spectrum bounds the error if the first modes are learned"
+    title = "If a learner learns the first modes, the target's energy in the other modes bounds its error"
     source = Source("emergence2026", "Proposition 17.6", "Figure 17.9")
     population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.3, 0.1, 1.5, "r/(2a)", corners=(0.25, 0.35)), modes=4
@@ -188,7 +188,7 @@ class EffectiveModes(Claim[PowerSpectrum]):
 
         sum over j of 1/(1 + mu j^a) = mu^(-1/a) (pi/a)/sin(pi/a) (1 + o(1)).
 
-    The claim tests the effective dimension divided by mu^(-1/a).
+    The test measures the effective dimension divided by mu^(-1/a).
     """
 
     title = "The effective dimension of a power-law spectrum is a power of the ridge"

@@ -118,7 +118,7 @@ class PluralityExponent(Claim[TwoAnswers]):
 
         c = -log(1 - (sqrt(p1) - sqrt(p2))²).
 
-    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the factor
+    The test measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the factor
     1/sqrt(K).
     """
 
@@ -156,11 +156,11 @@ class VotesForTheRival(Claim[TwoAnswers]):
 
         c = -log(1 - (sqrt(p2) - sqrt(p1))²).
 
-    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the factor
+    The test measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the factor
     1/sqrt(K).
     """
 
-    title = "Votes over samples amplify a mistake that is more frequent than the right answer"
+    title = "Votes over many samples amplify a wrong answer that is more frequent than the right answer"
     source = Source("emergence2026", "Figure 17.14", note="if the right answer is not the most frequent one")
     population = VotedAnswers(right_leads=False)
     relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)
@@ -191,14 +191,15 @@ def _none_accepted(problem: Verified) -> Float[Array, ""]:
 class VerifierCeiling(Claim[Verified]):
     """Let an attempt be right with probability p. Let a verifier accept right attempts with probability t, and wrong
     attempts with probability f > 0. Make K attempts, and choose an accepted attempt at random. If no attempt is
-    accepted, choose any attempt at random. The chosen attempt is right with probability
+    accepted, choose any attempt at random. Let q = p t + (1-p) f be the probability that an attempt is accepted. The
+    chosen attempt is right with probability
 
-        (1 - (1-q)^K) p t/q + (1-q)^K p (1-t)/(1-q),   q = p t + (1-p) f.
+        (1 - (1-q)^K) p t/q + (1-q)^K p (1-t)/(1-q).
 
     As K grows, this probability tends to p t/q < 1. So more attempts do not help against a verifier's mistakes.
     """
 
-    title = "Mistakes of a verifier set a ceiling on the accuracy of many attempts"
+    title = "A verifier's mistakes set a ceiling on the accuracy of an answer chosen from many attempts"
     source = _SELECTION
     population = Drawn(
         Verified,
