@@ -127,7 +127,10 @@ def test_a_calibration_is_told_in_figures(monkeypatch, limit, error, code):
     told = f"AtMost: a true bound not refuted at level 0.001, 30 trials: 0.2500, 0.1250 to {limit:.4f}, 0.5{mark}"
     assert " ".join(text.stdout.split()).startswith(" ".join(told.split()))
     wrong = int(limit < 0.5)
-    assert said == f"1 families of test claims, 20 verifications each, seed 3: {wrong} families not as promised."
+    assert said == (
+        f"1 families of test claims were verified 20 times each (seed 3). In {wrong} of these families, the result is "
+        "not as promised."
+    )
     assert json.loads(record.stdout) == [
         {
             "relation": "AtMost", "family": "a true bound", "asked": "not refuted", "trials": 30, "level": 0.001,

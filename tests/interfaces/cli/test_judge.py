@@ -179,7 +179,9 @@ def test_changes_since_the_last_run_are_named_with_their_reasons(tmp_path):
     assert "code, seed" in page
     said = RUNNER.invoke(app, ["judge", path, *map(str, ledger), "--seed", "3"])
     assert "3 of 3 claims were judged (3 of them from the ledger), 1 with an unexpected verdict" in said.stdout
-    assert "Family-wise level 0.001 over 3 claims (Holm's procedure on p-values)" in " ".join(said.stdout.split())
+    assert "The family-wise level is 0.001 over 3 claims (Holm's procedure on p-values)" in " ".join(
+        said.stdout.split()
+    )
 
 
 def test_a_run_that_continues_takes_fresh_seeds_and_its_evidence_refutes(tmp_path):

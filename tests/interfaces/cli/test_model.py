@@ -70,7 +70,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n")
     refused = CliRunner().invoke(app, ["report", both[0], str(tmp_path / "rows.csv"), "--out", str(tmp_path / "no")])
     assert refused.exit_code == 2
-    assert "a record of a model, and rows.csv, which is a different kind" in refused.stderr
+    assert "a record of a model, but rows.csv is a record of another kind" in refused.stderr
 
 
 def test_json_alone_on_stdout_whatever_the_program_prints(run, files):

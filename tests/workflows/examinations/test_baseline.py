@@ -39,7 +39,7 @@ def test_a_model_of_rare_classes_is_told_beside_the_frequent_class():
     assert own.classes[0].recall == pytest.approx(recall_score(y[700:], said))
     assert own.classes[0].precision == pytest.approx(precision_score(y[700:], said))
     assert "Always answering 0 has an error of" in found.answer
-    assert "is not significantly better: the model's error minus the error of this baseline is" in found.answer
+    assert "is not significantly better: the model's error minus the baseline error is" in found.answer
     assert "classes are unbalanced" in found.answer
     assert ExaminationRecord.from_json(found.record.to_json()) == found.record
 
@@ -235,7 +235,8 @@ def test_an_interval_that_holds_everything_says_little():
     wide = dataclasses.replace(own, predicted=dataclasses.replace(own.predicted, lower=0.0, upper=0.548))
     other = dataclasses.replace(record, gauges=[*record.gauges[:place], wide, *record.gauges[place + 1 :]])
     assert any(
-        text.endswith("agree, but the interval is so wide that this says little.") for text in model_sentences(other)
+        text.endswith("agree, but the interval is so wide that the agreement says little.")
+        for text in model_sentences(other)
     )
 
 

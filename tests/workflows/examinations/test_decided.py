@@ -162,7 +162,7 @@ def test_an_error_of_the_users_function_is_told_where_the_next_steps_would_stand
     monkeypatch.setattr(_run, "next_steps", fails)
     found = _run._next_steps(None, [], None, 0.0, 0.0)
     assert found["actions"] == []
-    assert found["tried"] == ["No action was tried: ValueError: a b" + "c" * 197]
+    assert found["tried"] == ["No action was tried, because of ValueError: a b" + "c" * 197]
     monkeypatch.setattr(_run, "next_steps", lambda *given: (["do"], ["tried"]))
     assert _run._next_steps(None, [], None, 0.0, 0.0) == {"actions": ["do"], "tried": ["tried"]}
 

@@ -98,7 +98,7 @@ def test_held_out_rows_tell_where_wrong_labels_are_learned_by_heart(seed):
     found = wrong_labels(model, spoke())
     assert found is not None
     assert "of the held-out labels look wrong" in found.text
-    assert "Leaving rows out cannot count wrong training labels here" in found.text
+    assert "Here lemmata cannot count wrong training labels by leaving rows out" in found.text
     rows = named(found.text, "held-out rows")
     assert 0 <= min(rows) <= max(rows) < 45
     silent = spoke("inapplicable")

@@ -74,7 +74,8 @@ def test_rare_texts_that_are_pooled_are_not_equal():
 def test_rows_that_differ_in_a_column_left_out_are_not_said_to_be_equal_in_it():
     text = said(load_dataset(weather(), "degrees", drop_columns=["date"]), "repeats")
     assert text.startswith(
-        "30 rows repeat an earlier row in every input and the target. If these rows are copies, remove them: a copy"
+        "30 rows repeat an earlier row in every input and the target. If these rows are copies, remove them, because "
+        "a copy"
     )
     text = said(load_dataset(weather(), "degrees", drop_columns=["date"]), "contradiction")
     assert "No model of the inputs alone can explain" in text
@@ -192,15 +193,14 @@ def test_splits_that_are_left_out_are_told_once():
     one = {"lasso": LeftOut(450.4, 1, 5, 33)}
     assert say_left_out({}) == []
     assert say_left_out(one) == [
-        "lasso had up to 450 times the squared error of guessing in 1 of 5 splits with 33 rows. These splits are left "
-        "out of its curve, and it is not called significantly better than guessing."
+        "lasso had up to 450 times the squared error of guessing in 1 of 5 splits with 33 rows. The study leaves "
+        "these splits out of this model's curve, and does not call the model significantly better than guessing."
     ]
     assert say_left_out({**one, "ReLU network, depth 1": LeftOut(2106.0, 1, 10, 84)}) == [
-        "The fits of 2 models broke down in a few splits with 33 to 84 rows: lasso; ReLU network, depth 1. These "
-        "splits are left out of their curves, and none of these models is called significantly better than "
-        "guessing. In the "
-        "worst case, ReLU network, depth 1 had up to 2,106 times the squared error of guessing in 1 of 10 splits with "
-        "84 rows."
+        "The fits of 2 models broke down in a few splits with 33 to 84 rows: lasso; ReLU network, depth 1. The study "
+        "leaves these splits out of the models' curves, and calls none of these models significantly better than "
+        "guessing. In the worst case, ReLU network, depth 1 had up to 2,106 times the squared error of guessing in 1 "
+        "of 10 splits with 84 rows."
     ]
 
 

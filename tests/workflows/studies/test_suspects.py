@@ -27,7 +27,7 @@ def test_a_number_that_may_stand_for_none_is_told(stands):
         values = values / 100
     values[::10] = stands
     (text,) = told("missing", x=values)
-    assert f"6 rows have {stands:g} in 'x'" in text
+    assert f"The value {stands:g} occurs in 6 rows of 'x'" in text
     assert f"write frame = frame.with_columns(polars.col('x').replace({stands:g}, None))" in text
 
 
@@ -117,7 +117,7 @@ def test_sparse_texts_are_not_taken_for_merged_cells():
 def test_two_numbers_that_may_stand_for_none_are_both_told():
     values = 40 + 3 * np.sin(np.arange(ROWS))
     values[::10], values[1::10] = -999.0, 9999.0
-    assert [text.split(" in ")[0] for text in told("missing", x=values)] == ["6 rows have -999", "6 rows have 9999"]
+    assert [text.split(" occurs ")[0] for text in told("missing", x=values)] == ["The value -999", "The value 9999"]
 
 
 DAYS = np.datetime64("2020-01-01") + 7 * np.arange(ROWS)
@@ -133,7 +133,7 @@ def dates(*marks, of="%Y-%m-%d"):
 @pytest.mark.parametrize("mark", ["9999-12-31", "1900-01-01", "0001-01-01", "2999-12-31", "1970-01-01"])
 def test_a_date_that_may_stand_for_none_is_told(mark):
     (text,) = told("missing", x=dates(mark))
-    assert f"6 rows have the date {mark} in 'x'" in text
+    assert f"The date {mark} occurs in 6 rows of 'x'" in text
     assert f"polars.col('x').replace('{mark}', None)" in text
 
 

@@ -281,7 +281,7 @@ def test_a_value_that_looks_missing_may_be_kept(tmp_path):
     found = load_dataset(str(path), "land")
     assert len(found.targets) == 30
     first, second = [finding.text for finding in found.findings if finding.kind == "missing"]
-    assert first == "'NA' in 'land' (10 cells) was read as missing. If this is a value, add --na ''."
+    assert first == "'NA' in 'land' (10 cells) was read as missing. If such a text is a value, add --na ''."
     assert second.startswith("10 of 40 rows have no 'land' and are left out.")
     kept = load_dataset(str(path), "land", na=("",))
     assert (len(kept.targets), kept.classes, kept.findings) == (40, ("AO", "BW", "NA", "ZA"), ())

@@ -83,8 +83,8 @@ def calibrate(
             out.print(said, markup=False, highlight=False)
     wrong = sum(not row["passed"] for row in rows)
     if not as_json:
-        told = f"{len(rows)} families of test claims, {repeats} verifications each, seed {seed}"
-        plain(f"\n{told}: {wrong} families not as promised.")
+        told = f"{len(rows)} families of test claims were verified {repeats} times each (seed {seed})"
+        plain(f"\n{told}. In {wrong} of these families, the result is not as promised.")
     raise typer.Exit(4 if lost else int(bool(wrong)))
 
 

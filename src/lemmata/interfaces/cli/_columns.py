@@ -27,7 +27,7 @@ def frame_of(data: Path, row: str) -> "pl.DataFrame":
     if frame.height == 0:
         raise DataError(f"table {data}", rule=f"one row for each {row}", found="no rows")
     if frame.height < table.rows:
-        found, rule = f"{table.rows} rows", f"a table of at most {_BYTES >> 20} MiB, so that no row is left out"
+        found, rule = f"{table.rows} rows", f"all rows must be read, but lemmata reads at most {_BYTES >> 20} MiB"
         raise DataError(f"table {data}", found=found, rule=rule, remedy="keep only the columns that are needed")
     return frame
 

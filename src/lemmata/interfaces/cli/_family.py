@@ -24,7 +24,10 @@ class Family:
         str,
         typer.Option(
             metavar="K/N",
-            help="Use with --stale: of the claims of which only shared code changed, test only part K of N.",
+            help=(
+                "Use with --stale. Divide the claims of which only shared code has changed into N parts, and test only "
+                "part K."
+            ),
         ),
     ] = ""
     subject: Subjects = None

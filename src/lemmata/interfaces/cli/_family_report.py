@@ -48,8 +48,8 @@ def level_words(record: dict[str, Any]) -> str:
     if record["method"] == "e-values":
         how = "Holm's procedure on e-values, which stay valid however often you continue the run"
     return (
-        f"Family-wise level {record['level']:g} over {record['claims']} claims ({how}). So the probability that any "
-        "true claim is refuted is at most this level."
+        f"The family-wise level is {record['level']:g} over {record['claims']} claims ({how}). So the probability "
+        f"that any true claim is refuted is at most {record['level']:g}."
     )
 
 

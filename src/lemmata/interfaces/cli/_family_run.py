@@ -47,7 +47,7 @@ class RunOptions(Judging):
     trial_seconds: Annotated[
         float | None,
         typer.Option(
-            metavar="T", help="Time limit of one trial, in seconds. Default: 600, or no limit if you name claims."
+            metavar="T", help="Time limit of one trial, in seconds. By default 600, or no limit if you name claims."
         ),
     ] = None
     write: Annotated[bool, typer.Option("--write", help="Write the verdicts into the catalogue.")] = False

@@ -42,7 +42,7 @@ def in_context(
     ] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print only the results, as JSON, on stdout.")] = False,
     task: Annotated[
-        str | None, typer.Option(help="Set this to regression if lemmata takes the numbers of the target for classes.")
+        str | None, typer.Option(help="Set this to regression if lemmata reads the numbers of the target as classes.")
     ] = None,
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing cells.")] = False,
     drop_column: Annotated[

@@ -39,8 +39,8 @@ class Judging:
         int | None,
         typer.Option(
             help=(
-                "Number of extra settings, drawn at random, at which a claim is also tested. Default: 3, or 0 with "
-                "--set."
+                "Number of extra settings, drawn at random, at which a claim is also tested. By default 3, or 0 "
+                "with --set."
             ),
             min=0,
             max=50,

@@ -90,7 +90,7 @@ def _check_replay(action: str, setting: list[str] | None, seed: int | None) -> N
     if given and action != "replay":
         raise SettingError(
             f"lemmata ledger {action} with {' and '.join(given)}",
-            rule="only `lemmata ledger replay` uses --set and --seed, which select its trial",
+            rule="--set and --seed select the trial to repeat, so only `lemmata ledger replay` accepts them",
             remedy="leave them out",
         )
     check_seed(seed or 0)

@@ -25,8 +25,8 @@ def mutate(
         typer.Option(
             metavar="N",
             help=(
-                "Test N claims. Claims with the same subject and the same kind of comparison form a group. The groups "
-                "take turns, and each gives its cheapest claims first."
+                "Test N claims. Claims with the same subject and the same kind of comparison form a group. lemmata "
+                "takes one claim of each group in turn, the cheapest first."
             ),
         ),
     ] = None,

@@ -49,7 +49,7 @@ def report(
     if len(set(kinds)) > 1:
         known = next(kind for kind in kinds if kind is not studies.StudyRecord)
         other = next(path for path, kind in zip(records, kinds, strict=True) if kind is not known)
-        found = f"a record of {known.about}, and {other.name}, which is a different kind of record"
+        found = f"a record of {known.about}, but {other.name} is a record of another kind"
         raise SettingError("lemmata report", found=found, rule="two records of the same kind")
     if kinds == [comparisons.ComparisonRecord] * 2:
         raise SettingError(

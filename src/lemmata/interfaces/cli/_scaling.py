@@ -40,7 +40,8 @@ def scaling(
         typer.Option(
             metavar="D",
             help=(
-                "Use with --compute: the amount of data that the trained model will serve. Each unit of data costs 2 n."
+                "Use with --compute: the amount of data that the trained model will serve. Serving one unit of data "
+                "costs 2 n."
             ),
         ),
     ] = 0.0,

@@ -22,5 +22,5 @@ def exits_told() -> Iterator[None]:
             "your own code ended the computation",
             found=line_of(error),
             rule="a model or a function that you pass must return or raise an error, and must not end the program",
-            remedy="remove sys.exit and similar calls from it",
+            remedy="remove sys.exit and similar calls from your code",
         ) from error

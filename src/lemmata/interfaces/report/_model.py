@@ -139,7 +139,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         both = {"agrees": "agree", "disagrees": "do not agree"}.get(left_out.status)
         verdict = f" Prediction and measurement {both}." if both else ""
         if left_out.status == "agrees" and _says_little(record, left_out.predicted):
-            verdict = " Prediction and measurement agree, but the interval is so wide that this says little."
+            verdict = " Prediction and measurement agree, but the interval is so wide that the agreement says little."
         if left_out.status == "vacuous" and record.held_error is not None:
             missed = not left_out.predicted.lower <= record.held_error.value <= left_out.predicted.upper
             verdict = " The prediction is no better than the error without the model"
@@ -183,7 +183,7 @@ def _held(record: ExaminationRecord) -> list[str]:
     show = percent if task == "classification" else number
     gain = own.gain
     if own.beaten is None:
-        verdict = "The model is not significantly better: the model's error minus the error of this baseline is "
+        verdict = "The model is not significantly better: the model's error minus the baseline error is "
         verdict += f"{show(0.0 - gain.value)}, {gain.at} interval {show(0.0 - gain.upper)} to {show(0.0 - gain.lower)}."
     else:
         verdict = "The model is significantly better." if own.beaten else "The model is significantly worse."

@@ -73,7 +73,7 @@ def posterior_words(record: ExaminationRecord) -> str:
     if own.reason:
         return f"Laplace's approximation of the posterior has no result here: {own.reason}."
     parts = "parameters" if own.whole else "parameters of the last layer"
-    told = f"By Laplace's approximation, the rows determine {number(own.dimension)} {parts} well."
+    told = f"The rows determine {number(own.dimension)} {parts} well, according to Laplace's approximation."
     if own.covered is not None:
         ends = f"{percent(own.covered.lower)} to {percent(own.covered.upper)}"
         return (
@@ -86,8 +86,8 @@ def posterior_words(record: ExaminationRecord) -> str:
     verdict = "better than" if gain.lower > 0 else "worse than" if gain.upper < 0 else "no different from"
     return (
         f"{told} On {own.rows:,} held-out rows, probabilities averaged over this posterior have log loss "
-        f"{number(own.corrected)}. This is {verdict} the log loss {number(own.plain)} of the model itself (the gain "
-        f"is {_ends(gain)})."
+        f"{number(own.corrected)}. This log loss is {verdict} the log loss {number(own.plain)} of the model itself "
+        f"(the gain is {_ends(gain)})."
     )
 
 
@@ -122,9 +122,10 @@ def _inputs(own: InputTable) -> dict[str, Any]:
     ]
     rows_of = f"{own.rows:,} {own.part.replace(' ', '-')} rows"
     words = (
-        f"Each input was permuted {own.permutations} times on {rows_of}, whose mean {own.unit} is {number(own.loss)}. "
-        f"{told} of {tested} inputs matter (bold): the loss grows by more than chance allows (at 5 % for all inputs "
-        "together), and the interval lies above 0. Two inputs with the same information may both look unimportant."
+        f"Each input was permuted {own.permutations} times on {rows_of}. Without a permutation, their mean {own.unit} "
+        f"is {number(own.loss)}. {told} of {tested} inputs matter (bold): permuting such an input raises the loss by "
+        "more than chance allows (at 5 % for all inputs together), and the interval lies above 0. Two inputs with the "
+        "same information may both look unimportant."
     )
     if own.part == "training":
         words += (
@@ -151,9 +152,9 @@ def _layers(own: LayerTable) -> dict[str, Any]:
             _beside(layer.share, layer.share_null) + start(layer.start_share),
         ])  # fmt: skip
     words = (
-        "The brackets hold the 95 % range of a random Gaussian matrix with the same shape and norm. A number outside "
-        "this range is marked above or below. By chance, one number in twenty lies outside. The table describes the "
-        "layers and does not grade them."
+        "The brackets show the 95 % range for random Gaussian matrices with the same shape and norm. A number outside "
+        "this range is marked above or below. By chance, one number in twenty lies outside its range. The table "
+        "describes the layers and does not grade them."
     )
     if own.rows:
         words += f" The shares of the layers are computed on {own.rows} training rows."

@@ -110,8 +110,8 @@ def standard_tokens(
             found=f"channel {', '.join(names)}",
             rule="each channel must vary over rows and positions",
             remedy=(
-                "leave out the constant channels, because they carry no information: after layers that combine tokens, "
-                "they would hold only rounding errors"
+                "leave out the constant channels: they carry no information, and layers that combine tokens would turn "
+                "them into rounding errors"
             ),
         )
     return centred / deviation

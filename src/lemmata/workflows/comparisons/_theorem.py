@@ -94,7 +94,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
             "what time-invariant models miss if some inputs are marked",
             "Suppose that the inputs are white noise, the target is the last marked input, and p is the share of "
             "marked inputs. The best linear time-invariant model then leaves 2(1 - p)/(2 - p) of the variance "
-            "unexplained. A recurrence with one state that selects its inputs leaves nothing.",
+            "unexplained. A recurrence with one state that selects its inputs leaves nothing unexplained.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
             _claim("state_space.selection.holding_by_linear_models"),

@@ -35,9 +35,9 @@ def classes_as_values(trained: Trained) -> list[Finding]:
     shown = ", ".join(f"{value:.0f}" for value in values[:_SHOWN]) + (" and others" if len(values) > _SHOWN else "")
     text = (
         f"lemmata read the targets {shown} as values, so the error is a squared distance. But every output is "
-        "exactly one of these values, so they may be classes. If they are classes, pass the estimator, its "
+        "exactly one of these values, so the targets may be classes. If they are classes, pass the estimator, its "
         "predict_proba, or one output for each class. If your model only names classes, return a 1 at the named "
-        'class and 0 elsewhere. If they are values, state loss="squared".'
+        'class and 0 elsewhere. If the targets are values, state loss="squared".'
     )
     return [Finding(text, ["training rows"])]
 

@@ -120,7 +120,7 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
     order = np.argsort(-suspicion(trained, left_out)[0], kind="stable")
     accused = order[doubts.wrong[order] > 0.5]
     rows = "this training row" if len(accused) == 1 else f"these {len(accused)} training rows"
-    text = f"Look at {rows}: {names.training.told(accused)}. The other rows contradict their labels."
+    text = f"Look at {rows}: {names.training.told(accused)}. Other rows contradict the label of each row named here."
     keep = np.ones(len(trained.x), bool)
     keep[accused] = False
     effects = _effects(trained, without_rows(trained, keep))[:1] if _measurable(trained) else []

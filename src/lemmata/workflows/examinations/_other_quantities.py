@@ -53,8 +53,8 @@ def _of_quantile(q: float, f: np.ndarray, y: np.ndarray, known: np.ndarray, whic
         f"This model predicts the {100 * q:.3g} % quantile of the target, not its mean, so squared error does not "
         f"measure its quality. {100 * below / n:.3g} % of the {which} targets are at or below the prediction (95 % "
         f"interval {100 * low:.3g} % to {100 * high:.3g} %), {verdict} {100 * q:.3g} %. The pinball loss of the model "
-        f"is {own.mean():.3g}. One constant answer, this quantile of the training targets, has {other.mean():.3g}: the "
-        f"model is {better}."
+        f"is {own.mean():.3g}. Always answering this quantile of the training targets would give {other.mean():.3g}, "
+        f"so the model is {better}."
     )
 
 
@@ -66,7 +66,8 @@ def order_without_values(trained: Trained) -> str | None:
     return (
         f"The outputs order the rows much as the targets do (rank correlation {kept:.2g}), but they are not the "
         f"values of the targets. On training rows, the mean squared error is {error:.3g}; always answering the mean "
-        f"target would give {trained.y.var(0).sum():.3g}. They may be scores, quantiles or in another unit."
+        f"target would give {trained.y.var(0).sum():.3g}. The outputs may be scores, quantiles, or "
+        "values in another unit."
     )
 
 

@@ -179,7 +179,7 @@ def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
     """Return "language" if a program builds a language model, otherwise None, and the number of the padding token."""
     task, padding = _setting(module, "task"), _setting(module, "padding")
     if task not in (None, "language"):
-        rule = '"language", or no task; lemmata infers other tasks from the targets'
+        rule = '"language", or no task at all, because lemmata infers other tasks from the targets'
         raise SettingError(f"task in {path}", found=repr(task)[:80], rule=rule)
     if padding is not None and (isinstance(padding, bool) or not isinstance(padding, int)):
         raise SettingError(f"padding in {path}", found=repr(padding)[:80], rule="the number of the padding token")

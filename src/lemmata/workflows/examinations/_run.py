@@ -171,7 +171,7 @@ def _next_steps(
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
     except (Exception, SystemExit) as error:  # an error of the user's own function; the other results remain valid
-        actions, tried = [], [f"No action was tried: {type(error).__name__}: {words_of(error, 200)}"]
+        actions, tried = [], [f"No action was tried, because of {type(error).__name__}: {words_of(error, 200)}"]
     return {"actions": actions, "tried": tried}
 
 

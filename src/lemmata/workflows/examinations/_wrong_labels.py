@@ -91,7 +91,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     if own is not None:
         doubted = suspicion(trained, left_out)[0]
         first = names.training.told(np.argsort(-doubted, kind="stable")[:_FIRST])
-        text += f". Leaving rows out cannot count wrong training labels here. Look first at training rows {first}"
+        text += ". Here lemmata cannot count wrong training labels by leaving rows out"
+        text += f". Look first at training rows {first}"
     return Finding(text + ".", [HELD_OUT])
 
 

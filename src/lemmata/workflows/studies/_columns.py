@@ -278,7 +278,7 @@ def _too_many(refused: dict[str, str]) -> DataError:
 def _filled(missing: int, name: str) -> str:
     """Return the remedy if a target has one value and missing cells, because an empty cell may then mean "no"."""
     return (
-        f"{count(missing, 'row')} without {name!r} are left out as missing, whatever --na says. If an empty cell means "
+        f"the study leaves out {count(missing, 'row')} without {name!r}, whatever --na says. If an empty cell means "
         "no, write a word such as 'no' in it (in pandas with fillna('no')). Otherwise choose another --target"
     )
 

@@ -106,7 +106,7 @@ def equal_rows(
         away = "a copy in the training set reveals the target of the held-out row"
         text = (
             f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in {', '.join(same[:-1])} and {same[-1]}. If"
-            f" these rows are copies, remove them: {away if len(same) == 2 else twice}."
+            f" these rows are copies, remove them, because {away if len(same) == 2 else twice}."
         )
         found.append(("repeats", text))
     if across and _tells_apart(inputs, targets):

@@ -66,7 +66,7 @@ def _of_column(column: pl.Series, table: Table) -> list[Finding]:
         cell = table.frame[column.name][int(np.flatnonzero(days == day)[0])]
         remedy = table.emptying(column.name, cell.strip() if isinstance(cell, str) and table.text else cell)
         text = (
-            f"{count(rows, 'row')} have the date {day} in {shortened(column.name)!r}. This date lies outside the "
+            f"The date {day} occurs in {count(rows, 'row')} of {shortened(column.name)!r}. This date lies outside the "
             f"range of all other dates. If {day} stands for a missing value, {remedy}."
         )
         found.append(Finding("missing", (column.name,), text))

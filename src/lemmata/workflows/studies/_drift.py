@@ -46,8 +46,8 @@ def drift(best: Candidate, question: Question) -> list[str]:
     told = [tell(question.unit, float(table[i].mean()), question.spread) for i in (least, last)]
     size = [rows(sizes[i]) for i in (least, last)]
     return [
-        f"The target drifts: trained on the last {size[0]} rows, {best.title} has {question.unit.title} {told[0]} on "
-        f"later rows, but {told[1]} when trained on the last {size[1]}. Older rows no longer help."
+        f"The target drifts: on later rows, {best.title} has {question.unit.title} {told[0]} if it is trained on the "
+        f"last {size[0]} rows, but {told[1]} if it is trained on the last {size[1]} rows. Older rows no longer help."
     ]
 
 
@@ -84,7 +84,7 @@ def few_times(dataset: Dataset) -> list[str]:
     return [
         f"The rows have {number} different times, and {seen} tested. All rows of one time share the special "
         "conditions of that time. So the error at a new time may be far from the measured error, and the intervals "
-        "are too narrow. More rows of the same times do not help. Rows of more times do."
+        "are too narrow. More rows of the same times do not help, but rows of other times do."
     ]
 
 

@@ -149,12 +149,12 @@ def theorem_hypotheses(
             model.temperature,
             ">=",
             asked,
-            "far smaller values are enough",
+            "far smaller temperatures are enough",
         ),
         Hypothesis.unchecked(
             "the target belongs to the function class of the theorem", "the data cannot show this, so it is assumed"
         ),
-        Hypothesis.unchecked("noise is sub-Gaussian", "the data cannot show this"),
+        Hypothesis.unchecked("noise is sub-Gaussian", "the data cannot show whether this holds"),
     ]
 
 

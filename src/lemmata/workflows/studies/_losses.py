@@ -145,18 +145,17 @@ def say_left_out(found: dict[str, LeftOut]) -> list[str]:
         return []
     if len(found) == 1:
         return [
-            f"{title} {own}. These splits are left out of its curve, and it is not called significantly better than "
-            "guessing."
+            f"{title} {own}. The study leaves these splits out of this model's curve, and does not call the model "
+            "significantly better than guessing."
             for title, own in found.items()
         ]
     worst = max(found, key=lambda title: found[title].worst)
     rows = sorted({own.rows for own in found.values()})
     sizes = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
     return [
-        f"The fits of {len(found)} models broke down in a few splits with {sizes} rows: {'; '.join(found)}. These "
-        "splits are left out of their curves, and none of these models is called significantly better than guessing. "
-        "In the "
-        f"worst case, {worst} {found[worst]}."
+        f"The fits of {len(found)} models broke down in a few splits with {sizes} rows: {'; '.join(found)}. The study "
+        "leaves these splits out of the models' curves, and calls none of these models significantly better than "
+        f"guessing. In the worst case, {worst} {found[worst]}."
     ]
 
 

@@ -158,7 +158,10 @@ def check_marks(columns: Iterable[pl.Series]) -> None:
             "if some columns have decimal commas and others have decimal points, each column must contain a number "
             "that shows its mark"
         ),
-        remedy="add --decimal , or --decimal . for the columns that do not show it, or write all numbers with one mark",
+        remedy=(
+            "add --decimal , or --decimal . to state the mark of columns that do not show their mark, or write all "
+            "numbers with one mark"
+        ),
     )
 
 

@@ -96,8 +96,8 @@ def _numbers(column: pl.Series, table: Table) -> Iterable[Finding]:
             written = cells[int((column == end).fill_null(False).arg_max() or 0)]
             remedy = table.emptying(column.name, written if cells.dtype == pl.String and not table.text else end)
             text = (
-                f"{count(rows, 'row')} have {end:g} in {column.name!r}, far from all other values. If {end:g} stands "
-                f"for a missing value, {remedy}."
+                f"The value {end:g} occurs in {count(rows, 'row')} of {column.name!r}, far from all other values. If "
+                f"{end:g} stands for a missing value, {remedy}."
             )
             yield Finding("missing", (column.name,), text)
 

@@ -231,7 +231,10 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
     ]  # fmt: skip
     if not told:
         return ()
-    text = f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a value, add --na ''."
+    text = (
+        f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If such a text is a value, add "
+        "--na ''."
+    )
     return (Finding("missing", tuple(named.get(name, name) for name, own in found.items() if own), text),)
 
 

@@ -166,20 +166,20 @@ def _sentence(widths: list[dict], left_out: list[int]) -> str:
     text = "No network was trained."
     if len(trained) == 1:
         text = (
-            f"At width {trained[0]['width']} the predictions of the network and of its tangent kernel differ on test "
-            f"rows by at most {trained[0]['gap']:.2g} times the root mean square of the targets."
+            f"At width {trained[0]['width']}, the test predictions of the network and of its tangent kernel differ by "
+            f"at most {trained[0]['gap']:.2g} times the root mean square of the targets."
         )
     elif trained:
         first, last = trained[0], trained[-1]
         slope = math.log(last["gap"] / first["gap"]) / math.log(last["width"] / first["width"])
         verb = "shrinks" if slope < 0 else "grows"
         text = (
-            f"The largest gap between the predictions of the network and of its tangent kernel {verb} from "
-            f"{first['gap']:.2g} times the root mean square of the targets at width {first['width']} to "
-            f"{last['gap']:.2g} at width "
-            f"{last['width']}. The gap changes as the width to the power {slope:.2f}; the theory predicts the power "
-            f"-1/2. Training changes the tangent kernel by {100 * first['kernel_movement']:.2g} % at the smallest "
-            f"width and by {100 * last['kernel_movement']:.2g} % at the largest."
+            f"The largest gap between the predictions of the network and of its tangent kernel {verb} with the width. "
+            f"This gap is {first['gap']:.2g} times the root mean square of the targets at width {first['width']}, and "
+            f"{last['gap']:.2g} times at width {last['width']}. The gap changes as the width to the power {slope:.2f}; "
+            "the theory predicts the power -1/2. Training changes the tangent kernel by "
+            f"{100 * first['kernel_movement']:.2g} % at the smallest width and by "
+            f"{100 * last['kernel_movement']:.2g} % at the largest."
         )
     diverged = [str(entry["width"]) for entry in widths if entry["gap"] is None]
     if diverged:
