@@ -165,8 +165,7 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
     """
 
     title = (
-        "The product of Cover's counts for its units bounds the number of ways in which a sign network labels N "
-        "points"
+        "The product of Cover's counts for its units bounds the number of ways in which a sign network labels N points"
     )
     source = Source("emergence2026", "Figure 7.9", note="with Cover's counts of the units")
     population = GeneralPositions(2, 28, 32, 0)

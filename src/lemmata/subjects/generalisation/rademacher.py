@@ -232,8 +232,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
     """
 
     title = (
-        "As printed, a tail bound on the generalisation gap has the squared Rademacher complexity in its "
-        "denominator"
+        "As printed, a tail bound on the generalisation gap has the squared Rademacher complexity in its denominator"
     )
     source = Source("foundation2025", "(15)", note="as printed")
     population = NoisySigns()

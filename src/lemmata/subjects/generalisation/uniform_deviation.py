@@ -150,8 +150,7 @@ class UniformDeviation(AbstractDeviationClaim):
     """
 
     title = (
-        "For all coefficients of bounded l_1 norm at once, the empirical risk is within O(sqrt(log(n)/N)) of the "
-        "risk"
+        "For all coefficients of bounded l_1 norm at once, the empirical risk is within O(sqrt(log(n)/N)) of the risk"
     )
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with explicit constants")
     relation = AtMost(DELTA)

@@ -38,9 +38,9 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
         E c(Z_1 - Z_0) <= E c(X_1 - X_0).
 
     Let S be the covariance of X_1 - X_0, and let S' be the covariance of Z_1 - Z_0. For jointly normal pairs, the
-    inequality holds for every convex c if and only if S - S' is positive semidefinite. So the trials check that the
-    largest eigenvalue of S' relative to S is at most 1. In half of the trials, X_1 is an optimal transport map of X_0.
-    Then the flow reproduces the old coupling, and this eigenvalue is 1.
+    inequality holds for every convex c if and only if S - S' is positive semidefinite. So the test checks that the
+    largest eigenvalue of S' relative to S is at most 1. In half of the trials, X_1 is the image of X_0 under an optimal
+    transport map. Then the flow reproduces the old coupling, and the largest eigenvalue is 1.
     """
 
     title = "Rectification of a coupling by its flow does not raise any convex transport cost"
@@ -85,7 +85,7 @@ class RectificationGain(Claim[GaussianPair]):
 
     The first term on the right is the smallest possible loss of conditional flow matching. The second term measures how
     far the paths of Z are from straight. So a second rectification gains nothing if and only if both terms are 0. The
-    trials use normal pairs.
+    test uses normal pairs.
 
     Derivation: E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term. The second term follows because Z_t has
     the distribution of X_t, and the mean of v_t(Z_t) over t is Z_1 - Z_0.
@@ -125,8 +125,8 @@ class RectificationGain(Claim[GaussianPair]):
 
 
 class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
-    """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent, and let M = (S_1 S_0^-1)^(1/2) be the matrix of their
-    rectified flow. Train a second flow on the pairs (X_0, M X_0). The paths of the second flow are straight, one Euler
+    """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent. Their rectified flow is the linear map M = (S_1
+    S_0^-1)^(1/2). Train a second flow on the pairs (X_0, M X_0). The paths of the second flow are straight, one Euler
     step is exact, and the second flow ends at the same map M:
 
         one Euler step of the second flow = the second flow = M.
@@ -135,8 +135,8 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
     normal pairs, only the first round changes the coupling. The coupling (X_0, M X_0) is optimal only if S_0 and S_1
     commute.
 
-    Derivation: the new path X_t = ((1 - t) I + t M) X_0 is an invertible function of X_0, because M has positive
-    eigenvalues. So X_t determines X_0, and the velocity on a path is the constant (M - I) X_0.
+    Derivation: the interpolation of a new pair, X_t = ((1 - t) I + t M) X_0, is an invertible function of X_0, because
+    M has positive eigenvalues. So X_t determines X_0, and the velocity on a path is the constant (M - I) X_0.
     """
 
     title = "The second rectified flow between normal distributions is straight but not optimal transport"
@@ -241,7 +241,7 @@ class MinibatchPairsApproachTransport(Claim[Batches]):
 
         W_2² = |m|² + d (s - 1)².
 
-    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). The trials divide the mean squared
+    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). The test divides the mean squared
     distance of the optimal pairs by the mean squared distance of random pairs of the same draws.
     """
 

@@ -68,7 +68,7 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
     discriminator.
     """
 
-    title = "A GAN discriminator's value is 2 JS - log 4 minus its divergence from the best discriminator p/(p + q)"
+    title = "The GAN value of a discriminator is below 2 JS - log 4 by its divergence from the best discriminator"
     source = Source("emergence2026", "Lemma 14.3", "Figure 14.5", note="with the value of all other discriminators")
     population = Drawn(
         FacedLaws,
@@ -128,7 +128,8 @@ _NORMALS = Drawn(
 
 
 class NearbyNormals(Claim[NormalLaw]):
-    """Let P = N(mu, s²) and Q = N(mu + t s, s²). Their distance W1(P, Q) is t s for every t. For t -> 0,
+    """Let P = N(mu, s²) and Q = N(mu + t s, s²). Their Wasserstein distance W1(P, Q) is t s for every t > 0. For t ->
+    0,
 
         JS(P, Q) / (W1(P, Q)/s)² -> 1/8,
 
@@ -136,7 +137,10 @@ class NearbyNormals(Claim[NormalLaw]):
     first order.
     """
 
-    title = "For nearby normal distributions of standard deviation s, the Jensen-Shannon divergence is (W1/s)²/8"
+    title = (
+        "For nearby normals of standard deviation s and Wasserstein distance W1, the Jensen-Shannon divergence is "
+        "(W1/s)²/8"
+    )
     source = Source("emergence2026", "Figure 14.8", note="with the constant, for distributions with densities")
     population = _NORMALS
     relation = Limit("1/t", (2.0, 4.0, 8.0), margin=0.003, resolution=0.003)
@@ -155,17 +159,18 @@ class NearbyNormals(Claim[NormalLaw]):
 
 
 class DistantNormals(Claim[NormalLaw]):
-    """Let P = N(mu, s²) and Q = N(mu + t s, s²), and let w = W1(P, Q)/s, which is t. For t -> infinity,
+    """Let P = N(mu, s²) and Q = N(mu + t s, s²). Their Wasserstein distance W1(P, Q) is t s, so w = W1(P, Q)/s is t.
+    For t -> infinity,
 
         (log 2 - JS(P, Q)) w exp(w²/8) -> sqrt(2 pi),
 
     where JS is the Jensen-Shannon divergence with natural logarithms. So the divergence is nearly constant for distant
     distributions, and its slope in t is of order exp(-t²/8), while the slope of W1 is s.
 
-    Derivation: log 2 - JS = E_p log(1 + q/p). Place 0 at the midpoint of the means, and let u = t x/s. Then log 2 - JS
-    is phi(t/2)/t times the integral over u of exp(-u/2) log(1 + exp(u)) exp(-u²/(2 t²)), where phi is the standard
-    normal density. Without the factor exp(-u²/(2 t²)), this integral is 2 pi. This factor changes the integral by the
-    fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
+    Derivation: let p and q be the densities of P and Q. Then log 2 - JS is the mean of log(1 + q/p) under P. Place 0 at
+    the midpoint of the means, and let u = t x/s. Then log 2 - JS is phi(t/2)/t times the integral over u of exp(-u/2)
+    log(1 + exp(u)) exp(-u²/(2 t²)), where phi is the standard normal density. Without the factor exp(-u²/(2 t²)), this
+    integral is 2 pi. This factor changes the integral by the fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
     """
 
     title = "For distant normal distributions, the Jensen-Shannon divergence saturates at log 2 exponentially fast"

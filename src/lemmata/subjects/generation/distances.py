@@ -267,8 +267,8 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
         E min_i |X - x_i| <= E W1(P, P_m) <= E |X - x_1| <= sqrt(2) s,
 
     and for d -> infinity the first term tends to sqrt(2) s. So a sample of polynomial size is as far from its own
-    distribution as two independent points are from each other. In one dimension, the first term tends to 0. The trials
-    use m = c d with whole numbers c.
+    distribution as two independent points are from each other. In one dimension, the first term tends to 0. The test
+    uses m = c d with whole numbers c.
 
     Derivation: a coupling moves X to some x_i, which gives the first inequality, and the independent coupling gives the
     second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the smallest squared

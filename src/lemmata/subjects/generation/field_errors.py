@@ -93,21 +93,22 @@ def _after(problem: WrongField, growth: Array) -> Array:
 
 
 class FlowStability(Claim[WrongField]):
-    """Let dx/dt = v(x) and dy/dt = u(y) start from the same point. Let |u - v| <= e along y, and let <v(x) - v(y),
-    x - y> <= L |x - y|² for all x and y. L may be negative. At time 1,
+    """Let dx/dt = v(x) and dy/dt = u(y) start from the same point. Let e bound the error of u along the path y: |u - v|
+    <= e. Let L be a number, possibly negative, such that <v(x) - v(y), x - y> <= L |x - y|² for all x and y. At time 1,
 
-        |y - x| <= e (e^L - 1)/L,
+        |y - x| <= e (exp(L) - 1)/L.
 
-    where e^L is exp(L), and not a power of the error e. The velocity v(x) = L x with a constant error attains this
-    bound. A Lipschitz constant K of v can replace L, but the bound can then be much larger. For v(x) = -K x, the bound
-    with K is larger than the bound with L = -K by exactly the factor exp(K). This flow is contracting, so it forgets
-    its errors. Only the bound with L shows this.
+    The velocity v(x) = L x with a constant error attains this bound. A Lipschitz constant K of v can replace L, but the
+    bound can then be much larger. For v(x) = -K x, the bound with K is larger than the bound with L = -K by exactly the
+    factor exp(K). The flow of v(x) = -K x is contracting, so it forgets its errors. Only the bound with L shows this.
 
     Derivation: Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>. Then use Groenwall's
     inequality.
     """
 
-    title = "A velocity error e moves flow samples by at most e (exp(L) - 1)/L (one-sided Lipschitz constant L)"
+    title = (
+        "A velocity error e moves flow samples by at most e (exp(L) - 1)/L, where L is the one-sided Lipschitz constant"
+    )
     source = Source("emergence2026", "Section 16.6.2", note="with a one-sided constant")
     stated = Kind.OWN
     population = WrongFields()
@@ -149,7 +150,7 @@ class WallStopsSamples(Claim[Wall]):
         5/4 - c   for every n.
 
     So the training loss of a velocity alone does not bound the error of the samples. Such a bound also needs a
-    Lipschitz constant of the model or a uniform bound on the error of its velocity. The trials divide the mean distance
+    Lipschitz constant of the model or a uniform bound on the error of its velocity. The test divides the mean distance
     by the root of the mean squared error. This ratio grows like n^(1/2).
 
     Derivation: every true path x + t passes c, as x < c < x + 1. The model's path stops at c, at the distance x + 1 - c
@@ -206,7 +207,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
 
     So a target that is ten times narrower or wider than the starting distribution needs 3.5 times as many steps as a
     target of equal width. On the path of optimal transport, with the standard deviation 1 - t + t s, Euler's method is
-    exact for every N. The trials subtract the error of Euler's method on the path of optimal transport.
+    exact for every N. The test subtracts the error of Euler's method on the path of optimal transport.
 
     Derivation: Let sd(t) be the standard deviation of X_t, let r = sd'/sd, and write int for the integral over t in [0,
     1]. With steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and r(1) = 1. Let
@@ -240,7 +241,7 @@ class HeunErrorConstant(Claim[NormalTarget]):
         N² e_N -> (s² - s^-2)/8.
 
     So the samples of a narrow target are too wide, and the samples of a wide target are too narrow. For s = 1 the error
-    is of a higher order, because the errors of both halves of the path cancel. The trials use s < 1.
+    is of a higher order, because the errors of both halves of the path cancel. The test uses s < 1.
 
     Derivation: Let sd(t) be the standard deviation of X_t, let r = sd'/sd, let h be the step, and write int for the
     integral over t in [0, 1]. One step has the relative error h³ (r''/12 - r³/6) + O(h^4). Moreover r' = s²/sd^4 - r²,

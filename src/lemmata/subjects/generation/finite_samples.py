@@ -196,8 +196,8 @@ class Game(eqx.Module):
 class SparseStrategies(Claim[Game]):
     """Let a zero-sum game have n strategies for each player and payoffs in [0, 1], and let v be its value. For every
     eps > 0, the maximising player has k = ceil(log(n)/(2 eps²)) strategies, not necessarily different, whose uniform
-    mixture guarantees the payoff v - eps. So against n critics, a mixture of k simple generators is enough. The trials
-    draw k strategies from an optimal mixture and keep the best of eight tries.
+    mixture guarantees the payoff v - eps. So against n critics, a mixture of k simple generators is enough. The test
+    draws k strategies from an optimal mixture, and keeps the best of eight such draws.
     """
 
     title = "In a zero-sum game of n strategies, a mixture of log(n)/(2 eps²) of them guarantees the value minus eps"
@@ -251,15 +251,18 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
         n (n - 1)/2 sum_i p_i².
 
     So a birthday test, which counts equal pairs, estimates the size of the support as 1/sum_i p_i². This number is N
-    for the uniform distribution, and smaller for all other distributions. The trials also draw from the uniform
-    distribution, with the same random numbers. They measure how many more equal pairs the draws from the given
+    for the uniform distribution, and smaller for all other distributions. The test also draws from the uniform
+    distribution, with the same random numbers. It measures how many more equal pairs the draws from the given
     distribution contain.
 
     Derivation: each of the n (n - 1)/2 pairs is equal with probability sum_i p_i². By Cauchy and Schwarz's inequality,
     this sum is at least 1/N, with equality for equal p_i.
     """
 
-    title = "Birthday test: the number of equal pairs in a sample estimates 1/sum p², not the number of points"
+    title = (
+        "A birthday test, which counts equal draws, estimates 1/sum p_i² for the probabilities p_i, not the number "
+        "of points"
+    )
     source = Source("arora2018support", "Abstract", note="the mean of the test for each distribution")
     stated = Kind.OWN
     population = Drawn(

@@ -63,16 +63,17 @@ class GaussianFlowMap(Claim[GaussianPair]):
 class GaussianFlowEnergy(Claim[GaussianPair]):
     """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent, let X_t = (1 - t) X_0 + t X_1, and let v_t(x) = E[X_1 -
     X_0 | X_t = x] be the velocity. Let S_0 # S_1 = S_0^(1/2) (S_0^(-1/2) S_1 S_0^(-1/2))^(1/2) S_0^(1/2) be the
-    geometric mean. For t uniform on [0, 1], the energy of the path and the least loss of flow matching are
+    geometric mean. For t uniform on [0, 1], the energy of the path and the least loss of conditional flow matching are
 
         E |v_t(X_t)|² = tr S_0 + tr S_1 - (pi/2) tr(S_0 # S_1),
         E tr Cov(X_1 - X_0 | X_t) = (pi/2) tr(S_0 # S_1).
 
-    If S_0 and S_1 commute, W_2² is given by the first formula with 2 in place of pi/2. So the energy of the independent
-    path exceeds W_2² by (2 - pi/2) tr(S_0 # S_1), which is 0.43 of this trace.
+    If S_0 and S_1 commute, the squared Wasserstein distance W_2² is given by the first formula with 2 in place of pi/2.
+    So the energy of the independent path exceeds W_2² by (2 - pi/2) tr(S_0 # S_1), which is 0.43 of this trace.
 
-    Derivation: In the coordinates of `GaussianFlowMap`, Cov(X_1 - X_0 | X_t) = P diag(D / ((1 - t)² + t² D)) P', and
-    the integral of s²/((1 - t)² + t² s²) over [0, 1] is s pi/2.
+    Derivation: There is an invertible matrix P with S_0 = P P' and S_1 = P D P', where D is diagonal. In the
+    coordinates P^-1 x, everything is diagonal. So Cov(X_1 - X_0 | X_t) = P diag(D / ((1 - t)² + t² D)) P'. For an entry
+    s² of D, the integral of s²/((1 - t)² + t² s²) over [0, 1] is s pi/2.
     """
 
     title = "The independent path from N(0, S_0) to N(0, S_1) has energy tr(S_0 + S_1) - (pi/2) tr(geometric mean)"
@@ -115,9 +116,9 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
 
         integral_0^1 E |v_t(X_t)|² dt >= W_2²,
 
-    where W_2 is the Wasserstein distance of the two distributions. The optimal coupling attains this bound. The trials
-    use normal distributions. In half of the trials, X_1 is an optimal transport map of X_0; in the others, the coupling
-    is arbitrary.
+    where W_2 is the Wasserstein distance of the two distributions. The optimal coupling attains this bound. The test
+    uses normal distributions. In half of the trials, X_1 is the image of X_0 under an optimal transport map. In the
+    others, the coupling is arbitrary.
     """
 
     title = "The energy of a path between two distributions is at least their squared Wasserstein distance"

@@ -83,7 +83,10 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
     extragradient step by 1 + i h s_i - h² s_i².
     """
 
-    title = "In a bilinear game, simultaneous steps h diverge by the factor sqrt(1 + h²); extragradient steps converge"
+    title = (
+        "In a bilinear game, simultaneous steps of size h diverge by the factor sqrt(1 + h²); extragradient steps "
+        "converge"
+    )
     source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factor of each step")
     stated = Kind.OWN
     population = _games(0.9)
@@ -178,14 +181,14 @@ class ScalarGame(eqx.Module):
 
 
 class OptimisticSteps(Claim[ScalarGame]):
-    """Player x minimises c x y and player y maximises it. Both take optimistic gradient steps: a step is h/c times
-    (twice the present gradient minus the previous gradient). After many steps, each step multiplies the distance from
-    the equilibrium 0 by a factor r, given by
+    """Player x minimises c x y and player y maximises it. Both take optimistic gradient steps of size h/c. A step
+    follows twice the present gradient minus the previous gradient. After many steps, each step multiplies the distance
+    from the equilibrium 0 by a factor r, given by
 
         r² = (1 + sqrt(1 - 4 h²))/2 for h < 1/2,    r² = 2 h (h + sqrt(h² - 1/4)) for h > 1/2.
 
-    So optimistic steps converge exactly for 0 < h < 1/sqrt(3), and fastest near h = 1/2, where r² is 1/2. The trials
-    measure r at a random h, and at h = 1/sqrt(3), where r is 1.
+    So optimistic steps converge exactly for 0 < h < 1/sqrt(3), and fastest near h = 1/2, where r² is 1/2. The test
+    measures r at a random h, and at h = 1/sqrt(3), where r is 1.
 
     Derivation: z = x + i y follows z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1). The characteristic equation of this
     recursion has two roots, and r is the larger of their moduli.

@@ -145,9 +145,9 @@ class GuidedMean(AbstractGuided):
     The tilted distribution has a density proportional to p_c^(1+w) p_u^(-w), where p_c is the conditional and p_u the
     unconditional density. Its mean is mu (1 + w)/(1 + w (1 - q)). Both samplers overshoot this mean.
 
-    Derivation: Proceed as for `GuidedSpread`, but with a = e^-t. The mean of the flow is J(1) times the integral of (1
-    + w) mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise the mean is an integral
-    over a² of V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
+    Derivation: Let a = e^-t, V_c = 1 + a² (s_c² - 1) and V_u = 1 + a² (s_u² - 1). The mean of the flow is J(1) times
+    the integral of (1 + w) mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise the
+    mean is an integral over a² of V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     """
 
     title = "The exact mean of guided diffusion samples for normal data overshoots that of the tilted density"

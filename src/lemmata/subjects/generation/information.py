@@ -66,8 +66,8 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
 
     which is log n for n equally likely points. Now take the denoiser that would be best if the probabilities were q_i.
     For this denoiser, the left side is larger by the divergence sum_i p_i log(p_i/q_i). So half the area under the
-    error curve of this denoiser is the mean length, in nats, of a code for x that is built for the q_i. The trials
-    measure the entropy and this divergence.
+    error curve of this denoiser is the mean length, in nats, of a code for x that is built for the q_i. The test
+    measures the entropy and this divergence.
     """
 
     title = "The entropy of the data is half the area under the curve of the best denoiser's error"

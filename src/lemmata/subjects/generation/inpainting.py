@@ -42,7 +42,7 @@ class InpaintingNoise(Claim[MaskedSignal]):
         s² k (n - k - 1)/(w - k - 1).
 
     If all coordinates are observed, the error is s² k. So the missing coordinates add s² k (n - w)/(w - k - 1) to the
-    error, and the trials measure this increase. If w is near k, the error is amplified far more than n/w times.
+    error, and the test measures this increase. If w is near k, the error is amplified far more than n/w times.
 
     Derivation: the error is s² tr (G_w'G_w)^(-1), where G_w are the observed rows, and G_w'G_w has the matrix beta
     distribution with parameters w/2 and (n - w)/2. The inverse of G_w'G_w has the mean (n - k - 1)/(w - k - 1) I.
@@ -122,8 +122,8 @@ class MaskedBlocks(Claim[AlignedGenerator]):
 
         C(n - b, w)/C(n, w),
 
-    the probability that a block is not observed. The trials measure how much more of the signal is lost with this G
-    than with a random G under the same masks.
+    the probability that a block is not observed. The test measures how much more of the signal is lost with this G than
+    with a random G under the same masks.
 
     Derivation: the observed rows of such a G have orthogonal columns. So an entry of z is recovered if a coordinate of
     its block is observed, and becomes 0 otherwise. A block of b coordinates is hidden in C(n - b, w) of the C(n, w)

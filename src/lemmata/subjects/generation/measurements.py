@@ -56,12 +56,12 @@ class GaussianMeasurements(Claim[LinearRange]):
 
         E |G z - x|² = D² (1 + k/(m - k - 1)).
 
-    So the mean squared error exceeds the squared error D² of the nearest point by the share k/(m - k - 1). The trials
-    measure this excess, D² k/(m - k - 1). With m = 2 k + 1 measurements, the mean squared error is twice as large as
+    So the mean squared error exceeds the squared error D² of the nearest point by the share k/(m - k - 1). The test
+    measures this excess, D² k/(m - k - 1). With m = 2 k + 1 measurements, the mean squared error is twice as large as
     D².
 
-    Derivation: let r be the part of x that is orthogonal to the range. Then A x is A G times a code plus A r, where A r
-    is independent of A G and has the covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the
+    Derivation: let r be the part of x that is orthogonal to the range. Then A x is A G times a vector plus A r, where A
+    r is independent of A G and has the covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the
     mean k/(m - k - 1).
     """
 
@@ -218,14 +218,14 @@ class LatentCode(eqx.Module):
 
 class FalseMinimum(Claim[LatentCode]):
     """Let G be a ReLU network of d >= 2 layers with independent Gaussian weights, no biases, and widths that grow from
-    layer to layer. Take the loss |G(z) - G(z*)|²/2 on the ray of the codes z = -s z*, s >= 0. For large widths, the
-    loss on this ray is smallest at s = rho_d. At the opposite code rho_d z*, the loss is smaller than at -rho_d z* by a
-    fixed factor:
+    layer to layer. Let z* be the true code, and take the loss |G(z) - G(z*)|²/2 on the ray of the codes z = -s z*, s >=
+    0. Let t_0 = pi and cos t_(i+1) = ((pi - t_i) cos t_i + sin t_i)/pi. For large widths, the loss on this ray is
+    smallest at s = rho_d. At the opposite code rho_d z*, the loss is smaller than at -rho_d z* by a fixed factor:
 
-        rho_d = cos t_d,    loss(rho_d z*)/loss(-rho_d z*) = (1 - rho_d)/(1 + rho_d),
+        rho_d = cos t_d,    loss(rho_d z*)/loss(-rho_d z*) = (1 - rho_d)/(1 + rho_d).
 
-    where t_0 = pi and cos t_(i+1) = ((pi - t_i) cos t_i + sin t_i)/pi. So rho_2 = 1/pi. Descent that starts near -z*
-    may stop near -rho_d z*. To continue, compare the loss at z and at -z.
+    For two layers, rho_2 = 1/pi. Descent that starts near -z* may stop near -rho_d z*. To continue, compare the loss at
+    z and at -z.
 
     By induction, rho_d is also equal to sum_(i < d) (sin(t_i)/pi) prod_(i < j < d) ((pi - t_j)/pi).
     """

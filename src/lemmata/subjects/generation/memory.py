@@ -53,22 +53,23 @@ def half_time(rows: Float[np.ndarray, "n d"], queries: int, rng: np.random.Gener
 
 class CollapseTime(Claim[NormalSample]):
     """Let n = exp(c d) rows be drawn from N(0, S) in d dimensions, where half of the eigenvalues of S are 1 and half
-    are r. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0. The score of the sample at x_t points to a
-    single row once the posterior weight of x_0 is above 1/2. As d grows, this happens at the collapse time t_C. At this
-    time, the noisy row carries log n nats of information about x_0, as much as the index of a row:
+    are r. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0, where z is standard normal. In the reverse
+    process, t falls. The score of the sample at x_t points to a single row once the posterior weight of x_0 is above
+    1/2. As d grows, this happens at the collapse time t_C. At this time, the noisy row x_t carries log n nats of
+    information about x_0, as much as the index of a row:
 
         log n = (1/2) log det(I + snr S),   snr = 1/(exp(2 t_C) - 1).
 
     For S = I, t_C = (1/2) log(1 + 1/(n^(2/d) - 1)) = -(1/2) log(1 - n^(-2/d)).
 
     Derivation: Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), if the
-    weight of x_0 is the density of the noise. Let I, of order d, be the mutual information of x_0 and x_t. The
-    logarithm of (the total weight of the other rows / the weight of x_0) is log n - I plus a symmetrically distributed
+    weight of x_0 is the density of the noise. Let J, of order d, be the mutual information of x_0 and x_t. The
+    logarithm of (the total weight of the other rows / the weight of x_0) is log n - J plus a symmetrically distributed
     part of order sqrt(d). Near t_C a few rows carry the whole weight. This adds O(1) to the logarithm, so the relative
     shift of the time is of order 1/d.
     """
 
-    title = "At the collapse time of the score of n normal rows, a noisy row carries log n nats about the clean row"
+    title = "The score of n normal rows collapses to one row when a noisy row carries log n nats about its clean row"
     source = Source("biroli2024", "Main result", note="the collapse time, in closed form for normal data")
     stated = Kind.OWN
     population = Drawn(
@@ -122,19 +123,23 @@ class TwoClassSample(eqx.Module):
 
 class CollapseByClass(Claim[TwoClassSample]):
     """Let a sample have n_k = exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant
-    means. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0 of class k. At small times t, the score of the
-    sample at x_t points to the single row x_0. As d grows, this holds up to the time
+    means. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0 of class k, where z is standard normal. At small
+    times t, the score of the sample at x_t points to the single row x_0. As d grows, this holds up to the time
 
-        t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1))
+        t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1)).
 
     This time depends on the rows of class k alone. So the reverse process first copies a rare or a wide class, at a
     noise level at which the other class is not yet copied.
 
-    Derivation: as for `CollapseTime`, with S = s_k² I and n_k rows. The distant class has no posterior weight, so log
-    n_k = (d/2) log(1 + s_k²/(exp(2t) - 1)), which is solved for t.
+    Derivation: the distant class has no posterior weight, so class k collapses like a single class (`CollapseTime`). At
+    the time t_k, a noisy row carries log n_k nats about its clean row. So log n_k = (d/2) log(1 + s_k²/(exp(2t) - 1)),
+    which is solved for t.
     """
 
-    title = "The empirical score of a diffusion copies rows of a rare class at higher noise levels than common ones"
+    title = (
+        "The empirical score of a diffusion copies rows of a rare class at higher noise levels than rows of a "
+        "common class"
+    )
     source = Source("biroli2024", "Main result", note="the collapse time, for two classes")
     stated = Kind.OWN
     population = Drawn(
@@ -203,14 +208,14 @@ _STARTS, _PATHS, _STEPS = 256, 8, 128
 
 
 class SpeciationTime(Claim[TwoClasses]):
-    """Let the classes N(m, I) and N(-m, I) be equally likely, |m| >= 4, and x_t = e^-t x_0 + sqrt(1 - e^-2t) z. Let two
-    reverse paths share x_t and end at time 0. The probability that they end in the same class exceeds the probability
-    for two paths from independent starts by
+    """Let the classes N(m, I) and N(-m, I) be equally likely, with |m| >= 4. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z,
+    where x_0 is from one of the classes and z is standard normal. Let two reverse paths share x_t and end at time 0.
+    The probability that they end in the same class exceeds the probability for two paths from independent starts by
 
         (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
 
     At the speciation time t_S = log |m|, h is 1, and the excess is 0.27 for all m. The excess tends to 0 before t_S in
-    the reverse process, and to 1/2 after t_S. The trials use h = 1 and h = 0.6.
+    the reverse process, and to 1/2 after t_S. The test uses h = 1 and h = 0.6.
 
     Derivation: Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class
     is N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2. For equally likely

@@ -136,12 +136,15 @@ class OneModeIsDropped(Claim[TwoModes]):
     mode. The divergence of this fit is at most log 2, however far apart the modes are. For the q that maximum
     likelihood fits, KL(q | p) is of the order a².
 
-    Derivation: KL(N_1 | p) = E log(N_1 / (w N_1 + (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2).
-    Every q has KL(q | p) >= log(1/w) in the limit. To see this, split q = r q_1 + (1 - r) q_2 into its parts near the
-    two modes. Then KL(q | p) >= KL((r, 1 - r) | (w, 1 - w)), and a normal q near one mode has r = 1.
+    Derivation: let N_1 and N_2 be the components with the weights w and 1 - w. Then KL(N_1 | p) = E log(N_1 / (w N_1 +
+    (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2). Every q has KL(q | p) >= log(1/w) in the limit. To
+    see this, split q = r q_1 + (1 - r) q_2 into its parts near the two modes. Then KL(q | p) >= KL((r, 1 - r) | (w, 1 -
+    w)), and a normal q near one mode has r = 1.
     """
 
-    title = "A normal fitted by the reverse KL divergence keeps one mode, at the divergence log(1/share of this mode)"
+    title = (
+        "The reverse KL divergence fits a normal to one mode of a mixture, at the divergence log(1/share of this mode)"
+    )
     source = Source("emergence2026", "Figure 12.10", note="for the reverse divergence")
     stated = Kind.OWN
     population = _MIXTURES

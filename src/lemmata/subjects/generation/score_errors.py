@@ -115,7 +115,7 @@ class PathDivergence(Claim[WrongScore]):
 
         KL(P | Q) = KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
-    The trials use normal data and a linear model.
+    The test uses normal data and a linear model.
     """
 
     title = "The KL divergence of reverse diffusion paths is the integrated squared error of the score"
@@ -168,7 +168,8 @@ class SampleDivergence(Claim[WrongScore]):
 
     Suppose that u_t is the score of some data distribution under the same noise, and that q is the noisy version of
     this distribution at time T. Then the two sides are equal. If u_t is not the score of any distribution, the samples
-    are better than the bound says. The trials use normal data, and half of the models are scores of distributions.
+    are better than the bound says. The test uses normal data. In half of the trials, the model is the score of a
+    distribution.
     """
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
@@ -261,14 +262,14 @@ class NoisyReverses(Population[NoisyReverse]):
 
 
 class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
-    """Let p_t be the distribution of dx = -x dt + sqrt(2) dW at time t, let s_t be its score, and let lambda(t) >= 0
-    be any function. Started from p_T, the reverse process
+    """Let p_t be the distribution of dx = -x dt + sqrt(2) dW at time t, let s_t be its score, and let lambda(t) >= 0 be
+    any function. Started from p_T, the reverse process
 
         dx = (x + (1 + lambda²) s_t(x)) ds + lambda sqrt(2) dW   at t = T - s
 
     has the distribution p_t at every time. The case lambda = 0 is the probability flow, and the case lambda = 1 is the
-    reverse equation. The trials use normal data and functions lambda that change with time, and compare the mean and
-    the covariance at time 0.
+    reverse equation. The test uses normal data and functions lambda that change with time. It compares the mean and the
+    covariance at time 0.
     """
 
     title = "Every amount of noise in the reverse diffusion process gives the same marginal distributions"

@@ -87,11 +87,11 @@ class ConditionalLossFloor(Claim[TwoFields]):
         E |u_t(X_t) - (X_1 - X_0)|² - E |u_t(X_t) - v_t(X_t)|² = E tr Cov(X_1 - X_0 | X_t).
 
     So both losses have the same gradient, and the right side is the smallest possible loss of conditional flow
-    matching. The right side is 0 only if X_t determines X_1 - X_0. In the trials, X_0 is N(0, I), X_1 is a mixture of
+    matching. The right side is 0 only if X_t determines X_1 - X_0. In the test, X_0 is N(0, I), X_1 is a mixture of
     normals, and u is one of two models.
     """
 
-    title = "Conditional flow matching is flow matching plus a constant"
+    title = "The loss of conditional flow matching is the loss of flow matching plus a constant"
     source = Source(
         "lipman2023",
         "Theorem 2",
