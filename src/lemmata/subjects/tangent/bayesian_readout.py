@@ -159,12 +159,13 @@ def _of_process(problem: NoisyFeatures, noise: Float[Array, ""]) -> Array:
 
 class ReadoutIsProcess(Claim[NoisyFeatures]):
     """Let phi(x) be the m features of a random network at an input x, that is, the values of its last hidden layer.
-    Given n values with normal noise of known variance, consider Bayesian linear regression on these features. The prior
-    of the m readout weights is standard normal. For every m, the posterior mean and covariance of the function equal
-    the posterior mean and covariance of the Gaussian process with the kernel <phi(x), phi(y)>.
+    Given n function values with normal noise of known variance, consider Bayesian linear regression on these features.
+    The prior of the m readout weights is standard normal. Compare this regression with Gaussian process regression on
+    the same values, whose kernel is the inner product <phi(x), phi(x')> of two inputs x and x'. For every m, the
+    posterior means of the function are equal, and so are the posterior covariances.
     """
 
-    title = "A Bayesian readout is a Gaussian process at every width"
+    title = "Bayesian regression on a random network's last hidden layer is Gaussian process regression at every width"
     source = Source("rasmussen2006", "(2.11)", "(2.12)")
     population = RandomReadouts()
     # entries of mean and covariance are sums that cancel; the condition number is that of the largest of them
@@ -185,11 +186,12 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
 
 
 class ReadoutTendsToNNGP(Claim[NoisyValues]):
-    """Consider Bayesian linear regression on the m features of a random network, with a standard normal prior for the
-    readout weights. As m grows, the scalar products of the features tend to the NNGP kernel. Compare the posterior mean
-    and covariance of this regression with the posterior mean and covariance of the Gaussian process with the NNGP
-    kernel. The root mean square difference between the two posteriors, over their means and covariances at new points,
-    is
+    """Let the m features of a random network at an input be the values of its last hidden layer, divided by sqrt(m).
+    Consider Bayesian linear regression on these features, with a standard normal prior for the readout weights. As m
+    grows, the inner products of the features tend to the NNGP kernel, the covariance of the network's outputs at
+    infinite width. Compare the posterior of this regression with the posterior of Gaussian process regression with the
+    NNGP kernel. The root mean square difference between the two posteriors, over their means and covariances at new
+    points, is
 
         C m^(-1/2),
 

@@ -56,14 +56,15 @@ class Polygon(eqx.Module):
 
 class CircleSpectrum(Claim[Polygon]):
     """Consider the limiting tangent kernel of a ReLU network with one hidden layer and without biases. Let K_a be the
-    part that comes from the readout, and K_b the part that comes from the hidden weights. On N equispaced points of a
-    circle of radius R, where N is even, cos(k t) in the angle t is an eigenvector of both parts. For even k, the
-    eigenvalues divided by N R² are sums over all integers j congruent to k modulo N:
+    part of this kernel that comes from the readout, and let K_b be the part that comes from the hidden weights. On N
+    equispaced points of a circle of radius R, where N is even, the values of cos(k t), where t is the angle, are an
+    eigenvector of both parts. For even k, the two eigenvalues divided by N R² are sums over all integers j congruent to
+    k modulo N:
 
         K_a: sum_j 2/(pi² (j² - 1)²),    K_b: sum_j (j² + 1)/(pi² (j² - 1)²).
 
-    For k = 1 both values are 1/8, and for odd k >= 3 both values are 0. For a uniform distribution on the whole circle
-    in place of N points, only the term with j = k remains.
+    For k = 1, both eigenvalues divided by N R² are 1/8. For odd k >= 3, both are 0. For a uniform distribution on the
+    whole circle in place of N points, only the term with j = k remains.
     """
 
     title = "The tangent kernel of a ReLU network without biases ignores odd frequencies above 1 on the circle"
@@ -171,8 +172,9 @@ class Waves(eqx.Module):
 
 class OddFrequenciesStay(Claim[Waves]):
     """Train a ReLU network with one hidden layer and without biases on N equispaced points of the circle, where N is
-    even. Let E be the mean square of the part of the target that has odd frequencies k >= 3. At every time of training,
-    for all widths and all initial weights, the mean square error on these points is
+    even. Let E be the mean square of the part of the target that consists of waves cos(k t) and sin(k t) of odd
+    frequencies k >= 3 in the angle t. At every time of training, for all widths and all initial weights, the mean
+    square error on these points is
 
         at least E.
 
@@ -180,7 +182,9 @@ class OddFrequenciesStay(Claim[Waves]):
     trials train for 300 steps.
     """
 
-    title = "A ReLU network with one hidden layer and without biases never learns odd frequencies above 1"
+    title = (
+        "On the circle, a ReLU network with one hidden layer and without biases never learns odd frequencies above 1"
+    )
     source = Source("basri2019", note="without biases, for networks that are trained in all their weights")
     stated = Kind.OWN
     population = Drawn(
@@ -227,7 +231,9 @@ class FrequencyTime(Claim[Bias]):
     one more coordinate of the input.
     """
 
-    title = "The time in which a wide ReLU network learns a frequency grows like the square of the frequency"
+    title = (
+        "On the circle, the time in which a wide ReLU network learns a frequency grows like the square of the frequency"
+    )
     source = Source("basri2019", note="the order in the frequency, with biases")
     stated = Kind.STEP
     population = Drawn(

@@ -148,8 +148,9 @@ class EnsembleMean(Claim[Fit]):
         E f_t(x) = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)) y
 
     up to a correction of order 1/width. The formula is the prediction of kernel regression with Theta under gradient
-    flow up to time t. The trials estimate this correction from the widths 64 and 128, and remove it. The trials compare
-    one number at each time: the sum over new points of the output times the target of the nearest training point.
+    flow up to time t. The test estimates the correction of order 1/width from the widths 64 and 128, and removes it.
+    The test compares one number at each time: the sum over new points of the output times the target of the nearest
+    training point.
     """
 
     title = "An ensemble of wide networks in gradient flow predicts, on average, like tangent kernel regression"
@@ -190,7 +191,7 @@ class EnsembleVariance(Claim[Fit]):
 
         K(x, x) + A K(X, X) A' - 2 A K(X, x),    A = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)).
 
-    The trials compare the means of the variance over three new points.
+    The test compares the mean of this variance over three new points.
     """
 
     title = "The variance of an ensemble of wide trained networks follows from the tangent kernel and the NNGP kernel"

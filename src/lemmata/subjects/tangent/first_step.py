@@ -104,15 +104,15 @@ class SingleIndex(eqx.Module):
 
 
 class FirstGradientAligns(Claim[SingleIndex]):
-    """Let x_i be n standard normal rows in d dimensions, and let y_i = g(<b, x_i>) + noise, with |b| = 1. If the
-    activation of a hidden unit has a constant slope, the first gradient of the unit is along q = sum_i y_i x_i / n. Let
-    mu = E g'(z) for a standard normal z, and let A = mu² + (E y² <b, x>² - mu²)/n. Then
+    """Let x_i be n standard normal rows in d dimensions, and let y_i = g(<b, x_i>) + noise for a function g and a
+    direction b with |b| = 1. If the activation of a hidden unit has a constant slope, the first gradient of the unit's
+    weights is along q = sum_i y_i x_i / n. Let mu = E g'(z) for a standard normal z, and let A = mu² + (E y² <b, x>² -
+    mu²)/n. Then
 
         E <q, b>² / E |q|² = A/(A + (d - 1) E y²/n).
 
     So the first step finds the direction b if n is well above d E y²/mu². If the y_i are replaced by targets of other,
-    independent rows, the ratio is 1/d. The trials test the ratio with both kinds of targets. Each measurement uses 200
-    samples of n rows.
+    independent rows, the ratio is 1/d. The test uses both kinds of targets, each with 200 samples of n rows.
     """
 
     title = "The first gradient finds the direction of the targets if there are far more rows than dimensions"
@@ -159,10 +159,10 @@ def _alignment(problem: SingleIndex, factor: float) -> Array:
 
 class FirstGradientIsRankOne(Claim[SingleIndex]):
     """Let m = d hidden units have normal weights w_r of length about 1, ReLU activations and independent output signs
-    a_r. Let n = 4 d standard normal rows x_i in d dimensions have targets y_i = g(<b, x_i>) + noise with |b| = 1. The
-    first gradient of the hidden weights, with the output at the start subtracted, is the matrix of rows
-    a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right singular vector v tends to the direction of
-    q = sum_i y_i x_i / n:
+    a_r. Let n = 4 d standard normal rows x_i in d dimensions have targets y_i = g(<b, x_i>) + noise for a function g
+    and a direction b with |b| = 1. The first gradient of the hidden weights, with the output at the start subtracted,
+    is the matrix whose rows are a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right singular vector v
+    tends to the direction of q = sum_i y_i x_i / n:
 
         |<v, q>| / |q| -> 1.
 

@@ -93,11 +93,11 @@ class SmoothKernelMovement(Claim[Training]):
         |Theta_t - Theta_0|_F / |Theta_0|_F  is of the order 1/m,
 
     and not only O(m^(-1/2)). The kernel is a sum over units. The weights of unit r move by m^(-1/2) times the readout
-    weight a_r, so unit r changes this sum by an amount of random sign. In the trials, phi is GELU, tanh or softplus,
-    and t consists of 20 steps of size 1/tr Theta_0.
+    weight a_r, so unit r changes this sum by an amount of random sign. The test takes GELU, tanh or softplus for phi,
+    and 20 steps of size 1/tr Theta_0 for t.
     """
 
-    title = "With a smooth activation and centred readout, the tangent kernel of width m moves by 1/m in training"
+    title = "With a smooth activation and centred readout, the tangent kernel of width m moves by order 1/m in training"
     source = Source("dyer2020", note="the order of the change of the tangent kernel, for one hidden layer")
     population = _smooth("gelu", "tanh", "softplus")
     # Slopes of single ladders have a deviation of 0.1 to 0.2.
@@ -120,12 +120,12 @@ class EqualSignsMovement(Claim[Training]):
 
         m^(-1/2).
 
-    Compare claim `SmoothKernelMovement`: it is the random signs of the readout that make the kernel move by only 1/m.
-    The trials use GELU and softplus. The result is false for odd activations such as tanh. With these activations,
-    random signs of the weights have the effect of random signs of the readout.
+    If the readout weights have random signs instead, the kernel moves only by the order 1/m, because the changes from
+    different units then cancel. The result is false for odd activations such as tanh. With these activations, random
+    signs of the hidden weights have the effect of random signs of the readout. The test uses GELU and softplus.
     """
 
-    title = "With a readout of equal signs, the tangent kernel of width m moves by m^(-1/2) in training"
+    title = "With a readout of equal signs, the tangent kernel of width m moves by order m^(-1/2) in training"
     source = Source("chizat2019", "Section 2", note="the general order, attained without random signs")
     stated = Kind.OWN
     population = _smooth("gelu", "softplus")
@@ -153,7 +153,7 @@ class ReluKernelMovement(Claim[Training]):
     kernel would move by the order m^(-3/4). With a smooth activation, the kernel moves by the order 1/m.
     """
 
-    title = "In training on one point, the tangent kernel of a ReLU network of width m moves by m^(-1/2)"
+    title = "In training on one point, the tangent kernel of a ReLU network of width m moves by order m^(-1/2)"
     source = Source("chizat2019", "Section 2", note="the general order, attained by ReLU networks with random signs")
     stated = Kind.OWN
     population = Drawn(
@@ -181,21 +181,21 @@ class ReluKernelMovement(Claim[Training]):
 
 class LinearisationGap(Claim[Training]):
     """Consider a network with one hidden layer of m units in the NTK parameterisation, with a smooth activation and a
-    centred normal readout. Let f_t be its outputs at the training points after a training time t that does not depend
-    on m. Linearise the network at the start and train it in the same way. Let f_t^lin be the outputs of this linear
-    model:
+    centred normal readout. Let f_t be its outputs at the training points after t steps of descent, where t does not
+    depend on m. Linearise the network at the start and train the linear model in the same way. Let f_t^lin be the
+    outputs of this linear model:
 
         f_t^lin = y + (I - eta Theta_0)^t (f_0 - y),
 
-    where y are the targets, eta is the step size, t counts steps and Theta_0 is the tangent kernel at the start. In
-    root mean square over the initial draw,
+    where y are the targets, eta is the step size and Theta_0 is the tangent kernel at the start. In root mean square
+    over the initial draw,
 
         |f_t - f_t^lin|  is of the order 1/m.
 
-    The weaker bound O(m^(-1/2)) of the source is also true, and holds for more networks.
+    The source proves the weaker bound O(m^(-1/2)), for more networks.
     """
 
-    title = "With a smooth activation, training at width m differs from its linearisation by 1/m"
+    title = "With a smooth activation, training at width m differs from its linearisation by order 1/m"
     source = Source("lee2019", "Theorem 2.1", note="with a faster rate, for one hidden layer and a smooth activation")
     population = _smooth("gelu", "tanh", "softplus")
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.1, resolution=0.1, spread=0.4)

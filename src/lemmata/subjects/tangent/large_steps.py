@@ -76,7 +76,9 @@ class CatapultRecursion(Claim[LinearUnits]):
     So f and lambda follow a recursion of their own. If eta lambda < 4, the kernel falls as long as f is not 0.
     """
 
-    title = "The output and tangent kernel of a two-layer linear network follow a recursion in two numbers"
+    title = (
+        "The output and the tangent kernel of a two-layer linear network follow a recursion of their own under descent"
+    )
     source = Source("lewkowycz2020", note="the linear network with one training point")
     stated = Kind.STEP
     population = Drawn(LinearUnits, m=rows(50, 1, 1000), ratio=uniform(0.5, 5.0), u=normal("m"), v=normal("m"))
@@ -123,20 +125,24 @@ class Phases(Population[LinearUnits]):
 
 
 class CatapultPhases(Claim[LinearUnits]):
-    """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for the single input 1 and the target
-    0. Let lambda = (|u|² + |v|²)/m be its tangent kernel. Let the m weights of both layers be standard normal numbers
-    at the start and let m be large. Descent on f²/2 with the step eta has three phases. The phase depends on the kernel
-    lambda_0 at the start:
+    """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for the single input 1 and the
+    target 0. Let lambda = (|u|² + |v|²)/m be its tangent kernel. Let the m weights of each layer be standard normal
+    numbers at the start, and let m be large. Descent on f²/2 with the step eta has three phases. The phase depends on
+    the kernel lambda_0 at the start:
 
         1. eta lambda_0 < 2: f tends to 0, and lambda moves by O(1/m);
         2. 2 < eta lambda_0 < 4: f first grows, then tends to 0; lambda falls until eta lambda < 2;
         3. eta lambda_0 > 4: f grows without bound.
 
-    So there are steps above 2/lambda_0 with which training succeeds, and these steps change the kernel. The claim
-    predicts the number of the phase. In the test of phase 1, lambda has to move by less than 1/10.
+    So there are steps above 2/lambda_0 with which training succeeds, and these steps change the kernel. The test
+    compares the number of the phase. It finds phase 1 if f tends to 0 and lambda changes by less than a tenth of
+    lambda_0.
     """
 
-    title = "In a two-layer linear network, descent at 2 < eta lambda < 4 lowers tangent kernel lambda and converges"
+    title = (
+        "A two-layer linear network with tangent kernel lambda converges for steps from 2/lambda to 4/lambda, "
+        "and lambda falls"
+    )
     source = Source("lewkowycz2020", note="the three phases, in the linear network with one training point")
     stated = Kind.STEP
     population = Phases()
@@ -189,10 +195,11 @@ class StableMinima(Claim[Product]):
 
         u² + v² <= 2/eta.
 
-    So the step selects flat minima. The trials start with unequal u and v, and count runs that do not converge as 0.
+    So the step size selects flat minima. The test starts with unequal u and v, and counts u² + v² as 0 for runs that do
+    not converge.
     """
 
-    title = "Gradient descent with steps of size eta ends only at minima with curvature at most 2/eta"
+    title = "On the loss (u v - 1)²/2, descent with steps of size eta ends only at minima with curvature at most 2/eta"
     source = Source("emergence2026", "Figure 4.9", note="with a constant, for a product of two numbers")
     stated = Kind.OWN
     population = Drawn(
@@ -272,9 +279,9 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
 
 class EdgeOfStability(Claim[SmallNetwork]):
     """Train a tanh network with one hidden layer from small weights by descent on all rows, with the square loss and
-    the step eta. The sharpness is the largest eigenvalue of the Hessian of the loss. Suppose that 2/eta is above the
-    sharpness at the start and below the sharpness that gradient flow would reach. Then the sharpness rises and settles.
-    Its average over the last third of training satisfies
+    the step size eta. The sharpness is the largest eigenvalue of the Hessian of the loss. Suppose that 2/eta is above
+    the sharpness at the start and below the sharpness that gradient flow would reach. Then the sharpness rises and
+    settles. Its average over the last third of training satisfies
 
         eta sharpness / 2 = 1,
 
@@ -283,7 +290,7 @@ class EdgeOfStability(Claim[SmallNetwork]):
     6000 steps.
     """
 
-    title = "Full-batch descent with step eta settles at a sharpness of 2/eta (edge of stability)"
+    title = "Full-batch descent with step size eta settles at a sharpness of 2/eta (edge of stability)"
     source = Source("cohen2021edge", note="main result, for small networks, at two steps")
     stated = Kind.STEP
     population = Drawn(

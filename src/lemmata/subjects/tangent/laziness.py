@@ -92,8 +92,8 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
 
     for large alpha, while the outputs of the trained model tend to a limit that does not depend on alpha. If the
     targets are also multiplied by alpha, the kernel moves by the same amount for all alpha. So laziness depends on the
-    scale of the model relative to the targets. The trials divide the movement with fixed targets by the movement with
-    multiplied targets. They use one hidden layer with 8 to 200 units.
+    scale of the model relative to the targets. The test divides the movement with fixed targets by the movement with
+    multiplied targets. It uses one hidden layer with 8 to 200 units.
     """
 
     title = "If a model is multiplied by alpha, its tangent kernel moves by 1/alpha in training"
@@ -205,19 +205,23 @@ class LazyFlows(Population[LazyFlow]):
 
 class LazyBootstrap(Claim[LazyFlow]):
     """Let J be the Jacobian of the outputs at the training points in the parameters w, and let J be L-Lipschitz. Let s
-    be the smallest singular value of J at the start w_0. Let r_t = f_t - y be the residuals. Suppose that rho = L
-    |r_0|/s² is at most 1/2. Under gradient flow on |r|²/2, for all times t,
+    be the smallest singular value of J at the start w_0. Let r_t = f_t - y be the residuals of the outputs f_t at time
+    t for targets y. Suppose that rho = L |r_0|/s² is at most 1/2. Under gradient flow on |r|²/2, for all times t,
 
         |r_t| <= exp(-(1 - 2 rho) s² t) |r_0|,    |w_t - w_0| <= (1 - sqrt(1 - 2 rho)) s/L.
 
-    If rho <= 1/4, the second bound is at most 1.18 |r_0|/s. For the proof, let p be the length of the path. The
-    smallest singular value of J along the path is at least s - L p, so that |r_0| - |r_t| >= s p - L p²/2. This
-    inequality keeps p below the second bound, and the smallest singular value above s sqrt(1 - 2 rho). For m tanh units
-    and a readout of fixed signs divided by sqrt(m), L is at most 0.77 max |x_i| |X|_op / sqrt(m), where X is the matrix
-    of the points x_i. The trials test the second bound at the time 6/s².
+    If rho <= 1/4, the second bound is at most 1.18 |r_0|/s.
+
+    For the proof, let p be the length of the path of w up to time t. Along this path, the smallest singular value of J
+    is at least s - L p. So |r_0| - |r_t| >= s p - L p²/2. This inequality keeps p below the second bound. It also keeps
+    the smallest singular value above s sqrt(1 - 2 rho), which gives the first bound.
+
+    Consider m tanh units with a readout of fixed signs divided by sqrt(m). Then L is at most 0.77 max |x_i| |X|_op /
+    sqrt(m), where X is the matrix of the points x_i. The test checks the first bound at a time from 1/s² to 3/s², and
+    the second bound at the time 6/s².
     """
 
-    title = "A small residual keeps gradient flow close to its start and the kernel positive definite"
+    title = "A small residual keeps gradient flow close to its start, and the tangent kernel positive definite"
     source = Source("emergence2026", "Figure 4.14", note="with explicit constants, by the length of the path")
     stated = Kind.OWN
     population = LazyFlows()

@@ -71,12 +71,12 @@ def _movements(problem: TrainingSet, key: Key[Array, ""]) -> Array:
 
 class LazyKernelMovement(Claim[TrainingSet]):
     """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. Let Theta_t be its tangent
-    kernel after a training time t that does not depend on m. In the trials, t consists of 100 steps of size 1/tr Theta,
-    where Theta is the limiting kernel. The relative change of the kernel is
+    kernel after a training time t that does not depend on m. The relative change of the kernel is
 
         |Theta_t - Theta_0|_F / |Theta_0|_F = O(m^(-1/2)).
 
-    On your data, the first 32 rows and the first output are used.
+    The test takes 100 steps of size 1/tr Theta for t, where Theta is the kernel in the limit of infinite width. On your
+    data, the first 32 rows and the first output are used.
     """
 
     title = "In lazy training, the tangent kernel of a network of width m moves by O(m^(-1/2))"

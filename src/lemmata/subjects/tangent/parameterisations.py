@@ -92,7 +92,7 @@ class AbstractWidthPower(Claim[TrainingSet]):
 class MaximalUpdateStep(AbstractWidthPower):
     """Consider a network with one hidden layer of m units in the maximal-update (mean-field) parameterisation. Take one
     step of gradient descent on squared loss, at a learning rate that does not depend on m. The root mean square change
-    of the hidden preactivations over the units is
+    of the hidden preactivations, over units and points, is
 
         C m^0,
 
@@ -113,7 +113,7 @@ class MaximalUpdateStep(AbstractWidthPower):
 class LazyStep(AbstractWidthPower):
     """Consider a network with one hidden layer of m units in the NTK parameterisation. Take one step of gradient
     descent on squared loss, at a learning rate that does not depend on m. The root mean square change of the hidden
-    preactivations over the units is
+    preactivations, over units and points, is
 
         C m^(-1/2),
 
@@ -142,7 +142,10 @@ class MeanFieldKernelMoves(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "In the mean-field parameterisation, training moves the tangent kernel equally at every width"
+    title = (
+        "In the mean-field parameterisation with one hidden layer, training moves the tangent kernel equally "
+        "at every width"
+    )
     # as for one step: the outputs at the start are a relative 1/m of the squared targets
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
     control = Control(
@@ -166,7 +169,10 @@ class MaximalUpdateKernelMoves(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "In the maximal update parameterisation, training moves a deep network's kernel equally at every width"
+    title = (
+        "In the maximal update parameterisation with two hidden layers, training moves the tangent kernel "
+        "equally at any width"
+    )
     # the outputs at the start turn the slope by log(1 + c/32)/log 9, below 0.05 for c up to 4
     # one network a width: slopes of single ladders have a deviation of 0.25
     relation = Rate(along="m", rungs=_DEEP_WIDTHS, margin=0.05, resolution=0.1, spread=0.4)

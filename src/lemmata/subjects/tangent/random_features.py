@@ -133,8 +133,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
 
         1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)).
 
-    The trials compare the means of this quantity over all pairs of points x, y. On your data, the first 64 inputs are
-    used.
+    The test compares the means of this quantity over all pairs of points. On your data, the first 64 inputs are used.
     """
 
     title = "The random Fourier features estimate of a Gaussian kernel K has the variance (1 + K⁴/2 - K²)/m"

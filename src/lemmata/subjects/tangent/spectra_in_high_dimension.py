@@ -46,16 +46,16 @@ class RowsPerDimension(eqx.Module):
 class LeastEigenvalue(Claim[RowsPerDimension]):
     """Let n points be uniform on the sphere of radius R in d dimensions, with d < n << d². Consider the kernel of the
     readout of a wide ReLU network with one hidden layer, R² E max(z, 0) max(z', 0). Here z and z' are standard normal
-    numbers, and their correlation is the cosine of the angle between two points. The smallest eigenvalue of the Gram
+    numbers, and their correlation is the cosine of the angle between two points. Let N = (d + 2)(d - 1)/2 be the number
+    of quadratic polynomials (spherical harmonics of degree 2). Let m_2 = 1/(4 pi) be the weight of these polynomials in
+    the kernel, and let m = 1/4 - 3/(4 pi) be the weight of all higher degrees. The smallest eigenvalue of the Gram
     matrix of this kernel is close to
 
-        R² (m_2 (1 - sqrt((n - d)/N))² + m),   m_2 = 1/(4 pi),   m = 1/4 - 3/(4 pi),
+        R² (m_2 (1 - sqrt((n - d)/N))² + m).
 
-    where N = (d + 2)(d - 1)/2 is the number of quadratic polynomials (spherical harmonics of degree 2). The weight of
-    these polynomials in the kernel is m_2, and the weight of all higher degrees is m. For d -> infinity, this
-    eigenvalue tends slowly to R² (1/4 - 1/(2 pi)). At d = 200 and n = 800, the eigenvalue is a quarter below this
-    limit. In the formula, n - d stands in place of n because the linear part takes d of the n dimensions. The claim
-    tests, at d = 160, that the formula errs by at most 2 %.
+    In this formula, n - d stands in place of n because the linear part takes d of the n dimensions. For d -> infinity,
+    the eigenvalue tends slowly to R² (1/4 - 1/(2 pi)). At d = 200 and n = 800, it is a quarter below this limit. The
+    test checks that the formula errs by at most 2 % at d = 160.
     """
 
     title = "In high dimension, a formula gives the least eigenvalue of a ReLU kernel on n points within 2 %"
@@ -100,16 +100,16 @@ class Cubic(eqx.Module):
 
 class PolynomialStaircase(Claim[Cubic]):
     """Let n = d^(3/2) points x be uniform on the sphere of radius sqrt(d) in d dimensions, and let |b| = 1. Let z = <b,
-    x>, h_1 = z and h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z on the sphere. The interpolant by the kernel
-    exp(<x, x'>/d) learns only the linear part of the target h_1 + h_3/sqrt(12). The reason is that there are about d³/6
-    cubic polynomials, far more than rows. Three numbers measure this on new points. The first two are the coefficients
-    of the interpolant's projections on h_1 and on h_3/sqrt(12). The third number is the mean square error of the
-    interpolant of h_1 alone. The three numbers are close to
+    x>, let h_1 = z, and let h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z on the sphere. Interpolate the target
+    h_1 + h_3/sqrt(12) by the kernel exp(<x, x'>/d). The interpolant learns only the linear part h_1. The reason is that
+    there are about d³/6 cubic polynomials, far more than points. Three numbers measure this on new points. The first
+    two are the coefficients of the interpolant's projection on h_1 and h_3/sqrt(12). The third number is the mean
+    square error if h_1 alone is interpolated. The three numbers are close to
 
         s,   0,   (1 - s)²,   where s = 1/(1 + (e - 2) d/n) tends to 1.
 
-    The kernel has the weight e - 2 on degrees above 1, which acts like a ridge. The trials use d from 48 to 80 and
-    allow deviations of 0.03.
+    The kernel has the weight e - 2 on degrees above 1, which acts like a ridge. The test uses d from 48 to 80 and
+    allows deviations of 0.03.
     """
 
     title = "From d^1.5 rows in d dimensions, kernel regression learns the linear part and nothing of the cubic part"
