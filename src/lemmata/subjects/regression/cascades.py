@@ -121,15 +121,16 @@ def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
 
 
 class CascadeTangentKernel(Claim[CascadeRows]):
-    """Consider the outputs of a cascade of packages (layers of splines) at n rows. Let J be the derivatives of these
-    outputs with respect to all values of all packages. Each training step solves a linear system with the empirical
-    tangent kernel of the cascade:
+    """A cascade is a chain of packages, which are layers of splines. The parameters of a package are its values at a
+    set of points. Consider the outputs of a cascade at n rows. Let J be the derivatives of these outputs with respect
+    to all values of all packages. For package l, let K_l be the matrix of the covariance on its points, and let M_l
+    hold the covariances between the inputs of the package and these points. Let H_l = M_l K_l^-1. Let G_l hold the
+    gradients of the cascade's outputs with respect to the outputs of package l, and let * be the entrywise product. The
+    empirical tangent kernel of the cascade is
 
-        J J' = sum_l (H_l H_l') * (G_l G_l'),
+        J J' = sum_l (H_l H_l') * (G_l G_l').
 
-    where H_l = M_l K_l^-1. Here K_l is the matrix of the covariance on the points of package l. The matrix M_l holds
-    the covariances between the inputs of the package and these points. The matrix G_l holds the gradients of the
-    cascade's outputs with respect to the outputs of package l, and * is the entrywise product.
+    Each training step solves a linear system with this kernel.
     """
 
     title = "The tangent kernel of a spline cascade is a sum of products over its packages (layers of splines)"
@@ -160,12 +161,15 @@ def _last_part(problem: CascadeRows) -> Array:
 
 
 class CascadeStep(Claim[CascadeRows]):
-    """Let T be the tangent kernel of a cascade f, y the targets and alpha the damping. A training step solves (T +
-    alpha I) q = y - f(z) and adds H_l' (q * G_l) to the values of every package l. Here H_l and G_l are the matrices of
-    package l in the tangent kernel, and * is the entrywise product. The training step is the damped Gauss-Newton step
-    on all values Y. Let J be the derivatives of the outputs with respect to the values. The step minimises
+    """A cascade f is a chain of packages, which are layers of splines. The parameters of a package are its values at a
+    set of points. Let J be the derivatives of the outputs f(z) at the training rows z with respect to the values of all
+    packages. Let T = J J' be the tangent kernel, let y be the targets, and let alpha be the damping. For package l, let
+    H_l be the derivatives of its outputs with respect to its values, and let G_l hold the gradients of the cascade's
+    outputs with respect to the outputs of package l. A training step solves (T + alpha I) q = y - f(z) and adds H_l'
+    (q * G_l) to the values of every package l, where * is the entrywise product. This training step is the damped
+    Gauss-Newton step on all values. Its change dY of all values minimises
 
-        |f + J dY - y|² + alpha |dY|².
+        |f(z) + J dY - y|² + alpha |dY|².
     """
 
     title = "A training step of a spline cascade is a damped Gauss-Newton step"
@@ -219,18 +223,18 @@ def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, A
 
 
 class DeepCascadeGradient(Claim[IdentityStack]):
-    """Consider a cascade f of 100 packages from R^p to R^p with the covariance r² (ln r - b) + c. It does not have skip
-    connections. Each package has the values t at the points t of the hyperoctahedron {0, e_1, ..., e_p, -e_1, ...,
-    -e_p}. Start at z_0 in a random direction, and let u be a standard normal vector. Let u_0 be the part of u that is
-    orthogonal to the end point f(z_0). As p grows, the norm of f(z_0) tends to sqrt(4/e - 1) = 0.687 for every b and c,
-    and
+    """Consider a cascade f of 100 packages (layers of splines) from R^p to R^p, without skip connections. The splines
+    have the covariance r² (ln r - b) + c of the distance r. Each package has the values t at the points t of the
+    hyperoctahedron {0, e_1, ..., e_p, -e_1, ..., -e_p}. Start at a point z_0 in a random direction, and let u be a
+    standard normal vector. Let u_0 be the part of u that is orthogonal to the end point f(z_0). As p grows, the norm of
+    f(z_0) tends to sqrt(4/e - 1) = 0.687 for every b and c, and
 
         |gradient of <u, f(z_0)>| / |u_0| -> sqrt(4/e - 1) / |z_0|,
 
-    where the second limit holds for any number of packages. To leading order in 1/p, a package multiplies z by g = (4b
-    - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This factor is 1 on the sphere |z| = sqrt(4/e - 1), larger inside the sphere
-    and smaller outside. Distances along the sphere do not change. In the direction across the sphere, each layer
-    multiplies distances by 1 - (1 - e/4)/(b - ln 2).
+    where the second limit holds for any number of packages. To leading order in 1/p, a package multiplies its input z
+    by g = (4b - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This factor is 1 on the sphere |z| = sqrt(4/e - 1), larger inside
+    the sphere and smaller outside. Distances along the sphere do not change. In the direction across the sphere, each
+    layer multiplies distances by 1 - (1 - e/4)/(b - ln 2).
     """
 
     title = "Gradients of a cascade of a hundred packages (layers of splines) neither explode nor vanish"
@@ -262,15 +266,16 @@ class DeepCascadeGradient(Claim[IdentityStack]):
 
 
 class ScaleThreshold(Claim[IdentityStack]):
-    """Consider a deep cascade R^p to R^p to ... to R^p of packages with the covariance r² (ln r - b) + c. Every package
-    has the values gamma t at the points t of the hyperoctahedron {0, e_1, ..., e_p, -e_1, ..., -e_p}. In the limit of
-    many layers, the logarithm of the norm of the gradient of <u, f(z)>, for a normal vector u, changes per layer by
+    """Consider a deep cascade f of packages (layers of splines), each from R^p to R^p. The splines have the covariance
+    r² (ln r - b) + c of the distance r. Every package has the values gamma t at the points t of the hyperoctahedron {0,
+    e_1, ..., e_p, -e_1, ..., -e_p}, where gamma is the scale. Let u be a normal vector, and take the gradient of <u,
+    f(z)> at an input z. In the limit of many layers, the logarithm of the norm of this gradient changes per layer by
 
         min(0, ln gamma + ln((b - 1/2)/(b - ln 2))).
 
-    Above gamma = (b - ln 2)/(b - 1/2), which is 0.957 at b = 5, there is an attracting sphere. The radius of the sphere
-    grows with gamma. Gradients along the sphere keep their size. So gradients do not explode at any gamma. Below the
-    threshold (b - ln 2)/(b - 1/2), points converge to the centre and gradients vanish exponentially.
+    The threshold of gamma is (b - ln 2)/(b - 1/2), which is 0.957 at b = 5. Above the threshold, there is an attracting
+    sphere, whose radius grows with gamma. Gradients along the sphere keep their size. So gradients do not explode at
+    any gamma. Below the threshold, points converge to the centre and gradients vanish exponentially.
     """
 
     title = "Gradients of a deep spline cascade vanish if the scale of its layers is below a threshold"

@@ -31,9 +31,9 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     """Fit the differences between measured charge radii and a base model by kernel ridge regression. The odd-even
     kernel is a Gaussian of (Z, N) plus a second Gaussian between nuclei of equal parities of Z and N. Compare three
     kernels, in this order: the Gaussian, the odd-even kernel with the parity of Z alone, and the full odd-even kernel.
-    The root mean square error at left-out nuclei falls from each kernel to the next. The errors are means over random
-    halvings of the nuclei. In each halving, the hyper-parameters minimise the leave-one-out error over one half. The
-    error is then the leave-one-out error over the other half.
+    The root mean square error at left-out nuclei, on average over random halvings of the nuclei, falls from each kernel
+    to the next. In each halving, the hyper-parameters minimise the leave-one-out error over one half. The compared
+    error is the leave-one-out error over the other half.
     """
 
     title = "In kernel regression of charge radii of nuclei, odd-even effects of Z and then of N each lower the error"
@@ -59,16 +59,16 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
 
 
 class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
-    """Start with a Gaussian kernel that has separate length scales for Z and N. Add a second Gaussian term between
-    nuclei whose N have equal parity,
+    """Fit the differences between measured charge radii of nuclei (Z, N) and a base model by kernel ridge regression.
+    Start with a Gaussian kernel that has separate length scales for Z and N. Add a second Gaussian term between nuclei
+    whose N have equal parity,
 
         exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) + w [N - N' even] exp(-(Z - Z')²/(2 c²) - (N - N')²/(2 d²)).
 
-    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 if N - N' is even, and 0 otherwise. Use
-    the isospin formula as base model, and compare the root mean square errors at left-out nuclei. In at least nine of
-    ten halvings of the nuclei, the error is smaller with the second term than without it. In each halving, the
-    hyper-parameters minimise the leave-one-out error over one half. The error is then the leave-one-out error over the
-    other half.
+    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 if N - N' is even, and 0 otherwise. The
+    base model is the isospin formula. In at least nine of ten random halvings of the nuclei, the root mean square error
+    at left-out nuclei is smaller with the second term than without it. In each halving, the hyper-parameters minimise
+    the leave-one-out error over one half. The compared error is the leave-one-out error over the other half.
     """
 
     title = "Added to a Gaussian kernel with two length scales, the parity of N lowers the error of charge radii"
@@ -97,9 +97,10 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     """Fit the differences between measured charge radii and a base model by kernel ridge regression. The odd-even
-    kernel reduces the error of the Gaussian kernel at left-out nuclei. In nine of ten halvings of the nuclei, a
-    Gaussian with separate length scales for Z and N achieves at least half of this reduction. This Gaussian does not
-    use parities, and has three hyper-parameters instead of four.
+    kernel is a Gaussian of (Z, N) plus a second Gaussian between nuclei of equal parities of Z and N. It has a smaller
+    error at left-out nuclei than the Gaussian alone. In at least nine of ten random halvings of the nuclei, a Gaussian
+    with separate length scales for Z and N achieves at least half of this reduction. This Gaussian does not use
+    parities, and has three hyper-parameters instead of four.
     """
 
     title = "For charge radii, a Gaussian with two length scales achieves at least half of the odd-even kernel's gain"

@@ -69,11 +69,12 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 
 
 class CalciumStaggers(Claim[HiddenRadii]):
-    """Let R(N) be the charge radius of the calcium isotope with N neutrons, and R(N) - (R(N - 1) + R(N + 1))/2 its
-    staggering. Hide each isotope with two measured neighbours in turn, and predict its staggering by kernel ridge
-    regression on the other nuclei. The odd-even kernel has a smaller root mean square error than each of two Gaussian
-    kernels. One Gaussian has a single length scale, and the other has separate length scales for Z and N. Each trial
-    also hides a random tenth of all other nuclei. Over these random choices, the claim holds with probability 9/10.
+    """Let R(N) be the charge radius of the calcium isotope with N neutrons. Its staggering is R(N) - (R(N - 1) + R(N +
+    1))/2. Hide each isotope with two measured neighbours in turn, and predict its staggering by kernel ridge regression
+    on the other nuclei. The odd-even kernel is a Gaussian of (Z, N) plus a second Gaussian between nuclei of equal
+    parities of Z and N. It has a smaller root mean square error than each of two Gaussian kernels. One Gaussian has a
+    single length scale, and the other has separate length scales for Z and N. The test also hides a random tenth of all
+    other nuclei. Over these random choices, the odd-even kernel has the smaller error with probability at least 9/10.
     """
 
     title = "The odd-even kernel predicts the staggering of calcium's charge radii better than Gaussian kernels do"
@@ -115,11 +116,13 @@ def kink(radius: Float[np.ndarray, " n"], table: RadiiTable) -> Array:
 class KinkAtClosedShell(Claim[HiddenRadii]):
     """Let R(N) be the charge radius of an isotope with N neutrons. Take seven elements: Dy and the elements of even Z
     from Te to Sm. Their radii have a kink at the closed shell N = 82: they bend by R(84) - 2 R(82) + R(80) > 0. Hide
-    the nucleus with N = 84 of each of these elements. With the Gaussian kernel and also with the odd-even kernel,
-    kernel ridge regression predicts at least half of the mean bend. Each trial also hides a random tenth of all other
-    nuclei. Over these random choices, the claim holds with probability 9/10. The bend of the isospin formula is only
-    1/200 of the mean bend. So the kernels predict the kink from neighbouring nuclei on both sides of the shell, not
-    from the base model.
+    the nucleus with N = 84 of each of these elements. Predict its radius by kernel ridge regression on the other
+    nuclei, which corrects the isospin formula as base model. Use two kernels: a Gaussian of (Z, N), and the same plus a
+    second Gaussian between nuclei of equal parities of Z and N. With each kernel, the regression predicts at least half
+    of the mean bend of the seven elements. The test also hides a random tenth of all other nuclei. Over these random
+    choices, the statement holds with probability at least 9/10. The mean bend of the isospin formula itself is only
+    1/200 of the measured mean bend. So the kernels predict the kink from neighbouring nuclei on both sides of the
+    shell, not from the base model.
     """
 
     title = "Kernel regression predicts at least half of the kink of nuclear charge radii at N = 82 neutrons"
@@ -168,9 +171,10 @@ def extrapolated(problem: HiddenEnds, kind: str, isotopes: int) -> Array:
 class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     """Choose a random half of the long isotope chains, which are elements with at least nine measured isotopes. Hide
     the last four measured isotopes of each chain in this half, and predict their radii by kernel ridge regression on
-    the other nuclei. On average over these halves, the odd-even kernel has a smaller root mean square error over the
-    hidden isotopes than the Gaussian kernel. Both kernels use the hyper-parameters that minimise the leave-one-out
-    error over the known nuclei.
+    the other nuclei. The odd-even kernel is a Gaussian of (Z, N) plus a second Gaussian between nuclei of equal
+    parities of Z and N. On average over these halves, the odd-even kernel has a smaller root mean square error over the
+    hidden isotopes than the Gaussian alone. Both kernels use the hyper-parameters that minimise the leave-one-out error
+    over the known nuclei.
     """
 
     title = "Odd-even effects in the kernel lower the mean error of extrapolating charge radii to neutron-rich isotopes"
@@ -196,9 +200,10 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
 class ExtrapolationGainsNearby(Claim[HiddenEnds]):
     """Choose a random half of the long isotope chains, which are elements with at least nine measured isotopes. Hide
     the last four measured isotopes of each chain in this half, and predict their radii by kernel ridge regression on
-    the other nuclei. Take the root mean square error over the first two hidden isotopes of each chain. With probability
-    4/5 over the random halves, this error is smaller for the odd-even kernel than for the Gaussian kernel. Both kernels
-    use the hyper-parameters that minimise the leave-one-out error over the known nuclei.
+    the other nuclei. Take the root mean square error over the first two hidden isotopes of each chain. The odd-even
+    kernel is a Gaussian of (Z, N) plus a second Gaussian between nuclei of equal parities of Z and N. With probability
+    at least 4/5 over the random halves, the error of the odd-even kernel is smaller than the error of the Gaussian
+    alone. Both kernels use the hyper-parameters that minimise the leave-one-out error over the known nuclei.
     """
 
     title = "Odd-even effects in the kernel lower the error of extrapolating charge radii by one and two isotopes"

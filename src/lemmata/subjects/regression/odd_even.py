@@ -212,14 +212,14 @@ def _spread(problem: TwoTermFit) -> Float[Array, ""]:
 
 
 class EffectiveKernel(Claim[TwoTermFit]):
-    """Let K be the Gram matrix of the Gaussian. Let K_oe be the Gram matrix of a second Gaussian, of any length scale,
-    between nuclei of equal parities of Z and of N. For all other pairs of nuclei, the entries of K_oe are 0. Let y be
-    targets at the nuclei. The minimiser over coefficients a, b of
+    """Let K be the Gram matrix of a Gaussian kernel on nuclei (Z, N). Let K_oe be the Gram matrix of a second Gaussian,
+    of any length scale, between nuclei of equal parities of Z and of N. For all other pairs of nuclei, the entries of
+    K_oe are 0. Let y be targets at the nuclei. The minimiser over coefficients a, b of
 
         |y - K a - K_oe b|² + ridge a'K a + ridge_oe b'K_oe b,
 
-    has b = (ridge/ridge_oe) a. So the fit is kernel ridge regression with the single kernel K + (ridge/ridge_oe) K_oe
-    and the same ridge. The number of coefficients equals the number of nuclei. The test compares the two fits. It
+    has b = (ridge/ridge_oe) a. So the fit with two terms K a and K_oe b is kernel ridge regression with the single
+    kernel K + (ridge/ridge_oe) K_oe and the same ridge. It has only as many coefficients as there are nuclei. The test
     compares each of the two terms at the known nuclei, and the sum of the terms at new nuclei.
     """
 
@@ -316,7 +316,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
     targets stagger, that is, differ between even and odd numbers, C also contains an odd-even term. This term is a
     Gaussian kernel times a weight w between nuclei of equal parities of Z and of N, and 0 between all others. Fit the
     targets by kernel ridge regression with the variance of the noise as ridge. The kernel of the fit is the Gaussian
-    without or with the odd-even term. Let Q be the inverse of the sum of the fit's Gram matrix and ridge times the
+    kernel, without or with the odd-even term. Let Q be the inverse of the fit's Gram matrix plus the ridge times the
     identity. The expected mean squared error at a nucleus that is left out of the fit is
 
         mean over i of [Q C Q]_ii / Q_ii².

@@ -147,9 +147,10 @@ def _power_spline(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise:
 
 
 class SelfSimilarSplines(Claim[ScatteredValues]):
-    """Let e be an exponent between 0 and 4 with e != 2. Consider the spline with affine drift and the covariance r^e
-    (-r^e for e < 2). Rotate and shift the points x_i and z, and magnify them by the factor s. Multiply the variances
-    v_i of the noise by s^e. The predictions at the moved points equal the original predictions at z.
+    """Let e be an exponent between 0 and 4 with e != 2. Fit noisy values at points x_i by the spline with affine drift
+    and the covariance r^e (-r^e for e < 2) of the distance r, and predict at points z. Now rotate and shift all points
+    x_i and z, magnify them by the factor s, and multiply the variances v_i of the noise by s^e. The predictions at the
+    moved points z equal the original predictions.
     """
 
     title = "Splines with the covariance r^e are invariant under rotations, shifts and magnification"
@@ -186,9 +187,10 @@ def _squared_noise(problem: ScatteredValues) -> np.ndarray:
 
 
 class MovedParameters(Claim[ScatteredValues]):
-    """Consider the predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, b = 5 and c = 400. Here v_i are
-    the variances of the noise. Magnify all points by s, and take noise of variances s² v_i. The new predictions equal
-    the predictions at the original points with
+    """Let the covariance at distance r be r² (ln r - b) + c with b = 5 and c = 400. Let K be its matrix on points x_i
+    with values y, and let v_i be the variances of the noise. Let k(z) hold the covariances of a new point z with the
+    x_i, and consider the predictions k(z)' (K + diag v)^-1 y. Magnify all points by s, and take noise of variances s²
+    v_i. The new predictions equal the predictions at the original points with
 
         b - ln s  and  c / s²    in place of b and c.
 

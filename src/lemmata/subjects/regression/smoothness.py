@@ -47,13 +47,13 @@ def drawn_labels(problem: LabelledModes, key: Key[Array, ""]) -> Array:
 
 class LineAtFiveThousand(Claim[CosineLabels]):
     """Let labels y = +-1 have E y_j = cos(2 pi x_j) at n = 5000 points of [0, 1]. Let u_i be the eigenvectors of the
-    Gram matrix of min(x, x'), whose eigenvalues fall like i^-2. Fit a line through
+    Gram matrix of the kernel min(x, x'), whose eigenvalues fall like i^-2. A target has smoothness s if its squared
+    coefficients in the u_i fall like i^-(2 s + 1). Fit a line through
 
         log (<u_i, y>²/n)  against  log i,    i <= 100.
 
-    From the slope of this line, estimate the smoothness s by (-slope - 1)/2. The mean of the estimate is within 0.1 of
-    the true smoothness. The true smoothness is 1/2, since the squared coefficients of cos(2 pi x) in the u_i fall like
-    i^-2.
+    From the slope of this line, estimate the smoothness by (-slope - 1)/2. The mean of the estimate is within 0.1 of
+    the true smoothness. The true smoothness is 1/2, since the squared coefficients of cos(2 pi x) fall like i^-2.
     """
 
     title = "A log-log line through 100 of 5000 kernel modes of the labels estimates the smoothness of a cosine"
@@ -108,12 +108,12 @@ class SmoothnessWithFittedDecay(Claim[LabelledModes]):
     """Let labels y = +-1 have E y_j = f(x_j) at n points with the kernel matrix K. Let u_i be the eigenvectors of K/n,
     whose eigenvalues fall like i^-beta for an unknown beta. Let the coefficients f_i of f in these eigenvectors have
     f_i² ~ i^-(s beta + 1). Estimate -beta by the slope of log eigenvalue against log index over sqrt(n) <= i <= n/4.
-    With this beta, fit a power law and a floor to the powers <u_i, y>²/n. The mean of the fitted s is within 0.1 of the
-    true s.
+    With this beta, fit a power law plus a noise floor to the squared coefficients <u_i, y>²/n of the labels. The mean
+    of the fitted s is within 0.1 of the true s.
 
-    The fit of beta leaves out the first indices, although these contain the signal. Over the first ten indices, the
-    slope of log eigenvalue would be near -2.5 instead of -2, since the eigenvalues of min(x, x') are proportional to (i
-    - 1/2)^-2.
+    The fit of beta leaves out the first indices, although these contain the signal. For the kernel min(x, x') of the
+    test, the eigenvalues are proportional to (i - 1/2)^-2. Over the first ten indices, the slope of log eigenvalue
+    would therefore be near -2.5 instead of -2.
     """
 
     title = "A target's smoothness can be estimated from labels even if the kernel eigenvalues' decay is fitted, too"

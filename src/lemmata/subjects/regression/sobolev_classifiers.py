@@ -68,10 +68,10 @@ def _generator(key: Key[Array, ""]) -> np.random.Generator:
 
 
 class FlowSquaredError(Claim[LabelledModes]):
-    """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Run the gradient flow of this
-    kernel on n labels +-1, and stop the flow at the time nu = pi² n^(beta/(s beta + 1)). Let eta be the probability of
-    the label +1, and let 2 eta - 1 have smoothness s. The mean squared distance between the output of the flow and 2
-    eta - 1 falls like
+    """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Let eta be the probability of
+    the label +1, and let 2 eta - 1 have smoothness s: its squared coefficients in the kernel's eigenvectors fall like
+    i^-(s beta + 1). Run the gradient flow of this kernel on n labels +-1, and stop the flow at the time nu = pi²
+    n^(beta/(s beta + 1)). The mean squared distance between the output of the flow and 2 eta - 1 falls like
 
         n^(-s beta/(s beta + 1)).
     """
@@ -96,10 +96,11 @@ class FlowSquaredError(Claim[LabelledModes]):
 
 
 class FlowExcessRisk(Claim[LabelledModes]):
-    """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Run the gradient flow of this
-    kernel on n labels +-1, and stop the flow at the time nu = pi² n^(beta/(s beta + 1)). Let eta be the probability of
-    the label +1, and let 2 eta - 1 have smoothness s. Classify by the sign of the flow's output. The difference between
-    the 0-1 risk of this classifier and the smallest possible risk is
+    """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Let eta be the probability of
+    the label +1, and let 2 eta - 1 have smoothness s: its squared coefficients in the kernel's eigenvectors fall like
+    i^-(s beta + 1). Run the gradient flow of this kernel on n labels +-1, and stop the flow at the time nu = pi²
+    n^(beta/(s beta + 1)). Classify by the sign of the flow's output. The difference between the 0-1 risk of this
+    classifier and the smallest possible risk is
 
         O(n^(-s beta/(2 s beta + 2))).
     """
@@ -124,10 +125,11 @@ class FlowExcessRisk(Claim[LabelledModes]):
 
 
 class LeastExcessOfBumps(Claim[Bumps]):
-    """Let eta be the probability of the label +1. Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0,
-    1], with random signs, where h_n is a bump of height n^(-r/(2r+1)). These targets are bounded in the Sobolev space
-    H^r. The best classifier knows h_n. On each piece, it chooses the sign that makes the labels in this piece most
-    likely. Its excess 0-1 risk falls like the following power of n, and no faster:
+    """Learn from n labels +-1, and let eta be the probability of the label +1. Divide [0, 1] into n^(1/(2r+1)) pieces.
+    On each piece, let 2 eta - 1 be +h_n or -h_n, with a random sign, where h_n is a bump of height n^(-r/(2r+1)). These
+    targets 2 eta - 1 are bounded in the Sobolev space H^r. The best classifier knows h_n. On each piece, it chooses the
+    sign that makes the labels in this piece most likely. Its excess 0-1 risk over the smallest possible risk falls like
+    the following power of n, and no faster:
 
         n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r.
 
@@ -160,11 +162,11 @@ class LeastExcessOfBumps(Claim[Bumps]):
 
 
 class FlowOnBumps(Claim[Bumps]):
-    """Let eta be the probability of the label +1. Consider the targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1],
-    with random signs, where h_n is a hat of height n^(-1/3). These targets are bounded in H^1. Run the gradient flow of
-    min(x, x') on n labels, stop it at the time nu = pi² n^(2/3), and classify by the sign of its output. The excess 0-1
-    risk is O(n^(-1/3)), and it falls no faster. The lower bound for H^1 has the same exponent: at s = 1 and beta = 2, s
-    beta/(2 s beta + 2) is 1/3.
+    """Learn from n labels +-1, and let eta be the probability of the label +1. Divide [0, 1] into n^(1/3) pieces. On
+    each piece, let 2 eta - 1 be +h_n or -h_n, with a random sign, where h_n is a hat of height n^(-1/3). These targets
+    2 eta - 1 are bounded in the Sobolev space H^1. Run the gradient flow of the kernel min(x, x') on the labels, stop
+    it at the time nu = pi² n^(2/3), and classify by the sign of its output. The excess 0-1 risk over the smallest
+    possible risk falls like n^(-1/3). No classifier has a better exponent over all of H^1.
     """
 
     title = "Stopped gradient flow of a kernel attains the minimax exponent of the excess 0-1 risk in H^1"
@@ -219,11 +221,11 @@ class TangentDecay(Claim[LabelledModes]):
 
 
 class WideNetworkExcess(Claim[LabelledModes]):
-    """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1. Start from
-    outputs of 0, and stop at the time nu = n^(2/(2 s + 1)), in units of 1/(the eigenvalue of frequency 1). Let eta be
-    the probability of the label +1, and let 2 eta - 1 have Fourier coefficients with squares k^-(2 s + 1). Classify by
-    the sign of the output. The difference between the 0-1 risk of this classifier and the smallest possible risk is
-    O(n^(-s/(2 s + 1))).
+    """Let eta be the probability of the label +1 on the circle. Let the squared Fourier coefficients of 2 eta - 1 fall
+    like k^-(2 s + 1) in the frequency k. Train an infinitely wide ReLU network with biases by gradient flow on n labels
+    +-1. Start from outputs of 0, and stop at the time nu = n^(2/(2 s + 1)), in units of 1/(the tangent kernel's
+    eigenvalue of frequency 1). Classify by the sign of the output. The difference between the 0-1 risk of this
+    classifier and the smallest possible risk is O(n^(-s/(2 s + 1))).
     """
 
     title = "A stopped, infinitely wide ReLU network on the circle has the excess 0-1 risk O(n^(-s/(2 s + 1)))"

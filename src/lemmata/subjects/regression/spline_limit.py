@@ -50,9 +50,9 @@ def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -
 
 
 class SplineLimit(Claim[ScatteredValues]):
-    """Consider the Gaussian process with covariance r² (ln r - b) + c, where c = b³. The observations have noise of
-    variances v_i. As b grows, the mean of the process tends to the spline of r² ln r with affine drift and the same
-    noise. The difference falls like 1/b.
+    """Consider the Gaussian process with the covariance r² (ln r - b) + c of the distance r, where c = b³. The
+    observations have noise of variances v_i. As b grows, the mean of the process tends to the spline of r² ln r with
+    affine drift and the same noise. The difference falls like 1/b.
     """
 
     title = "A Gaussian process with covariance r² (ln r - b) + b³ tends to the spline of r² ln r like 1/b"
@@ -71,20 +71,22 @@ class SplineLimit(Claim[ScatteredValues]):
 
 
 class PositiveOnDiscs(Claim[DiscPoints]):
-    """Consider the function r² (ln r - b) + c on the disc of radius R in the plane. The function is positive definite
-    exactly if
+    """Consider the function r² (ln r - b) + c of the distance r of two points on the disc of radius R in the plane.
+    This function is positive definite exactly if
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R.
 
-    Take points in the disc, let B >= 1, and let c be the smallest number at which the matrix of the points is positive
-    semidefinite. Then c is at most R² (2 B² - 2 B + 1).
+    The test takes points in the disc with B >= 1, and finds the smallest c at which their matrix is positive
+    semidefinite. This c is at most R² (2 B² - 2 B + 1).
 
-    (Proof for R = 1. Write weights w with sum s as w = s delta_0 + v, where v annihilates affine functions. With g = r²
-    (ln r - b) and the semi-norm of r² ln r, the quadratic form of w is |v|² + 2 s v(g) + c s². So c has to be at least
-    |g|². Here g is restricted to the disc. Outside the disc, g is continued with the smallest energy, which gives -b +
-    (1 - 2b) ln r. Then 1/(8 pi) times the integral of squared second derivatives is the expression above. Weights of
-    sum 0 with a first moment other than 0 add 2b |sum w_i x_i|² to the form. This term has to be at least the amount
-    that r² ln r subtracts from the form. On the unit circle, this amount is 2 |sum w_i x_i|², and hence b >= 1.)
+    Proof for R = 1. Take weights w of points x_i, and let s be their sum. Write w = s delta_0 + v, where delta_0 is the
+    weight 1 at the centre, and suppose first that v annihilates affine functions. Let g = r² (ln r - b), where r is the
+    distance from the centre, and use the semi-norm of r² ln r. The quadratic form of w is |v|² + 2 s v(g) + c s². So c
+    has to be at least |g|². Here g is restricted to the disc. Outside the disc, g is continued with the smallest
+    energy, which gives -b + (1 - 2b) ln r. Then |g|², which is 1/(8 pi) times the integral of squared second
+    derivatives, equals 2 b² - 2 b + 1. Now take weights of sum 0 whose first moment is not 0. They add 2b |sum w_i
+    x_i|² to the form. This term has to be at least the amount that r² ln r subtracts from the form. On the unit circle,
+    this amount is 2 |sum w_i x_i|², and hence b >= 1.
     """
 
     title = "A formula for the smallest c at which r² (ln r - b) + c is positive definite on a disc of radius R"
@@ -119,8 +121,8 @@ class WeightedSmoothing(Claim[ScatteredValues]):
 
         sum_i (f(x_i) - y_i)² / v_i + |f|²,
 
-    where |f| is the semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2) up to a constant. The values u of the spline at
-    the points solve
+    where |f| is the semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2) up to a constant. Here F f is the Fourier
+    transform of f in d dimensions, at the frequency w. The values u of the spline at the points solve
 
         (E + diag(1/v)) u = diag(1/v) y,    E = Q (Q'KQ)^-1 Q',
 

@@ -68,9 +68,10 @@ def counted_operations(p: int, n: int, m: int) -> float:
 
 
 class PackageByProducts(Claim[SplineValues]):
-    """Consider m splines at N scattered points t of R^p, with the covariance k(r) = r² (ln r - b) + c and values Y. Let
-    K be the matrix of k on the points t, and M the matrix of k between n places z and the points t. At the places z,
-    the splines have the values F = M C, where C = K^-1 Y. For a cotangent G, the gradients are
+    """Consider m splines through the values Y at N scattered points t of R^p, with the covariance k(r) = r² (ln r -
+    b) + c of the distance r. Let K be the matrix of k on the points t. Let M be the matrix of k between n places z and
+    the points t. At the places z, the splines have the values F = M C, where C = K^-1 Y. For a cotangent G, the
+    gradients are
 
         d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
 
@@ -119,10 +120,10 @@ def _without_one(problem: SplineValues) -> Array:
 
 class HyperoctahedronInverse(Claim[SplineValues]):
     """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}, where
-    r is the distance. Decompose values at these points into three parts. The first part are values that are odd under t
-    -> -t; on them, the inverse of K is a division by 4 (b - ln 2). The second part are even values at the vertices with
-    sum 0; on them, the inverse of K is a division by 2 ln 2. The third part is the pair of the value at the centre and
-    the mean of the values at the vertices. On this pair, the inverse of K is the inverse of
+    r is the distance. Decompose values at these points into three parts. The first part is odd under t -> -t. On this
+    part, the inverse of K is a division by 4 (b - ln 2). The second part consists of even values at the vertices with
+    sum 0. On this part, the inverse of K is a division by 2 ln 2. The third part is a pair: the value at the centre,
+    and the mean of the values at the vertices. On this pair, the inverse of K is the inverse of
 
         [ c       2p (c - b)                  ]
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
@@ -158,10 +159,10 @@ def _softer(found: Array) -> Array:
 
 
 class ClosedInverseCost(Claim[SplineValues]):
-    """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points. The package computes
-    its coefficients in O(p) operations per column. The values and gradients at n places together take O(n N m)
-    operations. For fixed n and m, the number of operations is therefore proportional to p. (A Cholesky factor of K
-    takes N³/3 operations.)
+    """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points (the vertices and the
+    centre). The package computes its coefficients in O(p) operations per spline. The values and gradients at n places
+    together take O(n N m) operations. For fixed n and m, the number of operations is therefore proportional to p. For
+    comparison, a Cholesky factor of the N x N covariance matrix takes N³/3 operations.
     """
 
     title = "The operations of a spline package (layer) on a hyperoctahedron grow in proportion to its number p of axes"
@@ -190,8 +191,8 @@ def _derivative_at_centre(problem: IdentityStack) -> Array:
 
 
 class IdentityPackageGain(Claim[IdentityStack]):
-    """Let a package have the covariance r² (ln r - b) + c and the values t at the points t of a hyperoctahedron. The
-    derivative of the package at the centre is
+    """Let a package (a layer of splines) have the covariance r² (ln r - b) + c of the distance r, and the values t at
+    the points t of a hyperoctahedron. The derivative of the package at the centre is
 
         (b - 1/2) / (b - ln 2)
 
