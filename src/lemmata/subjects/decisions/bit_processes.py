@@ -94,7 +94,7 @@ class FormulasOfParity(Claim[BitDecision]):
     above 0 needs at least 2^(n-1) conjunctions, and 2^(n-1) are enough.
     """
 
-    title = "The parity process has short DNF formulas for its model, but its best values need 2^(n-1) conjunctions"
+    title = "Short DNF formulas describe the parity process, but its best values need 2^(n-1) conjunctions of n bits"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, where the smallest formula is found")
     population = BitDecisions()
     relation = Equal()
@@ -155,9 +155,10 @@ def _more(problem: BitDecision) -> int:
 
 
 class InfluenceAtMostWidth(Claim[Formula]):
-    """Let a function of bits be a disjunction of conjunctions of at most w literals each. At a uniformly random state,
-    count the bits whose flip changes the value of the function. This count is on average at most w. Amano proved this
-    form of a bound by Boppana. Therefore every formula that decides a parity of n bits has a conjunction of all n bits.
+    """Let a function of bits be a disjunction of conjunctions of at most w literals each. The number w is the width of
+    this formula. At a uniformly random state, count the bits whose flip changes the value of the function. The mean of
+    this count is the total influence, and it is at most w. Boppana gave a bound of this kind, and Amano proved the
+    bound in this form. It follows that every formula that decides a parity of n bits has a conjunction of all n bits.
     """
 
     title = "The total influence of a DNF formula is at most its width"

@@ -48,12 +48,11 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
     """Let two samples s and t consist of representations z and labels y. For each sample, let the columns of Phi be the
     features of the representations z, and the columns of Psi the features of the labels y. Let K = Phi'Phi, L = Psi'Psi
     and A = (L + n e)^-1, where n is the number of rows of the sample and e > 0 is a ridge. Let U = C_zy (C_yy + e)^-1
-    be the conditional mean operator of a sample, where C_zy and C_yy are second moments about 0. The squared
-    Hilbert-Schmidt distance between the operators of the two samples is
+    be the conditional mean operator of a sample, where C_zy and C_yy are second moments about 0. Let K_st and L_ts be
+    the Gram matrices between the two samples. The squared Hilbert-Schmidt distance between the operators of the two
+    samples is
 
         |U_s - U_t|² = tr(L_s A_s K_s A_s) + tr(L_t A_t K_t A_t) - 2 tr(L_ts A_s K_st A_t).
-
-    Here K_st and L_ts are the Gram matrices between the two samples.
     """
 
     title = "Gram matrices give the distance between two conditional mean operators"
@@ -81,12 +80,11 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
     """Let sample s have n rows and sample t have m rows. For each sample, let K be the Gram matrix of the
     representations z, and L the Gram matrix of the labels y. Let H be the centring matrix and B = n e (H L H + n e)^-1,
     where e > 0 is a ridge. For the sample t, replace n by m in B. Let R = C_zz - C_zy (C_yy + e)^-1 C_yz be the
-    conditional covariance operator of a sample, where the C are moments about the mean. The squared Bures distance
-    between the operators of the two samples is
+    conditional covariance operator of a sample, where the C are moments about the mean. Let |.| be the sum of the
+    singular values, and let K_st be the Gram matrix between the two samples. The squared Bures distance between the
+    operators of the two samples is
 
-        tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^1/2 H K_st H B_t^1/2| / (n m)^1/2,
-
-    where |.| is the sum of the singular values and K_st is the Gram matrix between the two samples.
+        tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^1/2 H K_st H B_t^1/2| / (n m)^1/2.
     """
 
     title = "Gram matrices give the distance between two conditional covariance operators"
@@ -118,9 +116,11 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
     """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
     discrepancy between a source s and a target t be |U_s - U_t|² plus the squared Bures distance between R_s and R_t.
     The discrepancy between s and t is at most the discrepancy between s and any third sample plus the discrepancy
-    between this third sample and t. The third sample of the trials lies between the source and the target. It consists
-    of the labels y of the source and the representations of the source, shifted by (U_t y - U_s y)/2. Here U_t y - U_s
-    y is the difference between the conditional means of target and source at the label y.
+    between this third sample and t.
+
+    The third sample of the test lies between the source and the target. It consists of the labels y of the source and
+    the representations of the source, shifted by (U_t y - U_s y)/2. Here U_t y - U_s y is the difference between the
+    conditional means of target and source at the label y.
     """
 
     title = "The conditional discrepancy of means and covariances between domains satisfies the triangle inequality"
@@ -151,14 +151,14 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
 
 
 class SpreadIsSeen(Claim[NormalConditionals]):
-    """Let labels y be standard normal. Let each representation z be b y plus s times another standard normal number,
-    where b and s may differ between the source and the target. Use linear kernels, the ridge e, and n rows from each of
-    the two domains. As n grows, the squared Bures distance between the conditional covariances tends to
+    """Let labels y be standard normal. Let each representation z be b y plus noise, which is the spread s times another
+    standard normal number. The numbers b and s may differ between the source and the target. Use linear kernels, the
+    ridge e, and n rows from each of the two domains. Let R = s² + b² e/(1 + e), with the value R_s in the source and
+    R_t in the target. As n grows, the squared Bures distance between the conditional covariances tends to
 
-        (R_s^1/2 - R_t^1/2)²,   R = s² + b² e/(1 + e),
+        (R_s^1/2 - R_t^1/2)².
 
-    where R_s and R_t are the values of R in the source and in the target. So the Bures distance detects a difference in
-    spread that the conditional means cannot detect.
+    So the Bures distance detects a difference in spread that the conditional means cannot detect.
     """
 
     title = "The covariance term of the conditional discrepancy detects a change of spread that the means do not show"
@@ -195,9 +195,9 @@ def _by_labels(problem: ConditionalSamples, ridge: float) -> Array:
 
 
 class LabelsByTheRidge(Claim[ConditionalSamples]):
-    """Let z = b y in the source and in the target. Let the label y have one column, with mean square v_s in the source
-    and v_t in the target, v_s != v_t. With linear kernels and a ridge e > 0, the squared distance between the
-    conditional mean operators of source and target is
+    """Let the representation z be b y in the source and in the target. Let the label y have one column, with mean
+    square v_s in the source and v_t in the target, v_s != v_t. With linear kernels and a ridge e > 0, the squared
+    distance between the conditional mean operators of source and target is
 
         |U_s - U_t|² = |b|² (v_s/(v_s + e) - v_t/(v_t + e))².
 
@@ -226,12 +226,12 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
 
 
 class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
-    """Let z = b y in the source and in the target, where the label y has one column. Let the mean square of y differ
-    between source and target. With linear kernels, the squared distance between the conditional mean operators of
-    source and target falls like e² as the ridge e falls to 0.
+    """Let the representation z be b y in the source and in the target, where the label y has one column. Let the mean
+    square of y differ between source and target. With linear kernels, the squared distance between the conditional mean
+    operators of source and target falls like e² as the ridge e falls to 0.
     """
 
-    title = "The part of the conditional discrepancy that is due to labels falls like the ridge squared"
+    title = "The part of the conditional discrepancy that comes from a shift of the labels falls like the ridge squared"
     source = Source(_KEY, "Abstract, metric", note="as the ridge vanishes")
     population = ShiftedLabels()
     relation = Rate("1/ridge", (32.0, 128.0, 512.0))

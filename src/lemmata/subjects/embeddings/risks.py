@@ -21,14 +21,14 @@ _KEY = "yang2024cod"
 
 class RiskByDiscrepancy(Claim[LabelledDomains]):
     """Let labels y take finitely many values, with the same distribution p in source and target. Let w z be the
-    prediction of y, where z is a representation and w a weight. The mean squared errors in source and target differ by
-    at most
+    prediction of y, where z is a representation and w a weight. Let d_y be the conditional mean of (z², z) given y in
+    the target, minus the conditional mean in the source. Let f_y = (w², -2 w y), and let E be the mean over labels y
+    with the distribution p. The mean squared errors in source and target differ by at most
 
-        (E |f_y|²)^1/2 (E |d_y|²)^1/2,   f_y = (w², -2 w y),
+        (E |f_y|²)^1/2 (E |d_y|²)^1/2.
 
-    where E is the mean over labels y with the distribution p. Here d_y is the conditional mean of (z², z) given y in
-    the target, minus the conditional mean in the source. The factor E |d_y|² is the squared distance between the two
-    conditional mean operators, weighted by the probabilities of the labels.
+    The factor E |d_y|² is the squared distance between the two conditional mean operators, weighted by the
+    probabilities of the labels.
     """
 
     title = "The conditional discrepancy of source and target bounds the change of the risk under a shift"
@@ -67,7 +67,9 @@ class RiskByRatios(Claim[LabelledDomains]):
     on the source.
     """
 
-    title = "Under label shift, the largest ratio of label probabilities bounds target risk / source risk"
+    title = (
+        "Under label shift, the target risk is at most the largest ratio of label probabilities times the source risk"
+    )
     source = Source(_KEY, "Abstract, sufficiency", note="with the ratio of the label probabilities")
     population = DomainPairs()
     relation = AtMost()

@@ -306,9 +306,7 @@ class SparseDecoding(Claim[SparseCodes]):
     entries, a sparse decoder can read about 4 ln n / ln(n/k) times as many features as a readout by thresholds.
     """
 
-    title = (
-        "Sparse decoding of n codes succeeds from about n psi(rho) random measurements, where rho is the share in use"
-    )
+    title = "Sparse decoding of nonnegative codes needs a number of random measurements that has a closed form"
     source = Source("amelunxen2014", "Theorem II", note="for nonnegative codes")
     population = Drawn(
         SparseCodes,

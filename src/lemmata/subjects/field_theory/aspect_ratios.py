@@ -117,7 +117,10 @@ class InformationRises(Claim[AspectRatio]):
     contrast, the first two terms of the expansion in powers of v r have their maximum at 4/((14 + 3 k) v).
     """
 
-    title = "At 1.1 to 4 times the estimated best aspect ratio, outputs share no less information than at this ratio"
+    title = (
+        "At 1.1 to 4 times the estimated best aspect ratio, outputs share at least as much information as at the "
+        "estimate"
+    )
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="for the whole information")
     population = _RATIOS
     relation = AtLeast()

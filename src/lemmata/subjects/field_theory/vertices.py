@@ -128,15 +128,16 @@ _WIDTHS = (32.0, 64.0, 128.0)
 class VertexOfTwoLines(Claim[TwoLineNetwork]):
     """Let a network have n units in each layer, and activations of slope a below 0 and 1 above 0. Let the biases have
     the variance C_b = 0, and the weights the variance C_W / fan-in with C_W = 2/(1 + a²). Let G be the variance of the
-    preactivations of layer l, given the previous layer. At every width and in every layer, the four-point vertex is
+    preactivations of layer l, given the previous layer. Let v = 6 (1 + a⁴)/(1 + a²)² - 1. At every width and in every
+    layer, the four-point vertex is
 
-        n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    where v = 6 (1 + a⁴)/(1 + a²)² - 1.
+        n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1).
 
     To first order in l/n, this vertex is v (l - 1): it grows by 5 per layer for ReLU, and by 2 per layer for the
     identity. The excess kurtosis of the outputs is 3/n times the vertex.
     """
 
-    title = "A formula for the exact four-point vertex of networks with piecewise linear activations"
+    title = "The four-point vertex of networks with piecewise linear activations has an exact formula"
     source = Source(_KEY, "Abstract, nearly Gaussian", note="to all orders in 1/width")
     population = TwoLineNetworks()
     relation = EqualInMean(resolution=0.06)
@@ -162,13 +163,13 @@ def _grown(problem: TwoLineNetwork, more: float) -> np.ndarray:
 
 class VertexOfSmoothUnits(Claim[SmoothNetwork]):
     """Let a critical network have n units in each layer, with tanh or GELU as the activation s. Let G be the variance
-    of the preactivations of layer L, given the previous layer. Let V be the four-point vertex of a layer, and V' the
-    vertex of the next layer. To first order in L/n,
+    of the preactivations of layer L, given the previous layer. Let C_W / fan-in be the variance of the weights, and let
+    chi_parallel be the factor by which a layer multiplies small changes of the kernel. Let V be the four-point vertex
+    of a layer, and V' the vertex of the next layer. To first order in L/n,
 
         n Var G = V,    V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,    V = 0 in layer 1.
 
-    Here C_W / fan-in is the variance of the weights, and chi_parallel is the factor by which a layer multiplies small
-    changes of the kernel.
+    Here E is the mean over s = s(z), where z is a preactivation of the layer at infinite width.
     """
 
     title = "The four-point vertex of tanh and GELU networks follows a recursion over layers"
@@ -212,7 +213,7 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     kurtosis does not vanish as the width grows.
     """
 
-    title = "The excess kurtosis of network outputs is a function of aspect ratio times a constant of the activation"
+    title = "The excess kurtosis of network outputs depends on the aspect ratio times a constant of the activation"
     source = Source(_KEY, "Abstract, aspect ratio", note="with the number v for each activation")
     population = TwoLineNetworks()
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)
@@ -255,14 +256,15 @@ def _vertex_drawn(problem: TwoLineNetwork, networks: int, key: Key[Array, ""]) -
 
 class VertexWithSkips(Claim[TwoLineNetwork]):
     """Consider residual networks z' = skip z + W s(z) with n units in each layer. The activation s has slope a below 0
-    and slope 1 above 0. Let C_W = 2 (1 - skip²)/(1 + a²), so that the kernel is 1 in every layer, and let c = 1 -
-    skip². To first order in 1/n, the vertex V has the recursion
+    and slope 1 above 0. Let c = 1 - skip², and let the weights have the variance C_W / fan-in with C_W = 2 (1 -
+    skip²)/(1 + a²), so that the kernel is 1 in every layer. Let v = 6 (1 + a⁴)/(1 + a²)² - 1 and o = (1 - a²)
+    sqrt(2/pi). Let V be the four-point vertex of a layer, which is n times the variance of the kernel. Let T = n E[z_i
+    z_j²] for two units i and j. To first order in 1/n, V and T of the next layer are
 
-        V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),    where o = (1 - a²) sqrt(2/pi),
+        V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),
 
-    Here V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1, and T = n E[z_i z_j²] for two units i and j. The growth of
-    V per layer goes to 0 as the skip goes to 1. For ReLU, V grows by 5 per layer without a skip, and by more than 5 per
-    layer with a skip of up to 0.74.
+    with V = T = 0 in layer 1. The growth of V per layer goes to 0 as the skip goes to 1. For ReLU, V grows by 5 per
+    layer without a skip, and by more than 5 per layer with a skip of up to 0.74.
     """
 
     title = "The four-point vertex of residual networks follows a recursion over layers"

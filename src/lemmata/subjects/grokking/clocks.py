@@ -117,22 +117,23 @@ def _decayed_flows(decay: Real) -> Drawn:
 
 
 class TwoClocks(Claim[DecayedFlow]):
-    """Let w follow the gradient flow of |x w - y|²/(2n) + lambda |w|²/2, with n rows, d > n weights and y = x w*. Let P
-    project onto the null space of x, and let v_i be the coordinates of w_0 - w* along the eigenvectors of x'x/n with
-    the eigenvalues mu_i > 0. Suppose that lambda is far below all mu_i. Then
+    """A linear model with d > n weights w fits n rows x with the labels y = x w*. Let w follow the gradient flow of |x
+    w - y|²/(2n) + lambda |w|²/2 from w_0. Let P project onto the null space of x. Let v_i be the coordinates of w_0 -
+    w* along the eigenvectors of x'x/n with the eigenvalues mu_i > 0. Suppose that lambda is far below all mu_i. Then
 
         the training error at t is     sum_i mu_i v_i² e^(-2 mu_i t),
         the test error |w - w*|² is    |P(w_0 e^(-lambda t) - w*)|²   once the rows are fitted.
 
-    So the rows are fitted at a time that does not depend on lambda. The test error falls to twice its floor |P w*|² at
+    So the rows are fitted at a time that does not depend on lambda. Let c = <P w_0, P w*>. The test error falls to
+    twice its floor |P w*|² at
 
-        t_test = log(1/z)/lambda,   z = (c + sqrt(c² + |P w_0|² |P w*|²))/|P w_0|²,   c = <P w_0, P w*>.
+        t_test = log(1/z)/lambda,   z = (c + sqrt(c² + |P w_0|² |P w*|²))/|P w_0|².
 
     Without decay, the test error at that time is still |P(w_0 - w*)|².
 
-    Derivation: in the null space of x the flow is w' = -lambda w. In the other directions, v_i' = -mu_i v_i up to terms
-    of the order lambda, and direction i contributes mu_i v_i² to the training error. With z = e^(-lambda t) the test
-    error is twice its floor if z² |P w_0|² - 2 z c = |P w*|².
+    Derivation: in the null space of x the flow is dw/dt = -lambda w. In the other directions, dv_i/dt = -mu_i v_i up to
+    terms of the order lambda, and direction i contributes mu_i v_i² to the training error. With z = e^(-lambda t), the
+    test error is twice its floor if z² |P w_0|² - 2 z c = |P w*|².
     """
 
     title = "A linear model fits at a time set by the data, but generalises at a time of order 1/(weight decay)"
@@ -163,8 +164,9 @@ class DelayIsInverseInDecay(Claim[DecayedFlow]):
     t_test be the time at which the test error has fallen to twice its final value. If lambda is far below the nonzero
     eigenvalues of the covariance of the rows, the delay t_test/t_train is proportional to 1/lambda.
 
-    Derivation: by `TwoClocks`, t_train does not depend on lambda, and t_test is log(1/z)/lambda with z independent of
-    lambda.
+    Derivation: the training error falls at the rates of the nonzero eigenvalues, so t_train does not depend on lambda.
+    In the null space of the rows, the weights fall like z = e^(-lambda t). The test error is twice its final value at a
+    value of z that does not depend on lambda, so t_test = log(1/z)/lambda.
     """
 
     title = "The grokking delay of a linear model is proportional to 1/weight decay"
@@ -237,14 +239,17 @@ class RichTransition(Claim[SparseTruth]):
     u = v = alpha, and follow the gradient flow of |x w - y|²/(2n) + lambda (|u|² + |v|²)/2 with a small lambda. For
     large alpha, the flow first comes close to the least-norm solution, which fits the rows. Then u v = alpha² e^(-2
     lambda t) falls, and the sparse solution is found. The time at which the test error has halved is (log alpha +
-    C)/lambda with a constant C. So the slope of this time in log alpha is
+    C)/lambda, where C does not depend on alpha. So the slope of this time in log alpha is
 
         1/lambda.
 
     Without decay, the test error at this time is still the test error of the least-norm solution.
     """
 
-    title = "The time at which a diagonal network of scale alpha leaves the lazy regime grows as log(alpha)/decay"
+    title = (
+        "The time at which a diagonal network with initial weights alpha leaves the lazy regime grows as "
+        "log(alpha)/decay"
+    )
     source = Source("lyu2024", note="the main result on diagonal networks, as a slope in log alpha")
     population = Drawn(
         SparseTruth,

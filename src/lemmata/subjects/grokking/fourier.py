@@ -125,7 +125,7 @@ class AnyFrequenciesAdd(AbstractMargin):
 
         output_c(a, b) = sum_k s_k cos(2 pi k (a + b - c)/p).
 
-    For every pair (a, b), the output of c = a + b mod p is larger than all others, by at least
+    For every pair (a, b), the output of c = a + b mod p is larger than the outputs of all other c, by at least
 
         (1 - cos(2 pi/p)) s.
 
@@ -148,9 +148,9 @@ class AnyFrequenciesAdd(AbstractMargin):
 
 
 class FewFrequenciesSuffice(AbstractMargin):
-    """Let p be prime, and draw m different frequencies K from 1, ..., (p-1)/2 at random. Let the output of c at the
-    pair (a, b) be the sum over k in K of cos(2 pi k (a + b - c)/p). For c = a + b mod p, the output is m. Let delta =
-    1/10. With probability at least 1 - delta, the outputs of all other c are at most
+    """Let p be prime, and draw a set K of m different frequencies from 1, ..., (p-1)/2 at random. Let the output of c
+    at the pair (a, b) be the sum over k in K of cos(2 pi k (a + b - c)/p). For c = a + b mod p, the output is m. Let
+    delta = 1/10. With probability at least 1 - delta, the outputs of all other c are at most
 
         sqrt(2 m log((p-1)/(2 delta)))
 

@@ -168,9 +168,9 @@ class LazyIsAdditive(AbstractLazyPrediction):
 
     where e_a is the one-hot code of a.
 
-    Derivation: the kernel of two inputs is k_0 + (k_1 - k_0)([a = a'] + [b = b']) + c [a = a'][b = b'] with c = k_2 - 2
-    k_1 + k_0. On training pairs, the term with the factor c gives the matrix c I, which is a ridge. Between a training
-    pair and another pair, this term is 0.
+    Derivation: let [a = a'] be 1 if a = a', and 0 otherwise. The kernel of two inputs is k_0 + (k_1 - k_0)([a = a'] +
+    [b = b']) + c [a = a'][b = b'] with c = k_2 - 2 k_1 + k_0. On training pairs, the term with the factor c gives the
+    matrix c I, which is a ridge. Between a training pair and another pair, this term is 0.
     """
 
     title = "On new pairs (a, b), a lazy (tangent kernel) network predicts a function of a plus a function of b"
@@ -242,7 +242,9 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
     - 1/(c D), which is negative, because D is a weighted mean of the inverse eigenvalues, of which 1/c is the largest.
     """
 
-    title = "A lazy network trained to add modulo p on all pairs but one ranks the right class of this pair last"
+    title = (
+        "A lazy network trained to add modulo p on all pairs but one ranks the right class of the left-out pair last"
+    )
     source = Source("emergence2026", "Figure 19.16", note="modular addition with one pair left out, in closed form")
     stated = Kind.OWN
     population = TablesOfPairs(share=None)

@@ -171,7 +171,10 @@ class ParallelogramsForceALine(Claim[SeenSums]):
     start, and the rule holds for all pairs.
     """
 
-    title = "Training pairs of addition force a linear representation iff their equations leave two dimensions free"
+    title = (
+        "Training pairs of an addition force its representations onto a line iff their equations leave two dimensions "
+        "free"
+    )
     source = Source("liu2022grokking", note="its effective loss, by the dimension of the solutions")
     population = RandomSums()
     relation = Equal()

@@ -76,9 +76,11 @@ class ClausesCostExamples(Claim[Examples]):
     first learner starts with all clauses of up to three literals, and deletes every clause that a positive example
     contradicts. The second learner searches for the smallest number of terms that fit the examples. The first learner
     is fast, but it has the larger mean error. The difference between the two mean errors grows with the number n of
-    variables. The trials subtract a baseline from this difference. The baseline is the difference of the mean errors
-    for targets of one term, where the first learner uses clauses of one literal. In the baseline both learners return a
-    single term, and their errors are nearly equal. The trials use n = 5, 6, 7 and m from 40 to 80.
+    variables.
+
+    The test subtracts a baseline from this difference. The baseline is the difference of the mean errors for targets of
+    one term, where the first learner uses clauses of one literal. In the baseline both learners return a single term,
+    and their errors are nearly equal. The test uses n = 5, 6, 7 and m from 40 to 80.
     """
 
     title = "Learning a DNF by clauses (CNF) instead of terms costs an error that grows with the number of variables"

@@ -108,7 +108,8 @@ class DeletionIsOneSided(Claim[LabelledSample]):
 
 class DeletionError(Claim[LabelledSample]):
     """Let a disjunction of three terms label m + 1 independent examples. Learn from m of these examples by deletion:
-    keep all clauses of up to three literals that no positive example contradicts. The mean error on a new example is
+    keep all clauses of up to three literals that no positive example contradicts. Call the mean error on a new example
+    E error_m. It satisfies
 
         E error_m = E (number of the m + 1 examples that alone contradict some clause) / (m + 1).
 

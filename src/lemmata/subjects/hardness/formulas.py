@@ -88,7 +88,10 @@ class ThreeTermDnf(Claim[Graph]):
     three colours. So it is NP-hard to fit three terms, although there are few of them.
     """
 
-    title = "A DNF of three terms fits a certain sample if and only if a graph has a colouring with three colours"
+    title = (
+        "A DNF of three terms fits the sample built from a graph if and only if the graph can be coloured with three "
+        "colours"
+    )
     source = Source(
         "emergence2026",
         "Figure 9.10",
@@ -145,7 +148,10 @@ class DnfIsCnf(Claim[Terms]):
     left out. So every conjunction of clauses that equals the function has at least this number of clauses.
     """
 
-    title = "The conjunctive form of a disjunction of disjoint terms has as many clauses as the product of term sizes"
+    title = (
+        "The CNF of a disjunction of terms without common variables has as many clauses as the product of the term "
+        "sizes"
+    )
     source = Source(
         "emergence2026", "Figure 9.11", note="with the number of clauses, and the proof that none can be left out"
     )

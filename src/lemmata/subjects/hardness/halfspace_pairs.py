@@ -106,7 +106,9 @@ class BlumRivest(Claim[Hypergraph]):
     split exists. It is NP-hard to decide whether a split exists, even for sets of at most three items.
     """
 
-    title = "The AND of two halfspaces fits a certain sample if and only if a set-splitting problem has a solution"
+    title = (
+        "The AND of two halfspaces fits the sample built from a family of sets if and only if the family has a split"
+    )
     source = Source("emergence2026", "Theorem 9.4", "Figure 9.8", "Figure 9.9", note="the reduction")
     population = Hypergraphs()
     relation = Equal()

@@ -79,15 +79,14 @@ class Lattices(Population[Lattice]):
 
 class LatticeReduction(Claim[Lattice]):
     """Let a lattice in d >= 2 dimensions have the determinant D, and let lambda be the length of its shortest vector
-    that is not 0. Reduce a basis with the algorithm of Lenstra, Lenstra and Lovász and the constant 3/4. The first
-    vector b of the reduced basis satisfies
+    that is not 0. Let V_d be the volume of the unit ball. Reduce a basis with the algorithm of Lenstra, Lenstra and
+    Lovász and the constant 3/4. The first vector b of the reduced basis satisfies
 
-        |b| <= 2^(d/2) lambda / sqrt(3),    and    lambda <= 2 (D / V_d)^(1/d),
+        |b| <= 2^(d/2) lambda / sqrt(3),    and    lambda <= 2 (D / V_d)^(1/d).
 
-    where V_d is the volume of the unit ball. The factor 2^(d/2)/sqrt(3) is sqrt(2/3) times the usual factor
-    2^((d-1)/2), and for planted bases |b| comes near the first bound. The algorithm takes polynomial time, but its
-    factor grows exponentially with d. Proofs that learning is hard assume that no efficient algorithm achieves a
-    polynomial factor.
+    The factor 2^(d/2)/sqrt(3) is sqrt(2/3) times the usual factor 2^((d-1)/2), and for planted bases |b| comes near the
+    first bound. The algorithm takes polynomial time, but its factor grows exponentially with d. Proofs that learning is
+    hard assume that no efficient algorithm achieves a polynomial factor.
 
     Proof of the factor: let b*_k be the Gram-Schmidt vectors of the reduced basis. Write a shortest vector v in the
     reduced basis, and let k be the index of its last coefficient other than 0. Let mu be the Gram-Schmidt coefficient
@@ -225,7 +224,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
     order exp(-4 pi² g² (1 - |c|)), which noise hides if g is large.
     """
 
-    title = "The correlation of two cosine neurons under normal inputs is exponentially small in squared frequency"
+    title = "Under normal inputs, the correlation of two cosine neurons is exponentially small in the squared frequency"
     source = Source("song2021periodic", note="why gradients carry no signal, with the exact correlation")
     population = Drawn(
         TwoCosines,

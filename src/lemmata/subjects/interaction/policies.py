@@ -100,7 +100,7 @@ class PolicyGradient(Claim[PolicyPair]):
 
         dJ/dtheta = (1 - gamma)^-1 sum_s d(s) sum_a (dpi(a|s)/dtheta) Q(s, a).
 
-    The derivative of the occupancy is not needed, although the policy changes which states are visited. The trials use
+    The derivative of the occupancy is not needed, although the policy changes which states are visited. The test uses
     one logit for each state and action.
     """
 

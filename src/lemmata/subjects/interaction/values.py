@@ -168,8 +168,8 @@ def _growth(problem: TwoStates, first: Float[Array, ""]) -> Array:
 
 class UpdatesOfOneState(Claim[TwoStates]):
     """Let state 1 always lead to state 2, let state 2 end the episode, and let all rewards be 0. Let the values be w in
-    state 1 and c w in state 2, and let gamma be the discount. Each update of state 1 alone, by temporal differences of
-    rate alpha, multiplies w by
+    state 1 and c w in state 2, and let gamma be the discount. An update of state 1 alone, by temporal differences with
+    the learning rate alpha, multiplies w by
 
         1 + alpha (gamma c - 1).
 
@@ -228,15 +228,15 @@ class EqualActions(eqx.Module):
 
 
 class MaximumOfEstimates(Claim[EqualActions]):
-    """Let m actions have the same value, and let their estimates have independent errors. The maximum of the estimates
-    is too large on average by
+    """Let m actions have the same value, and let their estimates have independent errors. Let phi and Phi be the normal
+    density and distribution function. The maximum of the estimates is too large on average by
 
         e (m - 1)/(m + 1)    for errors that are uniform on [-e, e],
-        sigma m int z phi(z) Phi(z)^(m-1) dz    for normal errors of standard deviation sigma,
+        sigma m int z phi(z) Phi(z)^(m-1) dz    for normal errors of standard deviation sigma.
 
-    where phi and Phi are the normal density and distribution function. The double estimate chooses the action with the
-    largest estimate, and takes the value of this action from a second, independent set of estimates. Its mean error is
-    0. The trials measure the mean difference between the maximum and the double estimate on the same draws.
+    The double estimate chooses the action with the largest estimate, and takes the value of this action from a second,
+    independent set of estimates. Its mean error is 0. The test measures the mean difference between the maximum and the
+    double estimate on the same draws.
     """
 
     title = "The maximum of m estimates of equal action values is too large on average, but the double estimate is not"

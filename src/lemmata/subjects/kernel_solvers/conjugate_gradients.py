@@ -135,7 +135,7 @@ class ConditionBound(Claim[LinearSystem]):
         |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    k = 4, ..., 8.
 
     The bound holds for every k, but for the first iterates it is vacuous, because it exceeds the initial error. The
-    sampled spectra fill [1, c] like the Chebyshev nodes, and for these spectra the bound is nearly attained.
+    spectra of the test fill [1, c] like the Chebyshev nodes, and for these spectra the bound is nearly attained.
     """
 
     title = "The condition number bounds the error of conjugate gradients"
@@ -176,7 +176,7 @@ class PreconditionedBound(Claim[RegularisedSystem]):
 
         |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    c = 1 + tr(K - F F^T)/ridge,    k = 3, ..., 8.
 
-    The bound also holds for k = 1 and 2, but for these k it is vacuous. The trials draw the pivots at random. The
+    The bound also holds for k = 1 and 2, but for these k it is vacuous. The test draws the pivots at random. The
     probability of a pivot is proportional to its entry on the diagonal of K - F F^T, where F is the factor so far.
     """
 

@@ -207,12 +207,13 @@ def _mean_leverage(radius: Array, problem: RegularisedPoints) -> Array:
 
 class FeaturesSpectralBound(Claim[RegularisedPoints]):
     """Let K be the Gram matrix of a Gaussian kernel on n points, with largest eigenvalue |K| >= ridge. Let Z hold m
-    random Fourier features exp(i <w, x>)/sqrt(m) of these points. Let s be the effective dimension, and suppose that
+    random Fourier features exp(i <w, x>)/sqrt(m) of these points. Let s = tr K (K + ridge I)^-1 be the effective
+    dimension, and suppose that
 
-        D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1.
+        D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    where delta = 0.1.
 
     With probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I) in the order of
-    semidefinite matrices. Here delta = 0.1.
+    semidefinite matrices.
     """
 
     title = "About n/ridge random Fourier features, up to a logarithm, approximate a Gaussian kernel spectrally"

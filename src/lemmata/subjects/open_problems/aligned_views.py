@@ -93,12 +93,13 @@ def descend_by_blocks(problem: PairedViews) -> tuple[Float[Array, "a k"], Float[
 class SpectralLossIsDistance(Claim[PairedViews]):
     """Let f and g be embeddings of two views a and b, each of which takes finitely many values. Let E be the mean over
     pairs (a, b) from their joint distribution, and E' the mean over independent views with the same marginal
-    distributions. The spectral contrastive loss -2 E <f(a), g(b)> + E' <f(a), g(b)>² satisfies
+    distributions. Let sigma_i be the singular values of P(a, b)/sqrt(P(a) P(b)). The spectral contrastive loss -2 E
+    <f(a), g(b)> + E' <f(a), g(b)>² satisfies
 
-        loss + sum_i sigma_i² = E' ( <f(a), g(b)> - P(a, b)/(P(a) P(b)) )²,
+        loss + sum_i sigma_i² = E' ( <f(a), g(b)> - P(a, b)/(P(a) P(b)) )².
 
-    where sigma_i are the singular values of P(a, b)/sqrt(P(a) P(b)). So minimising the loss is the same as minimising
-    this squared distance, because the sum on the left does not depend on f and g.
+    So minimising the loss is the same as minimising this squared distance, because the sum on the left does not depend
+    on f and g.
     """
 
     title = "The spectral contrastive loss is a squared distance to the density ratio"

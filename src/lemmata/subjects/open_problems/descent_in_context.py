@@ -42,8 +42,9 @@ def trained_layer(law: PromptLaw, key: Key[Array, ""]) -> Float[Array, "d d"]:
 class TrainedLayerIsDampedDescent(Claim[PromptLaw]):
     """Let a prompt have N examples with inputs X in R^d and answers y = X w + z. The inputs and w are N(0, I), and the
     noise z has variance sigma². One layer of linear attention with matrix G answers a query by <query, G X'y / N>. For
-    G = eta I, this answer is the prediction after one step of gradient descent from 0 with step size eta. Train G from
-    G = 0 by stochastic gradient descent on the squared error over fresh prompts. On average, training finds
+    G = eta I, this answer is the prediction after one step of gradient descent on the prompt's squared error, from 0
+    with step size eta. Train G from G = 0 by stochastic gradient descent on the squared error over fresh prompts. On
+    average, training finds
 
         tr G / d = 1 / (1 + (d + 1 + sigma²) / N).
 

@@ -63,7 +63,7 @@ class DampedModesRate(Claim[ImpulseResponse]):
     modes are denser than the frequencies of the period, and that the modes form a frame.
     """
 
-    title = "Damped modes of a linear recurrence reproduce impulse responses at nearly the rate of undamped modes"
+    title = "Damped modes of a linear recurrence approximate impulse responses at nearly the rate of undamped modes"
     source = Source("foundation2025", "Section 7.4", note="a probe, for impulse responses")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
@@ -90,7 +90,7 @@ class PolesInOrder(Claim[ImpulseResponse]):
     <= 64. So the rotation of the states matters much, and their damping matters little.
     """
 
-    title = "Linear recurrences reproduce impulse responses best with undamped, then with damped, then with real poles"
+    title = "Linear recurrences fit impulse responses best with undamped poles, then damped poles, then real poles"
     source = Source("foundation2025", "Section 7.4", note="a numerical test of three families of poles")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)

@@ -82,9 +82,9 @@ class FittedScoreRoughness(Claim[TwoPointScore]):
     m + 2 sigma of the squared derivative of s(z) + z/sigma². As sigma falls, the squared seminorm of the fitted score
     grows like
 
-        sigma^(-6)
+        sigma^(-6).
 
-    The squared seminorm of the score itself is (4/3) (m/sigma²)³, which grows at the same rate. The claim measures the
+    The squared seminorm of the score itself is (4/3) (m/sigma²)³, which grows at the same rate. The test measures the
     squared seminorm of the fitted score at several values of sigma/m.
     """
 

@@ -122,12 +122,13 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
 
         x_out(p) = A x(p) + b
 
-    with the same A and b at all points. A and b depend on the image. For any number of layers, each output channel is a
-    function of p in the span of the input channels and the constant 1. So if A and b are fitted at more points than
-    there are channels, they predict the output at all other points.
+    with the same A and b at all points. The matrix A and the vector b depend on the values of the channels at all
+    points. For any number of layers, each output channel is a function of p in the span of the input channels and the
+    constant 1. So if A and b are fitted at more points than there are channels, they predict the output at all other
+    points.
     """
 
-    title = "Galerkin attention without pointwise networks adds no functions of the coordinate to the channels' span"
+    title = "Without pointwise networks, Galerkin attention keeps all channels in the span of the input channels and 1"
     source = Source(_KEY, "Abstract, basis", "Abstract, dynamic basis", note="without pointwise networks")
     population = AttendedFields(layers=2, frequency=30.0)
     relation = Equal(block=-1)

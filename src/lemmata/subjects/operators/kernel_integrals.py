@@ -78,13 +78,15 @@ class IntegralByRandomPoints(Claim[AttendedField]):
 
 
 class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
-    """Sample one smooth field on n x n pixels, and give this image to an operator with random weights. As n grows, the
-    colour that the operator computes at a fixed coordinate has no limit. If n is doubled, the root mean square change
-    of the colour is equally large for n = 8, 16 and 32. The reason is that the operator receives the position of the
-    coordinate within its pixel, and this position has no limit.
+    """Sample one smooth field on n x n pixels, and give this image to a neural operator with random weights, which
+    computes colours at any coordinates. As n grows, the colour that the operator computes at a fixed coordinate has no
+    limit. If n is doubled, the root mean square change of the colour is equally large for n = 8, 16 and 32. The reason
+    is that the operator receives the position of the coordinate within its pixel, and this position has no limit.
     """
 
-    title = "Colours that an operator with random weights computes have no limit as the image's grid is refined"
+    title = (
+        "As an image's grid is refined, the colours that a neural operator with random weights computes do not converge"
+    )
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the image, with random weights")
     stated = Kind.OWN
     population = ResolvedFields()
@@ -130,14 +132,17 @@ def _half(problem: ResolvedField) -> Float[Array, "m 2"]:
 
 
 class FixedPointsAreGridFree(Claim[ResolvedField]):
-    """Give attention a list of points to average over, independently of the coordinates at which the operator computes
-    colours. The colour at a coordinate is then a function of the image and this coordinate alone. It does not matter
-    whether colours are computed for all coordinates at once or one by one. Suppose that the given points are all
-    coordinates. Then the colours that are computed one by one equal the output of the operator for all coordinates at
-    once.
+    """A neural operator computes colours at coordinates of an image, by attention that averages over points. Fix a list
+    of these points, independently of the coordinates at which colours are computed. The colour at a coordinate is then
+    a function of the image and this coordinate alone. It does not matter whether colours are computed for all
+    coordinates at once or one by one. Suppose that the fixed points are all coordinates. Then the colours that are
+    computed one by one equal the output of the operator for all coordinates at once.
     """
 
-    title = "If attention averages over fixed points, an operator's colour does not depend on other coordinates"
+    title = (
+        "If a neural operator's attention averages over fixed points, its colour does not depend on the other "
+        "coordinates"
+    )
     source = Source(_KEY, "Abstract, grid-free", note="with given points of the mean")
     population = ResolvedFields()
     relation = Equal(block=-1)
@@ -160,12 +165,12 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
 
 
 class StartsBilinear(Claim[ResolvedField]):
-    """Before training, the last map of the operator is 0. At any coordinate, and so at any scale, the operator then
-    interpolates bilinearly between the centres of the pixels. Beyond the centres of the outermost pixels, the operator
-    repeats the outermost pixels.
+    """Let a neural operator compute colours at any coordinates of an image, and let its last map be 0 before training.
+    At any coordinate, and so at any scale, the operator then interpolates bilinearly between the centres of the pixels.
+    Beyond the centres of the outermost pixels, the operator repeats the outermost pixels.
     """
 
-    title = "An untrained neural operator whose last map is 0 interpolates images bilinearly"
+    title = "Before training, a neural operator whose last map is 0 interpolates images bilinearly"
     source = Source(_KEY, "Abstract, arbitrary scales", note="at the start, with a head that starts at 0")
     stated = Kind.OWN
     population = ResolvedFields(started=True)

@@ -80,12 +80,13 @@ _CHAINS = 4
 
 
 class ChainsRememberTheirStart(Claim[FieldedUnit]):
-    """Consider one unit with weights w in 60 dimensions (in the extra settings, in 40 and 75 dimensions). Let the unit
-    be in the field of the other units of a network, at an interaction within 2 % of its value at the transition. Let q
-    be the overlap of w with the teacher's direction, and let y = q²/(1 + 2|w|²) be the share of the unit. Run 200 steps
-    of Metropolis-corrected Langevin dynamics from two starts in the same field. Some chains start at weights with a
-    large overlap, and others start at weights without overlap. Over the last half of the steps, the chains that started
-    with a large overlap have the larger mean share. So both states persist, as at a first-order transition.
+    """Consider one unit erf(w'x) of a network that learns a teacher of the direction v, a linear plus a cubic Hermite
+    polynomial of v'x. The unit has weights w in 60 dimensions (in the extra settings, in 40 and 75 dimensions). Let the
+    other units act on this unit through their mean field, at an interaction strength within 2 % of the value at which
+    units turn to the direction v. Let q = w'v be the overlap, and let y = q²/(1 + 2|w|²) be the share of the unit. Run
+    200 steps of Metropolis-corrected Langevin dynamics from two starts in the same field. Some chains start at weights
+    with a large overlap, and others start at weights without overlap. Over the last half of the steps, the chains that
+    started with a large overlap have the larger mean share. So both states persist, as at a first-order transition.
     """
 
     title = "Near a unit's learning transition, Markov chains of its weights remember on which side they started"

@@ -3,15 +3,13 @@
 N units a_i erf(w_i'x), with readouts a_i of prior variance s/N, learn the teacher H_1(v'x) + epsilon H_3(v'x) from n
 labels with noise of variance sigma². The part that is not learned is b H_1 + c H_3, and u = n² s/(sigma⁴ d N) is the
 interaction (`CubicTeacher`). Each unit moves in the field of all other units. In d dimensions, its weights w have the
-density exp(-d A), so for large d the least action A decides. The theory gives three things. The first is the
-interaction at which units with the teacher's direction become as likely as units without it. The second is the jump of
-the units' overlap q = w'v with the direction v at this interaction. The third is the number of units with the direction
-at which the two kinds are equally likely. The theory leaves open networks of finite width, whose units are not
-independent. It also leaves open small samples, because it replaces sums over data by expectations.
+density exp(-d A), so for large d the least action A decides. The theory gives the interaction at which units with the
+teacher's direction v become as likely as units without it. It gives the jump of the units' overlap q = w'v at this
+interaction, and the number of units with the direction at which the two kinds are equally likely. It leaves open
+networks of finite width and small samples, because it replaces sums over data by expectations.
 
-For units without the direction, |w|² - q² has its mean under the prior. For units with the direction, fixing |w|² - q²
-at this mean changes the result by an amount of the size of the action itself. If |w|² - q² is free, the transition
-comes at a smaller interaction.
+For units without the direction, |w|² - q² has its mean under the prior. For units with the direction, it differs: if
+|w|² - q² is free, the transition comes at a smaller interaction than if it is fixed at this mean.
 """
 
 import functools
@@ -114,10 +112,11 @@ _REFERENCE = 0.03  # a share that units without the direction have
 
 
 class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Hold |w|² -
-    q² fixed at g, where g/d is the variance of the prior. Let u be the interaction, and let b and c be the unlearned
-    parts of the teacher's linear and cubic components. Suppose that no part of the cubic component is learned, so that
-    c is the coefficient epsilon of this component. Let epsilon = -e and 0 < b < 2e. The action divided by d,
+    """A network of erf units learns the teacher H_1(v'x) + epsilon H_3(v'x), with Hermite polynomials H_1 and H_3. Let
+    b H_1 + c H_3 be the part that is not learned. Take a unit with weights w in d dimensions and the overlap q = w'v,
+    and let u be its interaction with the others. Its action is minus its log density. Hold |w|² - q² fixed at g, where
+    g/d is the variance of the prior. Suppose that no part of the cubic component is learned, so that c is the
+    coefficient epsilon. Let epsilon = -e and 0 < b < 2e. The action divided by d,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
@@ -126,7 +125,7 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
     """
 
-    title = "A formula for the interaction strength at which the action of a unit of fixed norm has three equal minima"
+    title = "A closed form gives the interaction at which the action of a unit of fixed norm has three equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()
@@ -200,17 +199,17 @@ class AbstractShareAction(Claim[TaughtUnit]):
 
 
 class ShareAction(AbstractShareAction):
-    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Let p(y) be
-    the density of the share y = q²/(1 + 2|w|²) of the unit. Let g/d be the variance of the prior, u the interaction,
-    and let b and c be the unlearned parts of the teacher's linear and cubic components. As d grows, -log p(y)/d tends,
-    up to a constant, to
+    """A network of erf units learns the teacher H_1(v'x) + epsilon H_3(v'x), with Hermite polynomials H_1 and H_3. Let
+    b H_1 + c H_3 be the part that is not learned. Take a unit with weights w in d dimensions and the overlap q = w'v,
+    and let u be its interaction with the others. Let g/d be the variance of the prior of the weights. Let p(y) be the
+    density of the unit's share y = q²/(1 + 2|w|²). As d grows, -log p(y)/d tends, up to a constant, to
 
         y / (2g (1 - 2y)) - log(1 - 2y)/2 - (2u/pi) y (b - 2cy)².
 
-    Given the share y, the part of w orthogonal to the teacher's direction has the squared length g (1 - 2y).
+    Given the share y, the part of w orthogonal to the direction v has the squared length g (1 - 2y).
     """
 
-    title = "A formula for the action (negative log density) of a unit's share of the teacher if its norm is free"
+    title = "The action (negative log density) of a unit's share of the teacher has a closed form if the norm is free"
     source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
     control = Control("the action is higher by a hundredth", lambda found, problem: found + 0.01)
 
@@ -240,17 +239,17 @@ def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
 
 
 class OverlapAction(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions. Let p(q) be the density of their overlap q with the teacher's
-    direction. Let g/d be the variance of the prior, u the interaction, and let b and c be the unlearned parts of the
-    teacher's linear and cubic components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|²
-    - q² of
+    """A network of erf units learns the teacher H_1(v'x) + epsilon H_3(v'x), with Hermite polynomials H_1 and H_3. Let
+    b H_1 + c H_3 be the part that is not learned. Take a unit with weights w in d dimensions, and let u be its
+    interaction with the others. Let g/d be the variance of the prior of the weights. Let p(q) be the density of the
+    overlap q = w'v. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|² - q² of
 
         (q² + r)/(2g) - log(r)/2 - (2u/pi) y (b - 2cy)²,    y = q²/(1 + 2(q² + r)).
 
     The mean of r under the prior is g. The minimum is at r = g only if u = 0.
     """
 
-    title = "A formula for the action (negative log density) of a unit's overlap with the teacher if its norm is free"
+    title = "A minimum over a unit's free norm gives the action (negative log density) of its overlap with the teacher"
     source = Source(_KEY, "Abstract, analytical predictions", note="at a given overlap")
     stated = Kind.OWN
     population = CubicTeachers()
@@ -281,15 +280,16 @@ def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float
 
 
 class OverlapJumps(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Let y = q²/(1
-    + 2|w|²) be the share of the unit. Let u_c be the interaction at the transition. Let b and c be the unlearned parts
-    of the teacher's linear and cubic components. Hold b and c fixed at their values at the transition. Compute the mean
+    """A network of erf units learns the teacher H_1(v'x) + epsilon H_3(v'x), with Hermite polynomials H_1 and H_3. Take
+    a unit with weights w in d dimensions, the overlap q = w'v and the share y = q²/(1 + 2|w|²). Let u_c be its
+    interaction with the others at the transition, where units with and without a large overlap are equally likely. Let
+    b H_1 + c H_3 be the part that is not learned, and hold b and c at their values at the transition. Compute the mean
     share at an interaction 5 % above u_c, and subtract the mean share at an interaction 5 % below u_c. As d grows, this
-    difference tends to the share y > 0 at which the action for the interaction above u_c is smallest. So the most
-    likely share jumps at the transition.
+    difference tends to the share y > 0 at which the action (minus log density) for the interaction above u_c is
+    smallest. So the most likely share jumps at the transition.
     """
 
-    title = "The most likely overlap of a unit with the teacher jumps at the transition"
+    title = "The most likely overlap of a unit with the teacher's direction jumps at the learning transition"
     source = Source(_KEY, "Abstract, sharply distinct")
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.02, resolution=0.03)
@@ -338,20 +338,21 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
 
 
 class MixedPhaseLearns(Claim[TaughtUnit]):
-    """Let a network of N erf units learn the cubic teacher H_1(v'x) + epsilon H_3(v'x) from n rows in d dimensions,
-    with noise of variance sigma² and readouts of variance s/N. Let b and c be the unlearned parts of the teacher's
-    linear and cubic components. Then 1 - c/epsilon is the learned part of the cubic component. Let a unit have weights
-    w, the overlap q = w'v and the share y = q²/(1 + 2|w|²). The action of the unit at y is minus the logarithm of the
-    density of y, divided by d, minus the value of this expression at y = 0. Let the interaction be 1.6 u_c, where u_c
-    is the interaction at the transition. This is the mixed phase, in which some units have the teacher's direction. As
-    d grows, the learned part 1 - c/epsilon tends to the value at which a unit is equally likely to have the teacher's
-    direction or not. Two conditions determine this value. First, at one share y > 0, the action and its slope are both
-    0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here Q is the matrix of second moments, over
-    the units, of a unit's mean products with H_1 and with H_3/sqrt 6. In Q, a number of units of order N/d have the
-    share y, and the other units have shares of order 1/d.
+    """Let a network of N erf units learn the teacher H_1(v'x) + epsilon H_3(v'x) from n rows in d dimensions, with
+    noise of variance sigma² and readouts of variance s/N. Here H_1 and H_3 are Hermite polynomials. Let b H_1 + c H_3
+    be the part of the teacher that is not learned, so 1 - c/epsilon is the learned part of the cubic component. Let a
+    unit have weights w, the overlap q = w'v and the share y = q²/(1 + 2|w|²). The action of the unit at y is minus the
+    logarithm of the density of y, divided by d, minus the value of this expression at y = 0.
+
+    Let the interaction n² s/(sigma⁴ d N) be 1.6 times its value at the transition. This is the mixed phase, in which
+    some units have the direction v. As d grows, the learned part 1 - c/epsilon tends to the value at which a unit is
+    equally likely to have the direction or not. Two conditions determine this value. First, at one share y > 0, the
+    action and its slope are both 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here Q is the
+    matrix of second moments, over the units, of a unit's mean products with H_1 and with H_3/sqrt 6. In Q, a number of
+    units of order N/d have the share y, and the other units have shares of order 1/d.
     """
 
-    title = "In the mixed phase, where some units have jumped, a network learns a predictable part of a cubic component"
+    title = "In the mixed phase, where some units have jumped, two conditions give what is learned of a cubic component"
     source = Source(_KEY, "Abstract, mixed phase")
     population = CubicTeachers()
     relation = Limit("d", (50.0, 100.0, 200.0), margin=0.04, resolution=0.05)
@@ -372,12 +373,14 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
 
 
 class LearnsContinuously(Claim[TaughtUnit]):
-    """Consider a network of N units that learns a cubic teacher in d dimensions, and raise its interaction u above the
-    critical value u_c. The learned part of the cubic component rises from 0 in proportion to u - u_c. So each single
-    unit jumps to the teacher's direction, but the number of units that have jumped, of order N/d, rises continuously.
+    """Let a network of N erf units learn a teacher, a linear plus a cubic Hermite polynomial along one direction in d
+    dimensions. Let u be the interaction between its units, and raise u above the critical value u_c at which units
+    start to turn to this direction. The learned part of the cubic component rises from 0 in proportion to u - u_c. So
+    each single unit jumps to the teacher's direction, but the number of units that have jumped, of order N/d, rises
+    continuously.
     """
 
-    title = "The part of a teacher's cubic component that a network learns rises continuously at the transition"
+    title = "The learned part of a teacher's cubic component rises continuously at the transition of a network's units"
     source = Source(_KEY, "Abstract, sudden increase", note="for the model, in equilibrium")
     population = CubicTeachers()
     relation = Rate("excess", (0.01, 0.03, 0.09), margin=0.1, resolution=0.1)

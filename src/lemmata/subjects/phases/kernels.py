@@ -75,8 +75,9 @@ _NODES = np.cos((np.arange(400) + 0.5) * np.pi / 400)
 
 class CubicEigenvalue(Claim[WideErfNetwork]):
     """Consider erf networks at infinite width with weights w ~ N(0, g/d I), for inputs on the sphere |x|² = d. Their
-    kernel is (2/pi) arcsin(2g cos(x, z)/(1 + 2g)). The eigenvalue of this kernel on polynomials of degree 3 falls like
-    d^-3. To learn these polynomials, kernel regression therefore needs a number of rows of order d³.
+    kernel of two inputs x and z is (2/pi) arcsin(2g cos(x, z)/(1 + 2g)), where cos(x, z) is the cosine of their angle.
+    The eigenvalue of this kernel on polynomials of degree 3 falls like d^-3. To learn these polynomials, kernel
+    regression therefore needs a number of rows of order d³.
     """
 
     title = "The eigenvalue of the infinitely wide erf network's kernel on cubic polynomials falls like d^-3"
@@ -102,16 +103,17 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
 class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     """Consider kernel regression with the kernel of erf networks at infinite width, with weights w ~ N(0, g/d I). Fit n
     rows x ~ N(0, I_d) with the targets H_1(v'x) + epsilon H_3(v'x) plus noise of variance sigma² = kappa n/d, where n
-    is well below d³. Here v is a direction of length 1, and H_1 and H_3 are Hermite polynomials. The fit learns the
-    following fraction of the component epsilon H_3(v'x):
+    is well below d³. Here v is a direction of length 1, and H_1 and H_3 are Hermite polynomials. Let f = (1 +
+    2g|x|²/d)^(-1/2). Let b = E (v'x)² f, c = E v'x H_3(v'x) f and e = E (v'x)² f². Let a = 4 g e/(pi d), and let a_3 =
+    16 g³/(pi (1 + 2g)³ d³). Let t be the positive solution of n t = sigma² + (2/pi) E arcsin(2g f² |x|²/d) - a d + r t
+    d with r = a/(a + t). This solution is about sigma²/n. The fit learns the following fraction of the component
+    epsilon H_3(v'x):
 
-        r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t),    r = a/(a + t),
+        r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t).
 
-    where b = E (v'x)² f, c = E v'x H_3(v'x) f, e = E (v'x)² f² with f = (1 + 2g|x|²/d)^(-1/2), a = 4 g e/(pi d) and a_3
-    = 16 g³/(pi (1 + 2g)³ d³). Here t is the positive solution of n t = sigma² + (2/pi) E arcsin(2g f² |x|²/d) - a d + r
-    t d, and this solution is about sigma²/n. The first term comes from the linear component, of which the fit learns
-    about the fraction r. The kernel represents this component by v'x f, which has a cubic part because |x|² contains
-    (v'x)². The second term is the learned part of the cubic component itself.
+    The first term comes from the linear component, of which the fit learns about the fraction r. The kernel represents
+    this component by v'x f, which has a cubic part because |x|² contains (v'x)². The second term is the learned part of
+    the cubic component itself.
     """
 
     title = "Kernel regression learns part of a cubic component through the lengths of Gaussian inputs"

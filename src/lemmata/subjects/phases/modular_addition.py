@@ -164,16 +164,17 @@ class AbstractEigenvalue(Claim[ModularUnit]):
 
 class TeacherEigenvalue(AbstractEigenvalue):
     """Let a unit have weights w and v, and let its output on the pair (n, m) of residues modulo P be (w_n + v_m)². The
-    kernel of the unit is s (w_n + v_m)² (w_n' + v_m')², where s = sigma_a² and the readouts of N units have the
-    variance s/N. For k = 1, ..., P - 1, the wave e^(-2 pi i k(n + m)/P)/P has norm 1 over all pairs. The quadratic form
-    of the kernel at this wave is
+    kernel of the unit on two pairs is s (w_n + v_m)² (w_n' + v_m')², where s = sigma_a² and the readouts of N units
+    have the variance s/N. For a frequency k, let w_k be the Fourier coefficient in w_n = sum over k of w_k e^(-2 pi i
+    kn/P), and v_k likewise. For k = 1, ..., P - 1, the wave e^(-2 pi i k(n + m)/P)/P has norm 1 over all pairs. The
+    quadratic form of the kernel at this wave is
 
-        4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
+        4 P² s |w_k|² |v_k|².
 
     If w, v ~ N(0, I), the mean of the quadratic form is 4 s, which is its value for the kernel at infinite width.
     """
 
-    title = "A formula for the quadratic form of a unit's kernel at the teacher of modular addition"
+    title = "On the waves of modular addition, the quadratic form of a quadratic unit's kernel has a closed form"
     source = Source(_KEY, "Abstract, analytical predictions", note="from the table of pairs")
     control = Control(
         "the value is half as large, with only one order of the mixed product", lambda found, problem: 0.5 * found
@@ -185,9 +186,11 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
 
 class ModularLevelMinima(Claim[MixedAddition]):
-    """In modular addition, take a unit and a pair of frequencies. At these frequencies, let F be the power of the first
-    half of the unit's weights, and G the power of the second half. Let u a² be the interaction and gamma the decay of
-    sixth order. The action divided by the modulus P,
+    """A network of units (w_n + v_m)² with readouts learns n + m modulo P from all pairs (n, m). Take a unit and a pair
+    of opposite frequencies. At these frequencies, let F be the power of the first half w of the unit's weights, and G
+    the power of the second half v. Let a be the part of the teacher that is not learned, let u a² be the strength of
+    the unit's interaction with the teacher, and let gamma be the weight decay of sixth order. The action of the unit is
+    minus its log density. The action divided by P,
 
         S(F, G) = F + G - 2 u a² F G + (gamma/3)(F³ + G³),    F, G >= 0,
 
@@ -196,7 +199,9 @@ class ModularLevelMinima(Claim[MixedAddition]):
         u a² = sqrt(4 gamma/3),    F = G = sqrt(3/gamma).
     """
 
-    title = "A formula for the interaction strength at which a unit's action in modular addition has two equal minima"
+    title = (
+        "The interaction strength at which a unit's action in modular addition has two equal minima has a closed form"
+    )
     source = Source(_KEY, "Abstract, phase transitions", note="modular addition, in closed form")
     population = MixedAdditions()
     relation = Equal()
@@ -246,18 +251,21 @@ def left_at(problem: MixedAddition, prime: float) -> float:
 
 
 class MixedAmplitude(Claim[MixedAddition]):
-    """Let a be the part of the teacher of modular addition that is not learned, in the mixed phase. Let N be the width,
-    s/N the variance of the readouts, sigma² the variance of the noise, and gamma the decay of sixth order. Let the
-    modulus P grow, and hold u = 2 s P²/(N sigma⁴) and 4 P² s/sigma² fixed. Then a tends to
+    """A network of N units (w_n + v_m)² learns n + m modulo P from all pairs (n, m). Let s/N be the variance of the
+    readouts, sigma² the variance of the noise, and gamma the weight decay of sixth order. Let u = 2 s P²/(N sigma⁴),
+    and let sigma_c² be the critical noise, at which u(sigma_c²) = sqrt(4 gamma/3). In the mixed phase, which has less
+    noise, some units align with the teacher. Let a be the fraction of the teacher that is not learned. Let P grow, and
+    hold u and 4 P² s/sigma² fixed. Then a tends to
 
-        a = sigma²/sigma_c²,    u(sigma_c²) = sqrt(4 gamma/3),
+        a = sigma²/sigma_c².
 
-    where sigma_c² is the critical noise. The reason is that units align with the teacher until u a² has its critical
-    value. The fraction of units that align, at a power F = sqrt(3/gamma), is (sigma_c² - sigma²)/(4 P² s F²). This
-    fraction must be below 1.
+    The reason is that units align with the teacher until u a² has its critical value. The fraction of units that align,
+    at a power F = sqrt(3/gamma), is (sigma_c² - sigma²)/(4 P² s F²). This fraction must be below 1.
     """
 
-    title = "In the mixed phase, the unlearned fraction of modular addition is noise variance / critical variance"
+    title = (
+        "In the mixed phase of modular addition, the unlearned fraction is (noise variance)/(critical noise variance)"
+    )
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)

@@ -77,7 +77,7 @@ class ErfOverlaps(Claim[ErfUnit]):
         E[erf(w'x) H_3(v'x)]/sqrt 6 = -4 q³ / sqrt(6 pi (1 + 2|w|²)³).
     """
 
-    title = "Formulas for the overlaps of an erf unit with Hermite polynomials"
+    title = "The overlaps of an erf unit with the Hermite polynomials of degrees 1 and 3 have closed forms"
     source = Source(_KEY, "Abstract, adaptive kernel")
     population = ErfUnits()
     relation = Equal()
@@ -106,15 +106,15 @@ def _kernel(problem: ErfUnit) -> Array:
 
 
 class KernelOfUnits(Claim[ErfUnit]):
-    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1, and let q = w'v. On H_1(v'x) and
-    H_3(v'x)/sqrt 6, the kernel of this unit has the entries
+    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1, and let q = w'v. Let H_1(t) = t and
+    H_3(t) = t³ - 3t. On H_1(v'x) and H_3(v'x)/sqrt 6, the kernel of this unit has the entries
 
         Q_11 = 4 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
 
     For a network, these entries would be averaged over its units; here there is only one unit.
     """
 
-    title = "Formulas for the kernel matrix of an erf unit on the linear and cubic components of the teacher"
+    title = "The kernel matrix of an erf unit on linear and cubic Hermite polynomials has a closed form"
     source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()

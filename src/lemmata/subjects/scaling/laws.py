@@ -337,7 +337,7 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
     likelihood interval of level 0.95 for the law at this size. The interval uses Student's quantile and is widened by 6
     %. The probability that the interval does not contain the true law at this size is at most 0.1.
 
-    The claim tests both ends of the interval.
+    The test checks both ends of the interval.
     """
 
     title = "The interval of an extrapolated scaling law covers the true law with probability 0.9 or more"

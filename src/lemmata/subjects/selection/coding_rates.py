@@ -79,12 +79,11 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
 class CodingRateIsInformation(Claim[CodedFeatures]):
     """Let a function be drawn from the Gaussian process of covariance K. Let the labels of n points be the values of
     the function plus independent normal noise of variance n eps²/d. Here eps is the distortion, and d is the dimension
-    of the features. The mutual information between the labels and the function is the coding rate. The coding rate is a
-    sum over the labels,
+    of the features. The mutual information between the labels and the function is the coding rate. Let v_i be the
+    variance of the function at point i, given the labels of the points before it. The coding rate is a sum over the
+    labels,
 
-        1/2 log det(I + d/(n eps²) K) = sum over i of 1/2 log(1 + d v_i / (n eps²)),
-
-    where v_i is the variance of the function at point i given the labels of the points before it.
+        1/2 log det(I + d/(n eps²) K) = sum over i of 1/2 log(1 + d v_i / (n eps²)).
     """
 
     title = "The coding rate is the information that noisy labels give about a function"
@@ -129,7 +128,7 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     rate-distortion function) is at most the coding rate R(Z, eps) = 1/2 sum over j of log(1 + a_j/t).
     """
 
-    title = "The coding rate is at least the fewest bits (rate-distortion function) for a certain squared error"
+    title = "The coding rate is at least the rate-distortion function (the fewest bits) at a certain squared error"
     source = Source(_KEY, "Abstract, minimal bits", note="for this squared error")
     population = FeatureClouds()
     relation = AtMost()
@@ -186,11 +185,12 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 
 class EntropyIsNoise(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and let s > 0 be the variance of the noise. Let h_i be the entropy of the
-    classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
-    det(K_S + D_S). This objective is a sum of two terms. The first term is the sum of log(s (1 + h_i)) over S. The
-    second term is twice the information about a function that is given by labels of the rows in S, with the noise
-    variances s (1 + h_i). The prior of this function is the Gaussian process with covariance K. This information is at
-    most the information from labels with noise variance s. For the set of all rows, this means
+    classes at row i, and let D be the diagonal matrix with the entries s (1 + h_i). To choose rows, take the objective
+    log det(K_S + D_S) of a set S of rows, where K_S and D_S are the blocks at S. This objective is a sum of two terms.
+    The first term is the sum of log(s (1 + h_i)) over S. The second term is twice the information that labels of the
+    rows in S give about a function from the Gaussian process with covariance K. The noise of these labels has the
+    variances s (1 + h_i). This information is at most the information from labels with noise variance s. For the set of
+    all rows, this means
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 

@@ -138,9 +138,9 @@ def areas(problem: RowPool, rival: Rule) -> Array:
 
 class FewerLabelsOnTumours(Claim[RowPool]):
     """On the breast cancer table, start with ten labelled rows and label ten more rows in each of four rounds. Choose
-    the new rows by the coding rates of a kernel matrix. For each row, first add 0.3 h times the mean diagonal entry of
-    this matrix to the row's diagonal entry, where h is the entropy of the row's class probabilities. Plot the accuracy
-    against the number of labels. The mean area under this curve is larger than for rows chosen at random.
+    the new rows by the coding rates of a kernel matrix. Before the choice, change this matrix: let h be the entropy of
+    a row's class probabilities, and add 0.3 h times the mean diagonal entry to the row's diagonal entry. Plot the
+    accuracy against the number of labels. The mean area under this curve is larger than for rows chosen at random.
     """
 
     title = "On breast tumour data, rows chosen by coding rates give more accuracy per label than random rows"
