@@ -79,7 +79,7 @@ class MixtureTweedie(AbstractTweedie):
     0.2.
     """
 
-    title = "Tweedie's formula for mixtures of normals: the score from the denoiser"
+    title = "For mixtures of normals, Tweedie's formula gives the score of noised data from the denoiser"
     population = NoisedMixtures()
 
 
@@ -93,7 +93,7 @@ class SphereTweedie(AbstractTweedie):
     The posterior is a von Mises-Fisher distribution, and its mean is a ratio of Bessel functions times x/|x|.
     """
 
-    title = "Tweedie's formula for data on a sphere: the score from the denoiser"
+    title = "For data on a sphere, Tweedie's formula gives the score of noised data from the denoiser"
     population = NoisedSpheres()
 
 
@@ -107,7 +107,7 @@ class CubeTweedie(AbstractTweedie):
     The posterior distribution of x(0) given x(t) is a truncated normal distribution.
     """
 
-    title = "Tweedie's formula for data on a cube: the score from the denoiser"
+    title = "For data on a cube, Tweedie's formula gives the score of noised data from the denoiser"
     population = NoisedCubes()
 
 
@@ -174,7 +174,7 @@ class DenoiserJacobian(Claim[Diffused]):
 class SphereLipschitz(Claim[Diffused]):
     """Let x(0) be uniform on the unit sphere in d dimensions. Let x(t) be alpha x(0) plus normal noise of variance 1 -
     alpha², and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* at x = 0 is alpha / (d (1 -
-    alpha²)). With a constant C, it grows like
+    alpha²)). This derivative grows, with a constant C, like
 
         C / t   as t -> 0.
 

@@ -111,9 +111,9 @@ def _gaps(problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float
 
 
 class EarlyStoppingRate(Claim[NoisyLabels]):
-    """Let F_H be a function of bounded norm in the space of the softmax kernel, and let the noise e_i have mean zero.
-    Let F_pseudo be the kernel regression on n labels F_H(x_i) + e_i, by gradient flow from 0 up to the time tau. At the
-    best time, the mean squared distance of F_pseudo from F_H satisfies
+    """Let F_H be a function of bounded norm in the space of the softmax kernel. Let n inputs x_i have the labels
+    F_H(x_i) + e_i, where the noise e_i has mean zero. Let F_pseudo be the kernel regression on these labels, by
+    gradient flow from 0 up to the time tau. At the best time, the mean squared distance of F_pseudo from F_H satisfies
 
         min over tau of E |F_pseudo - F_H|² <= C n^(-1/2),
 
@@ -138,15 +138,15 @@ class EarlyStoppingRate(Claim[NoisyLabels]):
 
 
 class LateTraining(Claim[NoisyLabels]):
-    """Let F_H be a function in the space of the softmax kernel, and let e_i be noise. Let F_pseudo be the kernel
-    regression on 64 labels F_H(x_i) + e_i, by gradient flow from 0 up to the time tau. After the best time, the error
-    grows:
+    """Let F_H be a function in the space of the softmax kernel. Let 64 inputs x_i have the labels F_H(x_i) + e_i, where
+    e_i is noise. Let F_pseudo be the kernel regression on these labels, by gradient flow from 0 up to the time tau.
+    After the best time, the error grows:
 
         E |F_pseudo - F_H|² rises from tau = 10 to 1000 to 100 000,
 
     because the flow fits noise along eigenfunctions of the kernel with smaller and smaller eigenvalues. Assumption G.3
-    of the source therefore restricts the number of steps. With the different number of steps in Theorem 4.2 of the
-    source, training fits the noisy labels to any accuracy.
+    of the source therefore restricts the number of steps. Theorem 4.2 of the source takes another number of steps, with
+    which training fits the noisy labels to any accuracy.
     """
 
     title = "Kernel regression that is trained beyond the best time fits the noise"

@@ -168,8 +168,8 @@ def _with_own_noise(error: Array, problem: NoisedRegression) -> Array:
 class LeaveOneOutDenoiser(Claim[NoisedRegression]):
     """Let x_i and y_i be n pairs of noised and clean data. Let K be the n x n matrix of a kernel on the noised data,
     and let F* = E[y | x] be the denoiser. Let f^(-i) be the ridge regression on all pairs except the i-th, which
-    minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let var_j = E[|y_j - F*(x_j)|² |
-    x_j] and S = K (K + nu)^-1. Given the inputs, in expectation over the labels,
+    minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let S = K (K + nu)^-1, and let
+    var_j = E[|y_j - F*(x_j)|² | x_j] be the variance of a label. Given the inputs, in expectation over the labels,
 
         (1/n) sum_i E |f^(-i)(x_i) - F*(x_i)|²
             = (1/n) sum_i [ |((I - S) F*)_i|² + sum_(j != i) S_ij² var_j ] / (1 - S_ii)².
@@ -209,22 +209,25 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     """Let x_j and y_j be n pairs of noised and clean data. The noised data at time t are alpha times the clean data
-    plus noise of variance 1 - alpha², where alpha = exp(-G(t)/2) and G is the integral of the noise schedule. Let p_t
-    be their density. Let F* = E[y | x] be the denoiser, and let v be the largest variance of a label about F*. Let K be
-    the n x n matrix of the softmax kernel on the noised data and their times. This kernel is the tangent kernel of an
-    infinitely wide softmax network. Let f^(-i) be the ridge regression on all pairs except the i-th, which minimises
-    sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let s = (alpha f^(-i) - x)/(1 - alpha²) be
-    the score that f^(-i) implies, and let lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the
-    labels,
+    plus noise of variance 1 - alpha². Here alpha = exp(-G(t)/2), and G is the integral of the noise schedule. Let p_t
+    be the density of the noised data. Let F* = E[y | x] be the denoiser, and let v be the largest variance of a label
+    about F*.
+
+    Let K be the n x n matrix of the softmax kernel on the noised data and their times. This kernel is the tangent
+    kernel of an infinitely wide softmax network. Let f^(-i) be the ridge regression on all pairs except the i-th, which
+    minimises sum_j |y_j - f(x_j)|² + nu |f|² with the norm |f| of the kernel's space. Let s = (alpha f^(-i) - x)/(1 -
+    alpha²) be the score that f^(-i) implies, and let lambda(t) = (1 - alpha²)²/alpha². Let S = K (K + nu)^-1 and q =
+    max_i S_ii, and let N(nu) = tr S be the effective dimension. Given the inputs, in expectation over the labels,
 
         (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
-            <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
+            <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ].
 
-    where S = K (K + nu)^-1, q = max_i S_ii, and N(nu) = tr S is the effective dimension. Unlike the bound of Theorem
-    6.5 of the source, this bound does not contain a smallest eigenvalue, a width or a Lipschitz constant. In the
-    trials, the bound is below the error of the best constant denoiser. The proof uses
-    `diffusion.effective_dimension.leave_one_out_denoiser`, tr S² <= tr S and |(I - S) F*|² <= F*'(I - S) F*. The term
-    F*'(I - S) F* is the smallest value that sum |F* - f|² + nu |f|² takes over all f.
+    Unlike the bound of Theorem 6.5 of the source, this bound does not contain a smallest eigenvalue, a width or a
+    Lipschitz constant. In the test, the bound is below the error of the best constant denoiser.
+
+    Proof: the claim `leave_one_out_denoiser` gives the left side in terms of S. Then use tr S² <= tr S and |(I - S)
+    F*|² <= F*'(I - S) F*. The right side of the last inequality is the smallest value that sum |F* - f|² + nu |f|²
+    takes over all f.
     """
 
     title = "The effective dimension bounds the error of a score learned by kernel ridge regression"
@@ -257,15 +260,15 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
 
 
 class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Let y be n labels at the inputs x, and let their means F* = E[y | x] be the values of the denoiser. Let K be the
-    n x n matrix of the softmax kernel on these inputs. Gradient flow from 0 on the labels, stopped at the time tau,
-    gives F_tau = (I - exp(-tau K)) y on the training points. Given the inputs, in expectation over the labels,
+    """Let y be n labels at the inputs x, and let their means F* = E[y | x] be the values of the denoiser. Let v be the
+    largest variance of a label about F*. Let K be the n x n matrix of the softmax kernel on these inputs. Let N(nu) =
+    tr K (K + nu)^-1 be the effective dimension at the ridge nu. Gradient flow from 0 on the labels, stopped at the time
+    tau, gives F_tau = (I - exp(-tau K)) y on the training points. Given the inputs, in expectation over the labels,
 
-        (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ],
+        (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ].
 
-    where v is the largest variance of a label about F*, and N(nu) = tr K (K + nu)^-1 is the effective dimension at the
-    ridge nu. The trials use tau = 1/nu for a given ridge nu. Theorem 6.5 of the source assumes that training stops
-    early in this way. The proof uses exp(-u) <= 1/(1 + u) and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
+    Theorem 6.5 of the source assumes that training stops early in this way. The proof uses exp(-u) <= 1/(1 + u) and (1
+    - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u). The test uses tau = 1/nu for a given ridge nu.
     """
 
     title = "The effective dimension bounds the error of kernel regression with early stopping"

@@ -97,7 +97,7 @@ class ScoreEvolution(Claim[HeatedPlaces]):
         d s_v / dv = (1/2) grad( div s_v + |s_v|² ).
 
     This equation is Burgers' equation with viscosity. It follows from the heat equation d p_v / dv = (1/2) div grad p_v
-    for the density. The coordinates of the score themselves do not obey the heat equation. The trials use mixtures of
+    for the density. The coordinates of the score themselves do not obey the heat equation. The test uses mixtures of
     normals.
     """
 
@@ -181,10 +181,13 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         d / J(p_v) >= d / J(p_u) + (v - u),
 
     with equality if p_u is normal with a covariance that is a multiple of I. So noise lowers the Fisher information at
-    least as fast as it does for a normal distribution. The trials use mixtures that are nearly normal.
+    least as fast as it does for a normal distribution. The test uses mixtures that are nearly normal.
     """
 
-    title = "The inverse Fisher information of noised data, per dimension, grows at least as fast as the noise variance"
+    title = (
+        "The inverse of the Fisher information per dimension of noised data grows at least as fast as the noise "
+        "variance"
+    )
     source = Source("stam1959", "Main result", note="the inequality for convolutions with a normal distribution")
     stated = Kind.THEOREM
     population = HeatedLaws(components=2, far=0.3)

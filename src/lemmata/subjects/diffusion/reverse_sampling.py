@@ -40,13 +40,13 @@ def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
 
 
 class ForwardMoments(Claim[Sampled]):
-    """Let dx = -g x/2 dt + sqrt(g) dB be the forward process (3) of the source, let G be the integral of g, and alpha =
-    exp(-G(t)/2). Given x(0) in d dimensions, x(t) has the distribution of the explicit solution, N(alpha x(0), (1 -
-    alpha²) I). So over paths of the process
+    """Let dx = -g x/2 dt + sqrt(g) dB be the forward process (3) of the source. Let G be the integral of its rate g,
+    and let alpha = exp(-G(t)/2). Given x(0) in d dimensions, x(t) has the distribution of the explicit solution,
+    N(alpha x(0), (1 - alpha²) I). So over paths of the process,
 
         E <x(t), x(0)> = alpha E |x(0)|²   and   E |x(t)|² = alpha² E |x(0)|² + d (1 - alpha²)
 
-    at every time. The trials use t = 1.
+    at every time. The test uses t = 1.
     """
 
     title = "The moments of the forward process agree with its explicit solution"
@@ -113,8 +113,8 @@ class ReverseEquation(AbstractTransport):
         dy = (g y/2 + g grad log p_{T-s}(y)) ds + sqrt(g) dB,   g at T - s,
 
     started from p_T, has the distribution p_{T-s} at time s. Let X and X' be independent solutions at time s, and let Y
-    and Y' be independent draws of p_{T-s}. Then the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'| is 0. The trials
-    estimate it without bias.
+    and Y' be independent draws of p_{T-s}. Then the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'| is 0. The test
+    estimates this distance without bias.
     """
 
     title = "The reverse diffusion equation carries noised data back to the data distribution"
@@ -132,7 +132,7 @@ class ProbabilityFlow(AbstractTransport):
 
     run backwards from p_T, has the distribution p_t at every time t. Let X and X' be independent solutions at time t,
     and let Y and Y' be independent draws of p_t. Then the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'| is 0. The
-    trials estimate it without bias.
+    test estimates this distance without bias.
     """
 
     title = "The probability flow of a diffusion carries noised data back to the data distribution"
@@ -150,18 +150,23 @@ def _distance_at_start(problem: Sampled) -> Array:
 
 
 class StartFromNoise(Claim[Sampled]):
-    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. If the reverse
-    equation starts from N(0, I) instead of p_T, its start has a Wasserstein distance from p_T of at most
+    """Let p_t be the distribution of x(t) in the forward process dx = -g x/2 dt + sqrt(g) dB with the rate g, and let T
+    be the last time. If the reverse equation starts from N(0, I) instead of p_T, its start is off by the Wasserstein
+    distance W_2(p_T, N(0, I)). This distance satisfies
 
         W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g.
 
-    The reason is as follows. Start the forward process from a draw of p_0 and from a draw of N(0, I), with the same
-    noise. The process multiplies the distance of the two draws by alpha = exp(-G/2), and it leaves N(0, I) unchanged.
-    The trials use one normal component, p_0 = N(mu, s² I) in d dimensions. The squared distance W_2² of this component
+    Proof: start the forward process from a draw of p_0 and from a draw of N(0, I), with the same noise. The process
+    multiplies the distance of the two draws by alpha = exp(-G/2), and it leaves N(0, I) unchanged.
+
+    The test uses one normal component, p_0 = N(mu, s² I) in d dimensions. The squared distance W_2² of this component
     from N(0, I) is |mu|² + d (s - 1)².
     """
 
-    title = "A bound on the Wasserstein distance between noised data and pure noise in a diffusion"
+    title = (
+        "The Wasserstein distance of noised data from pure noise falls at least exponentially in the integral of "
+        "the rate"
+    )
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation", note="y(0) ~ N(0, I)")
     population = NoisedDraws(std=0.9)  # the bound is attained at s = 1, where only the means are apart
     relation = AtMost()
@@ -207,10 +212,10 @@ def _ladder(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
 
 
 class LearnedSampler(Claim[Sampled]):
-    """Learn a score by kernel ridge regression with the softmax kernel and the ridge 0.3 on n pairs of noised and clean
-    data. Start the probability flow of this score from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance
-    between samples of the flow and draws of x(0.02). Let D' be the energy distance if the score is learned from the
-    first 16 pairs, each repeated 8 times. The means over problems of
+    """Let x(t) be data with the noise of time t. Learn the score by kernel ridge regression with the softmax kernel and
+    the ridge 0.3 on n pairs of noised and clean data. Start the probability flow of this score from N(0, I) and stop it
+    at t = 0.02. Let D(n) be the energy distance between samples of the flow and draws of x(0.02). Let D' be the energy
+    distance if the score is learned from the first 16 pairs, each repeated 8 times. The means over problems of
 
         D(16),   D(45),   D(128) + max(0, D(16) - D')
 

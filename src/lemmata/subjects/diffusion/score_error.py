@@ -92,21 +92,21 @@ class LossDecompositionAsPrinted(Claim[Learned]):
 
         E |F_nn - F*|² <= Z_1 + Z_2 + Z_3 + Z_4,
 
-    where Z_1 to Z_4 are the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
-    with the tangent kernel of the network. The second gap is between this regression and regression on labels made from
-    a function F_H in the space of the kernel. The third gap is between the regression on labels from F_H and F_H
-    itself. The fourth gap is between F_H and F*.
+    where Z_1 to Z_4 are the mean squares of four gaps that lead from F_nn to F*. The first gap is between F_nn and
+    regression with the tangent kernel of the network. The second gap is between this regression and the same regression
+    on labels made from a function F_H in the space of the kernel. The third gap is between the regression on labels
+    from F_H and F_H itself. The fourth gap is between F_H and F*.
 
-    The square of a sum can exceed the sum of the squares: for four equal gaps e, the left side is 16 |e|² and the right
-    side is 4 |e|². For trained networks the inequality fails if the gaps point in the same direction, as they do early
-    in training. Before the first step, the network and both regressions are 0. Then the left side is E |F*|², Z_1 and
-    Z_2 are 0, Z_3 is E |F_H|², and Z_4 is E |F_H - F*|².
+    The inequality is false, because the square of a sum can exceed the sum of the squares. For four equal gaps e, the
+    left side is 16 |e|² and the right side is 4 |e|². For trained networks, the inequality fails if the gaps point in
+    the same direction, as they do early in training. Before the first step, the network and both regressions are 0.
+    Then the left side is E |F*|², Z_1 and Z_2 are 0, Z_3 is E |F_H|², and Z_4 is E |F_H - F*|².
 
     The theorem of the source that uses this inequality states its bound as O(.), which can absorb the missing factor 4.
-    By default the data are uniform on a circle.
+    By default, the data of the test are uniform on a circle.
     """
 
-    title = "As printed, a learned denoiser's squared error is at most the sum of the mean squares of its four parts"
+    title = "As printed, a learned denoiser's squared error is at most the sum of the mean squares of four gaps"
     source = Source("gu2024softmax", "Claim G.1", note="as printed")
     population = TrainedScores(law="sphere")
     relation = AtMost()
@@ -137,19 +137,19 @@ class LossDecompositionAsPrinted(Claim[Learned]):
 
 class ScoreLossDecomposition(Claim[Learned]):
     """Let F_nn be a softmax network trained on noised data, and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Let
-    Z_1, ..., Z_4 be the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
-    with the tangent kernel of the network. The second gap is between this regression and regression on labels made from
-    a function F_H in the space of the kernel. The third gap is between the regression on labels from F_H and F_H
-    itself. The fourth gap is between F_H and F*. Then
+    Z_1, ..., Z_4 be the mean squares of four gaps that lead from F_nn to F*. The first gap is between F_nn and
+    regression with the tangent kernel of the network. The second gap is between this regression and the same regression
+    on labels made from a function F_H in the space of the kernel. The third gap is between the regression on labels
+    from F_H and F_H itself. The fourth gap is between F_H and F*. Then
 
         E |F_nn - F*|² <= (Z_1^(1/2) + Z_2^(1/2) + Z_3^(1/2) + Z_4^(1/2))² <= 4 (Z_1 + Z_2 + Z_3 + Z_4),
 
     for every network, number of steps, F_H and distribution of the data, by the inequalities of Minkowski and Cauchy.
-    The trials test the first bound. The control, a false bound, is the sum Z_1 + Z_2 + Z_3 + Z_4 without the factor 4.
-    By default the data are uniform on a circle.
+    The test checks the first bound. Its control, a false bound, is the sum Z_1 + Z_2 + Z_3 + Z_4 without the factor 4.
+    By default, the data of the test are uniform on a circle.
     """
 
-    title = "A learned denoiser's root mean square error is at most the sum of the root mean squares of its four parts"
+    title = "A learned denoiser's root mean square error is at most the sum of the root mean squares of four gaps"
     source = Source("gu2024softmax", "Claim G.1", note="corrected")
     population = TrainedScores(law="sphere")
     relation = AtMost()
@@ -172,13 +172,12 @@ class ScoreLossDecomposition(Claim[Learned]):
 class LabelMismatchIsLinear(Claim[Learned]):
     """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network at its initial weights. F_ntk
     is trained on noisy labels of the denoiser F*, and F_pseudo on labels of a function F_H with the same noise. Each
-    regression takes tau steps of gradient descent from 0 with learning rate eta. The difference of the two regressions
-    is the regression on the difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
+    regression takes tau steps of gradient descent from 0 with learning rate eta. Let X be the n training points. Let
+    H(x, X) be the tangent kernel divided by the width m of the network, and H without arguments its matrix on X. The
+    difference of the two regressions is the regression on the difference of the labels, F*(x_i) - F_H(x_i), whatever
+    the noise:
 
-        F_ntk(x) - F_pseudo(x) = H(x, X) H^(-1) (I - (I - m eta H)^tau) vec(F*(X) - F_H(X)),
-
-    where H is the tangent kernel divided by the width m (H without arguments is its matrix on X), and X are the n
-    training points.
+        F_ntk(x) - F_pseudo(x) = H(x, X) H^(-1) (I - (I - m eta H)^tau) vec(F*(X) - F_H(X)).
     """
 
     title = "In kernel regression, the effect of a label mismatch is the kernel regression on the mismatch"
@@ -279,19 +278,19 @@ class AbstractSaysNothing(Claim[Learned]):
 class LabelMismatch(AbstractSaysNothing):
     """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network, after the same number of
     steps of gradient descent. F_ntk is trained on n noisy labels of the denoiser F* in d dimensions, and F_pseudo on
-    noisy labels of a function F_H. Theorem G.5 of the source states, with probability at least 1 - delta, for wide
-    networks and every number of steps,
+    noisy labels of a function F_H with |F_H|² <= d R_H. Let lambda be the smallest eigenvalue of the kernel matrix, and
+    let C_0, c_1 and Lambda be constants. Theorem G.5 of the source states, with probability at least 1 - delta, for
+    wide networks and every number of steps,
 
         E |F_ntk - F_pseudo|² <= d A + C_0 (sqrt(d A Gamma_delta) + Gamma_delta),
         A = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H)/Lambda,
         Gamma_delta = (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
                       + d² A²/lambda² (log(1/delta) + log log n).
 
-    Here C_0, c_1 and Lambda are constants, and lambda is the smallest eigenvalue of the kernel matrix. The function F_H
-    satisfies |F_H|² <= d R_H. By Theorem G.4, its mean squared distance from F* is at most d A². A trivial bound on the
-    left side holds for any labels: the square of the sum of the root mean squares of F_ntk and F_pseudo. For data that
-    are uniform on a square, with Lambda = sqrt(d) and the other constants 1, the right side is more than 10^(n/2) times
-    the trivial bound. The reason is that lambda falls exponentially with n.
+    By Theorem G.4 of the source, the mean squared distance of F_H from F* is at most d A². A trivial bound on the left
+    side holds for any labels: the square of the sum of the root mean squares of F_ntk and F_pseudo. For data that are
+    uniform on a square, with Lambda = sqrt(d) and the other constants 1, the right side is more than 10^(n/2) times the
+    trivial bound. The reason is that lambda falls exponentially with n.
 
     The printed theorem does not say which function F_H is. For F_H = 0 the left side is E |F_ntk|², while A can be
     arbitrarily small. For large R_H at a fixed n, Gamma_delta is undefined, because it contains a negative logarithm to
@@ -318,26 +317,26 @@ class LabelMismatch(AbstractSaysNothing):
 class ScoreError(AbstractSaysNothing):
     """Train a softmax network F_nn with m hidden units on n noised data x(t) = alpha x(0) + (1 - alpha²)^(1/2) z in d
     dimensions, where z is normal. Let s = (alpha F_nn - x) / (1 - alpha²) be the score that F_nn implies. Let p_t be
-    the density of x(t), and let lambda(t) = (1 - alpha²)² / alpha². Theorem 6.5 of the source states, with probability
-    at least 1 - delta, for wide networks,
+    the density of x(t), and let lambda(t) = (1 - alpha²)² / alpha². In the bound below, lambda without an argument is
+    the smallest eigenvalue of the tangent kernel matrix H, and eps bounds the error that remains after early stopping
+    (Assumption G.3 of the source). The number A bounds how far the denoiser F* is from the kernel's space, and
+    Gamma_delta contains A²/lambda² times logarithms. The claim `label_mismatch` gives their formulas, with a constant
+    Lambda. Theorem 6.5 of the source states, with probability at least 1 - delta, for wide networks,
 
         mean over t of lambda(t) E |s - grad log p_t|²
-            <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,
+            <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta.
 
-    where lambda without an argument is the smallest eigenvalue of the tangent kernel matrix H. The number eps is the
-    bound of Assumption G.3 of the source on the error that remains after early stopping. The numbers A and Gamma_delta
-    are defined in `diffusion.score_error.label_mismatch`. A trivial bound is the error of the best constant, which is
-    the mean square of the denoiser F* about its mean. For data that are uniform on a square, with Lambda = sqrt(d) and
-    all other constants 1, the right side is more than 10^(n/2) times this error. The right side is so large because
-    lambda falls exponentially with n.
+    A trivial bound is the error of the best constant, which is the mean square of the denoiser F* about its mean. For
+    data that are uniform on a square, with Lambda = sqrt(d) and all other constants 1, the right side is more than
+    10^(n/2) times this error. The right side is so large because lambda falls exponentially with n.
 
-    The coupling gap is the gap between the network and regression with its tangent kernel. The proof in the source
-    bounds the root mean square of this gap by 1/(lambda sqrt(n)), but puts 1/(lambda sqrt(n)) into the bound instead of
-    its square. If lambda sqrt(n) < 1, as here, the number is smaller than its square. The proof also drops log²(2 n² d²
-    / (m lambda²)), which is not bounded. In addition, the proof bounds the mean square of a sum of four gaps by the sum
-    of their mean squares. The correct bound is at most 4 times this sum. All these differences are negligible compared
-    with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption 6.1, and spheres
-    violate Assumption 6.4.
+    The proof in the source departs from a correct proof in three more places. It bounds the root mean square of the gap
+    between the network and regression with its tangent kernel by 1/(lambda sqrt(n)), but puts 1/(lambda sqrt(n)) into
+    the bound instead of its square. If lambda sqrt(n) < 1, as here, this number is smaller than its square. The proof
+    also drops log²(2 n² d² / (m lambda²)), which is not bounded. Finally, the proof bounds the mean square of a sum of
+    four gaps by the sum of their mean squares, whereas the correct bound is 4 times this sum. All these differences are
+    negligible compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption
+    6.1, and spheres violate Assumption 6.4.
     """
 
     title = "A published bound on the error of a learned score grows exponentially with the number of points"

@@ -32,7 +32,7 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
 
     where J(p_v) = E |grad log p_v(z)|² is the Fisher information.
 
-    The source prints the objective without the mean over z, but intends this mean. The trials measure two numbers: the
+    The source prints the objective without the mean over z, but intends this mean. The test measures two numbers: the
     objective at the exact score, and the mean trace of the posterior covariance divided by v².
     """
 

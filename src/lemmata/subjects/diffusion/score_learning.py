@@ -109,8 +109,8 @@ def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int)
 class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     """Let the clean data x0 be 1 or -1, and let the noised data be x0 plus normal noise of standard deviation sigma.
     Learn the score from n pairs of clean and noised data by ridge regression with a Matérn kernel of smoothness 3/2.
-    Use the ridge whose mean error is smallest. The error falls like a power of n. Between n = 32 and 128, the
-    (negative) exponent of this power is closer to 0 if there is more noise. That is, the exponent falls along
+    Use the ridge whose mean error is smallest. Between n = 32 and 128, take the slope of the logarithm of the error in
+    log n. This negative exponent is closer to 0 if there is more noise. That is, the exponent falls along
 
         sigma = 4, 2, 1.
 

@@ -107,12 +107,12 @@ class DenoisingScoreMatching(Claim[TwoModels]):
         J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
 
     The source prints (5) on [0, T] and (6) on [T_0, T], but does not define T_0. If T_0 > 0, the two differences are
-    not equal, because the objectives average over different times. The control, which the trials must refute, also
-    averages over different times: objective (5) over [1/2, 1], and objective (6) over [0, 1]. If T_0 = 0, objective (6)
-    is infinite for a weight that does not vanish at t = 0.
+    not equal, because the objectives average over different times. If T_0 = 0, objective (6) is infinite for a weight
+    that does not vanish at t = 0. The control of the test, which must be refuted, also averages over different times:
+    objective (5) over [1/2, 1], and objective (6) over [0, 1].
     """
 
-    title = "Matching the score and matching the conditional score rank models in the same order"
+    title = "Score matching and denoising score matching, with the conditional score, rank models in the same order"
     source = Source("gu2024softmax", "(5)", "(6)")
     population = PairsOfModels()
     relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)

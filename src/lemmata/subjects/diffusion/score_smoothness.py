@@ -113,9 +113,9 @@ def _seminorm(problem: TwoPoints, variance: Float[Array, ""] | float, order: int
 
 
 class ScoreSeminormInNoise(Claim[TwoPoints]):
-    """Let the data be at two points m and -m, let sigma² be the noise variance, and let s(z) be the score. The score of
-    the noise alone is -z/sigma², so consider the difference s(z) + z/sigma². For every k >= 1, the squared Sobolev
-    seminorm of order k of this difference grows without bound as the noise falls:
+    """Let the data be at two points m and -m with m > 0, let sigma² be the noise variance, and let s(z) be the score.
+    The score of the noise alone is -z/sigma², so consider the difference s(z) + z/sigma². For every k >= 1, the squared
+    Sobolev seminorm of order k of this difference grows without bound as the noise falls:
 
         integral of |d^k (s + z/sigma²) / dz^k|²  =  c_k (m/sigma²)^(2k+1)  ~  sigma^-(4k+2).
 

@@ -154,8 +154,8 @@ class LinearScoreNorm(Claim[NormalScore]):
         (R³/3 + R² + R) / v².
 
     For a function f on the interval, the squared norm is half of the integral of f² + f'² plus half of the squares of f
-    at both ends. The norm of the score is finite on every interval and infinite on the whole line. In all smoother
-    Sobolev spaces without a weight, the norm is also finite on every interval and infinite on the whole line.
+    at both ends. The norm of the score is finite on every interval and infinite on the whole line. The same holds for
+    the norms of all smoother Sobolev spaces without a weight.
     """
 
     title = "A formula for the Sobolev norm of the linear score of a normal distribution on an interval"
@@ -267,15 +267,15 @@ class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     """Take a mixture of at least two normal distributions with one common variance. On an interval, the score of the
     mixture is not in the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, but
     the score has poles at the complex points where the density vanishes. Among the functions in the space that equal
-    the score at n evenly spaced points, take the function of smallest norm. Let N(n) be its squared norm. Then N(n)
-    grows without bound, and the local exponent of this growth also rises:
+    the score at n evenly spaced points of the interval, take the function of smallest norm. Let N(n) be its squared
+    norm. Then N(n) grows without bound, and the exponent of this growth between n and 2n also rises:
 
-        log2 N(2n) / N(n)   rises with n,
+        log2 (N(2n) / N(n))   rises with n,
 
-    whereas for a function in the space this exponent tends to 0.
+    for n = 4, 8, 16 in the test. For a function in the space, this exponent tends to 0.
     """
 
-    title = "The score of a mixture is not in the Hilbert space of a Gaussian kernel"
+    title = "The score of a mixture of normals with one variance is not in the Hilbert space of a Gaussian kernel"
     source = Source("minh2010", "Main result", note="for scores of mixtures")
     stated = Kind.OWN
     population = EqualWidthMixtures()

@@ -96,7 +96,7 @@ class SmallMarginsOfBoosting(Claim[BoostedRun]):
     where the product is over the rounds s = 1, ..., t.
     """
 
-    title = "The fraction of small margins in AdaBoost is at most a product over the rounds"
+    title = "In AdaBoost, the fraction of rows with a small margin is at most a product of the rounds' error terms"
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()

@@ -108,7 +108,7 @@ class BernsteinOfRareEvents(Claim[RareEvents]):
     For rare events this bound is far below Hoeffding's bound exp(-2 t²/n).
     """
 
-    title = "Bernstein's inequality for the number of rare events that happen"
+    title = "Bernstein's inequality bounds the probability that many more rare events happen than expected"
     source = _SOURCE
     population = ManyRareEvents()
     relation = AtMost()
@@ -137,7 +137,7 @@ class BoundedDifferences(Claim[CoinFunction]):
         exp(-2 t² / sum of c_i²)   (McDiarmid).
     """
 
-    title = "McDiarmid's inequality for functions of independent coin flips"
+    title = "McDiarmid's inequality bounds the tails of functions of independent coin flips"
     source = _SOURCE
     population = CoinFunctions()
     relation = AtMost()
@@ -156,13 +156,16 @@ class BoundedDifferences(Claim[CoinFunction]):
 
 
 class VarianceBySingleParts(Claim[CoinFunction]):
-    """Let f be a function of independent fair coins. For each coin, take the variance of f given all other coins, and
-    average this variance over the other coins. The variance of f is at most the sum of these averages over all coins:
+    """Let f be a function of independent fair coins. Let f_i be the value of f with coin i turned. The variance of f
+    given all coins but coin i is (f - f_i)²/4. Let E be the mean over the coins. The variance of f is at most
 
-        sum over i of E (f - f_i)²/4   (Efron and Stein), where f_i is the value of f with coin i turned.
+        sum over i of E (f - f_i)²/4   (Efron and Stein).
     """
 
-    title = "The Efron-Stein bound on the variance of a function of fair coins"
+    title = (
+        "The Efron-Stein inequality bounds the variance of a function of fair coins by its changes when one coin "
+        "is turned"
+    )
     source = _SOURCE
     population = CoinFunctions()
     relation = AtMost()

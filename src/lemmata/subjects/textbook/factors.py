@@ -43,14 +43,16 @@ def _isotropic(covariance: Float[np.ndarray, "d d"]) -> float:
 
 class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
     """Let S be the matrix of second moments of the rows, with eigenvalues l_1 >= ... >= l_d. Consider the model x = W z
-    + noise, where z ~ N(0, I) has k components and the noise has variance s. The mean log likelihood is largest if W W'
-    + s I has the eigenvectors of S and its k largest eigenvalues l_1, ..., l_k. The remaining eigenvalues of W W' + s I
-    all equal the mean of the remaining eigenvalues of S. The largest value is
+    + noise, where z ~ N(0, I) has k components and the noise has variance s in each coordinate. The mean log likelihood
+    is largest if two conditions hold. First, W W' + s I has the eigenvectors of S and its k largest eigenvalues l_1,
+    ..., l_k. Second, the remaining eigenvalues of W W' + s I all equal s, the mean of the remaining eigenvalues of S.
+    The largest mean log likelihood is
 
         -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),    where s = sum over j > k of l_j / (d - k)
 
-    (Tipping and Bishop). The mean log likelihood after sixty steps of expectation maximisation (EM) does not exceed
-    this value. From both values, the test subtracts the mean log likelihood of N(0, t I), where t = tr S/d.
+    (Tipping and Bishop). The test compares this value with the mean log likelihood after sixty steps of expectation
+    maximisation (EM), which does not exceed it. From both values, the test subtracts the mean log likelihood of N(0, t
+    I), where t = tr S/d.
     """
 
     title = "Principal components maximise the likelihood of a latent factor model"

@@ -78,12 +78,13 @@ def bethe_log_mean_weight(model: IsingModel) -> float:
 
 class BeliefsOnTrees(Claim[IsingModel]):
     """Let spins s_i = -1, 1 on a tree have couplings J_ij and fields h_i. Let u_ij be the message of belief propagation
-    from spin i to its neighbour j. Let the messages be at a fixed point, so that
+    from spin i to its neighbour j. Let the messages be at a fixed point. That is, with the sum over the neighbours k of
+    i other than j,
 
         tanh u_ij = tanh J_ij tanh(h_i + sum over k other than j of u_ki).
 
-    Here the sum is over the other neighbours k of i. Then the beliefs 1/(1 + exp(-2 (h_i + sum of u_ki))), with the sum
-    over all neighbours k, are the probabilities of s_i = 1.
+    Then the beliefs 1/(1 + exp(-2 (h_i + sum of u_ki))), with the sum over all neighbours k of i, are the probabilities
+    of s_i = 1.
     """
 
     title = "Belief propagation computes exact marginals on trees"
@@ -114,13 +115,14 @@ def _weakened(problem: IsingModel) -> Array:
 
 
 class BeliefsOnLoopsCorrected(Claim[IsingModel]):
-    """Let spins s_i = -1, 1 on a single loop have couplings J_i,i+1 and fields h_i. Multiply the 2 x 2 matrices
-    exp(J_i,i+1 s s' + h_i s) around the loop. Let r be the larger and q the smaller eigenvalue of this product. At a
-    fixed point of belief propagation, let b_i be the belief in s_i = 1. The probability p_i of s_i = 1 is
+    """Let spins s_i = -1, 1 on a single loop have couplings J_i,i+1 and fields h_i. For each i, consider the 2 x 2
+    matrix with the entries exp(J_i,i+1 s s' + h_i s) for s, s' = -1, 1. Multiply these matrices around the loop. Let r
+    be the larger and q the smaller eigenvalue of this product. At a fixed point of belief propagation, let b_i be the
+    belief in s_i = 1. The probability p_i of s_i = 1 is
 
         p_i = (r b_i + q (1 - b_i)) / (r + q).
 
-    Hence beliefs are overconfident if q > 0. Beliefs always lie on the correct side of 1/2 (Weiss).
+    Hence the beliefs are overconfident if q > 0. They always lie on the correct side of 1/2 (Weiss).
     """
 
     title = "On a single loop, the beliefs of belief propagation and two eigenvalues give the exact marginals"
@@ -150,7 +152,8 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
 
 class BetheFromBelow(Claim[IsingModel]):
     """Let n spins on any graph have nonnegative couplings and any fields. Let Z be the partition function. Let Z_Bethe
-    be its Bethe approximation, computed from the messages at a fixed point of belief propagation. Then
+    be its Bethe approximation, computed from the messages at a fixed point of belief propagation. Then log Z_Bethe <=
+    log Z. The test subtracts n log 2 from both sides:
 
         log Z_Bethe - n log 2 <= log Z - n log 2   (Ruozzi).
     """

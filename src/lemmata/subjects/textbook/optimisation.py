@@ -177,14 +177,15 @@ class TraceBySingularValues(Claim[MatrixPair]):
 
 class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
     """Consider stochastic gradient steps x_k = x_(k-1) - k^(-1/2) (H x_(k-1) + noise) on a strongly convex quadratic
-    x'Hx/2 with H < I. The expected objective at the average of the first t iterates decreases like
+    x'Hx/2 with H < I, where the noise of each step is an independent normal vector. The expected objective at the
+    average of the first t iterates decreases like
 
         1/t   (Ruppert; Polyak and Juditsky).
 
     The expected objective at the last iterate decreases only like t^(-1/2).
     """
 
-    title = "The average of stochastic gradient steps reaches the rate 1/t"
+    title = "The average of the iterates of stochastic gradient descent reaches the rate 1/t"
     source = Source(_KEY, "Abstract, stochastic gradient descent")
     population = Drawn(
         NoisyQuadratic,
@@ -220,9 +221,9 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
 
 class MultipliersComeNearer(Claim[SplitLasso]):
     """Apply the alternating direction method of multipliers (ADMM) to the minimisation of |Ax - b|²/2 + penalty |z|_1
-    subject to x = z. Let rho > 0 be the penalty weight of ADMM, and u the scaled multiplier. Let z* and u* be the
-    values of z and u at a solution. Let x', z' and u' be the result of a step from z and u. For every step except the
-    first,
+    subject to x = z. Let rho > 0 be the weight of the constraint in ADMM, and u the scaled multiplier. Let z* and u* be
+    the values of z and u at a solution. Let x', z' and u' be the result of a step from z and u. For every step except
+    the first,
 
         |x' - z'|² + |z' - z|² <= (|z - z*|² + |u - u*|²) - (|z' - z*|² + |u' - u*|²).
     """

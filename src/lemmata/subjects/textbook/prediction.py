@@ -216,9 +216,10 @@ def _system(problem: SectionFit) -> Float[np.ndarray, "rows p"]:
 
 
 class NoSectionsBeatEigenfunctions(Claim[Nodes]):
-    """Let k be the kernel min(x, x') on [0, 1], whose eigenvalues are 1/((j - 1/2) pi)². Let Z be a set of m nodes. The
-    mean error of the sections at Z is the integral over x of k(x, x) - k(x, Z) K_Z^-1 k(Z, x). For all positions of the
-    nodes, this mean error is at least the mean error of the first m eigenfunctions,
+    """Let k be the kernel min(x, x') on [0, 1], whose eigenvalues are 1/((j - 1/2) pi)². Let Z be a set of m nodes, and
+    K_Z the matrix of k at these nodes. The mean error of the kernel sections k(., z) at the nodes z is the integral
+    over x of k(x, x) - k(x, Z) K_Z^-1 k(Z, x). For all positions of the nodes, this mean error is at least the mean
+    error of the first m eigenfunctions,
 
         sum over j > m of 1/((j - 1/2) pi)².
     """

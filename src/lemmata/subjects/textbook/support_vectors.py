@@ -42,14 +42,14 @@ def _squared_norm(machine: SVC) -> float:
 
 class NoDualityGap(Claim[LabelledTable]):
     """Consider the support vector machine with cost C and kernel k on n rows x_i with classes y_i, -1 or 1. Let |f| be
-    the norm of a function f in the reproducing kernel Hilbert space of k, and b a number. The primal problem is to
-    choose f and b that minimise
+    the norm of a function f in the reproducing kernel Hilbert space of k, and let b be a number. The primal problem is
+    to choose the f and b that minimise
 
         |f|²/2 + C sum over i of max(0, 1 - y_i (f(x_i) + b)).
 
-    The dual problem is to maximise sum a_i - 1/2 sum a_i a_j y_i y_j k(x_i, x_j), subject to 0 <= a_i <= C and sum a_i
-    y_i = 0. The smallest primal value equals the largest dual value. If sequential minimal optimisation stops at the
-    tolerance e, the primal and the dual value at its solution differ by at most n C e.
+    The dual problem is to choose numbers a_i that maximise sum a_i - 1/2 sum a_i a_j y_i y_j k(x_i, x_j), subject to 0
+    <= a_i <= C and sum a_i y_i = 0. The smallest primal value equals the largest dual value. If sequential minimal
+    optimisation stops at the tolerance e, the primal and the dual value at its solution differ by at most n C e.
     """
 
     title = "The support vector machine has no duality gap"
@@ -78,12 +78,13 @@ class NoDualityGap(Claim[LabelledTable]):
 
 class NuBoundsMarginErrors(Claim[LabelledTable]):
     """Let f be the output of a support vector machine with parameter nu on rows x_i with classes y_i, -1 or 1. A row is
-    a margin error if y_i f(x_i) is below the margin. The fraction of the rows that are margin errors is at most
+    a margin error if y_i f(x_i) is below the margin of the machine. The fraction of the rows that are margin errors is
+    at most
 
         nu
     """
 
-    title = "In a support vector machine, nu bounds the fraction of margin errors from above"
+    title = "In a support vector machine, the parameter nu bounds the fraction of margin errors from above"
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtMost()
@@ -110,7 +111,7 @@ class NuBoundsSupportVectors(Claim[LabelledTable]):
         nu
     """
 
-    title = "In a support vector machine, nu bounds the fraction of support vectors from below"
+    title = "In a support vector machine, the parameter nu bounds the fraction of support vectors from below"
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtLeast()

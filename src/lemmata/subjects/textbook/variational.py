@@ -76,7 +76,9 @@ class EmStepGains(Claim[MixtureFit]):
         sum over points of KL(r_i, r_i').
     """
 
-    title = "An EM step raises the log likelihood by at least the sum of KL divergences of the responsibilities"
+    title = (
+        "An EM step raises the log likelihood by at least the KL divergences from the old to the new responsibilities"
+    )
     source = Source(_KEY, "Abstract, variational methods", note="for one step")
     population = MixtureFits(apart=1.0, steps=10)
     relation = AtLeast()
