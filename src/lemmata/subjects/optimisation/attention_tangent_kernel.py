@@ -86,7 +86,7 @@ def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array
 class AttentionTangentFactor(Claim[AttentionTokens]):
     """Let f be the output of a wide network. The network consists of a dense layer on every token, attention, and a
     linear readout of the mean over positions. The logits of attention are scaled by 1/d, where d is the width of a
-    head. All layers are trained. The tangent kernel K is
+    head. All layers are trained. With E the mean over the initial weights, the tangent kernel K is
 
         K(x, x') = 4 E f(x) f(x').
 
@@ -116,7 +116,8 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
 class LinearAttentionTangentFactor(Claim[AttentionTokens]):
     """Let f be the output of a wide network. The network consists of a dense layer on every token, attention without
     softmax, and a linear readout of the mean over positions. The attention weights are the inner products of queries
-    and keys, divided by sqrt(d), where d is the width of a head. The tangent kernel K of the network is
+    and keys, divided by sqrt(d), where d is the width of a head. With E the mean over the initial weights, the tangent
+    kernel K of the network is
 
         K(x, x') = 8 E f(x) f(x').
 
@@ -148,8 +149,9 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
 class TangentDominatesCovariance(Claim[AttentionTokens]):
     """Consider a wide network that consists of a dense layer on every token, attention, and a linear readout of the
     mean over positions. All layers are trained. The attention weights are the ReLU of the logits. The logits are the
-    inner products of queries and keys, divided by sqrt(d), where d is the width of a head. On any inputs, let K be the
-    tangent kernel of the network and S the covariance of its outputs. Then
+    inner products of queries and keys, divided by sqrt(d), where d is the width of a head. Take the Gram matrices of
+    two kernels on any inputs: let K be that of the tangent kernel of the network, and let S be that of the covariance
+    of its outputs. Then
 
         K >= 4 S   in the order of semidefinite matrices.
 
@@ -176,17 +178,21 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
 
 
 class TangentIsNoMultiple(Claim[AttentionTokens]):
-    """Consider wide attention whose weights are the ReLU of the logits QK'/sqrt(d) of a head with queries Q, keys K and
-    width d. The tangent kernel is not a multiple of the covariance of the outputs. Draw five random sequences, and take
-    the multiple of the covariance that is closest to the tangent kernel in the Frobenius norm. In at least 95 of 100
-    draws, the distance between this multiple and the tangent kernel is more than
+    """Consider a wide network with an attention layer whose attention weights are the ReLU of the logits. The logits
+    are the inner products of queries and keys, divided by sqrt(d), where d is the width of a head. The tangent kernel
+    of the network is not a multiple of the covariance of its outputs. Draw five random sequences, and take the multiple
+    of the covariance that is closest to the tangent kernel in the Frobenius norm. In at least 95 of 100 draws, the
+    distance between this multiple and the tangent kernel is more than
 
         1/100
 
     of the norm of the tangent kernel.
     """
 
-    title = "With 1/sqrt(d) logits, the tangent kernel of ReLU attention is not a multiple of the output covariance"
+    title = (
+        "If logits are divided by sqrt(d), the tangent kernel of ReLU attention is not a multiple of the "
+        "output covariance"
+    )
     source = Source("foundation2025", "(14)", note="its shape for logits scaled by 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")

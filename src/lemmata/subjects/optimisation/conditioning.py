@@ -177,8 +177,8 @@ class KinkedConditionNumber(Claim[CircleTokens]):
 
 class SingularAttention(Claim[AttentionTokens]):
     """Apply wide attention with tied queries and keys to tokens with c channels. Scale the logits by 1/d, where d is
-    the width of a head. Read out the mean over positions linearly, and use no nonlinear layer. The kernel of two inputs
-    is then the inner product of two vectors of c channels. Its Gram matrix on n inputs has rank
+    the width of a head. Read out the mean over positions linearly, and do not use a nonlinear layer. The kernel of two
+    inputs is then the inner product of two vectors of c channels. The Gram matrix of this kernel on n inputs has rank
 
         min(n, c).
 

@@ -198,18 +198,20 @@ def signs_settle(problem: LassoPath) -> Hypothesis:
 
 
 class DistanceShrinks(Claim[LassoPath]):
-    """Let Phi hold the p features of N examples, and let y be their targets. Let the Lasso objective l(rho) = mean (y -
-    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi, let H_SS be its block
-    on S, and let mu = lambda_min(H_SS) > 0. Take proximal gradient steps rho <- ST(rho - eta grad), where eta <=
-    1/lambda_max(H). Here ST is soft thresholding at the level eta lambda, and grad is the gradient of mean (y - Phi
-    rho)² at rho. If the iterates rho_T, ..., rho_{T+K} vanish off S, then
+    """Let Phi hold the p features of N examples, and let y be their targets. Let rho^ be the minimiser of the Lasso
+    objective l(rho) = mean (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, let H_SS be its
+    block on S, and let mu = lambda_min(H_SS) > 0. Let rho_0, rho_1, ... be proximal gradient steps rho <- ST(rho - eta
+    grad) with eta <= 1/lambda_max(H). Here ST is soft thresholding at the level eta lambda, and grad is the gradient of
+    mean (y - Phi rho)² at rho. If the iterates rho_T, ..., rho_{T+K} vanish off S, then
 
         |rho_{T+K} - rho^| <= (1 - eta mu)^K |rho_T - rho^|.
 
-    The reason is that ST does not increase distances, and that a step from rho^ returns rho^. Before ST, the difference
-    between the step from rho_t and the step from rho^ is, on S, (I - eta H_SS)(rho_t - rho^). The eigenvalues of I -
-    eta H_SS lie in [0, 1 - eta mu]. The test uses eta = 1/(2 p) and the last K steps, where K is chosen such that (1 -
-    eta mu)^K is near 1/2. In these steps, nearly all of the remaining distance lies along the slowest direction.
+    Proof: ST does not increase distances, and a step from rho^ returns rho^. Compare the steps from rho_t and from
+    rho^. Before ST, their difference on S is (I - eta H_SS)(rho_t - rho^). The eigenvalues of I - eta H_SS lie in [0,
+    1 - eta mu].
+
+    The test uses eta = 1/(2 p) and the last K steps, where K is chosen such that (1 - eta mu)^K is near 1/2. In these
+    steps, nearly all of the remaining distance lies along the slowest direction.
     """
 
     title = "Proximal gradient for the Lasso converges linearly once it has found the support"
@@ -233,16 +235,17 @@ class DistanceShrinks(Claim[LassoPath]):
 
 
 class ObjectiveShrinks(Claim[LassoPath]):
-    """Let Phi hold the features of N examples, and let y be their targets. Let the Lasso objective l(rho) = mean (y -
-    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi, let H_SS be its block
-    on S, and let mu = lambda_min(H_SS) > 0. Take proximal gradient steps with eta <= 1/lambda_max(H). If the iterates
-    rho_T, ..., rho_{T+K} have the signs of rho^ (and so vanish off S), then
+    """Let Phi hold the p features of N examples, and let y be their targets. Let rho^ be the minimiser of the Lasso
+    objective l(rho) = mean (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, let H_SS be its
+    block on S, and let mu = lambda_min(H_SS) > 0. Let rho_0, rho_1, ... be the iterates of proximal gradient with a
+    step eta <= 1/lambda_max(H). If rho_T, ..., rho_{T+K} have the signs of rho^ (and so vanish off S), then
 
         l(rho_{T+K}) - l(rho^) <= (1 - eta mu)^(2 K) (l(rho_T) - l(rho^)).
 
-    For such an iterate rho, let e = rho - rho^. Then l(rho) - l(rho^) = e^T H e/2. On S, e_{T+K} = (I - eta H_SS)^K
-    e_T, and (I - eta H_SS)^K commutes with H_SS. The test uses eta = 1/(2 p), where p is the number of features, and
-    the last K steps. The number K is chosen such that (1 - eta mu)^K is near 1/2.
+    Proof: let e_t = rho_t - rho^ for these iterates. Then l(rho_t) - l(rho^) = e_t^T H e_t/2. On S, e_{T+K} = (I - eta
+    H_SS)^K e_T, and (I - eta H_SS)^K commutes with H_SS.
+
+    The test uses eta = 1/(2 p) and the last K steps, where K is chosen such that (1 - eta mu)^K is near 1/2.
     """
 
     title = "The Lasso objective converges at twice the rate of the distance to the minimiser"
@@ -278,17 +281,16 @@ class ObjectiveShrinks(Claim[LassoPath]):
 
 
 class PathIsLinear(Claim[LassoPath]):
-    """Let Phi hold the features of N examples, and let y be their targets. Let rho^ be the minimiser of mean (y - Phi
-    rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, and let H_SS be its block on S. Suppose that the
-    iterates rho_t of proximal gradient with step eta have the signs of rho^ (and so vanish off S). Then e_t = rho_t -
-    rho^ obeys
+    """Let Phi hold the features of N examples, and let y be their targets. Let rho^ be the minimiser of the Lasso
+    objective mean (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, and let H_SS be its block
+    on S. Suppose that the iterates rho_t of proximal gradient with step eta have the signs of rho^ (and so vanish off
+    S). Then e_t = rho_t - rho^ obeys
 
         e_{t+1} = (I - eta H_SS) e_t,     |e_{t+K}|² = sum_i (1 - eta mu_i)^(2 K) <v_i, e_t>²,
 
     where mu_i and v_i are the eigenvalues and eigenvectors of H_SS. Therefore |e_{t+1}|/|e_t| tends to 1 - eta mu,
-    where mu is the smallest mu_i with <v_i, e_t> != 0. The ratio tends to 1 - eta lambda_min(H_SS) if e_t has a
-    component along the eigenvector of the smallest eigenvalue. The test uses eta = 1/(2 p), where p is the number of
-    features.
+    where mu is the smallest mu_i with <v_i, e_t> != 0. If e_t has a component along the eigenvector of the smallest
+    eigenvalue, mu is lambda_min(H_SS). The test uses eta = 1/(2 p), where p is the number of features.
     """
 
     title = "The path of proximal gradient for the Lasso is a linear recursion once the coefficients' signs are found"
@@ -317,17 +319,20 @@ class PathIsLinear(Claim[LassoPath]):
 
 
 class StepsToTheSupport(Claim[LassoPath]):
-    """Let Phi hold the p features of N examples, and let y be their targets. Let rho^ be the minimiser of l(rho) = mean
-    (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, and suppose that m = lambda_min(H) > 0.
-    Suppose further that kappa = lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Take proximal gradient steps
-    from 0 with eta <= 1/lambda_max(H). All entries of the iterates off S are 0 after
+    """Let Phi hold the p features of N examples, and let y be their targets. Let rho^ be the minimiser of the Lasso
+    objective mean (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, and suppose that m =
+    lambda_min(H) > 0. Suppose further that kappa = lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Let rho_0 =
+    0, rho_1, ... be the iterates of proximal gradient with a step eta <= 1/lambda_max(H). All entries of the iterates
+    off S are 0 after
 
         log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
 
     Proof: take a gradient step from rho^. Before soft thresholding at the level eta lambda, the entries of the result
     off S are below this level by at least eta kappa in size. Suppose that the step to rho_t leaves a nonzero entry off
     S. Before thresholding, this entry then differs from the same entry of the step from rho^ by more than eta kappa.
-    But the difference between the two steps is at most (1 - eta m)^t |rho^|. The test uses eta = 1/(2 p).
+    But the difference between the two steps is at most (1 - eta m)^t |rho^|.
+
+    The test uses eta = 1/(2 p).
     """
 
     title = "An upper bound on the number of steps until the support of the Lasso is found"

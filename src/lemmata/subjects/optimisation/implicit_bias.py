@@ -34,10 +34,10 @@ def nearest_interpolant(
 
 
 class MinimumNormInterpolant(Claim[LeastSquares]):
-    """Let Phi be an n x p feature matrix of full rank with p > n, where n is the number of rows and p the number of
-    features. Let y be the targets. Run gradient descent on the least squares loss 1/2 |Phi w - y|² with a step below 2
-    / lambda_max of Phi Phi'. From zero, gradient descent converges to the minimum-norm interpolant Phi^+ y. From any
-    start w_0, it converges to the interpolant nearest to w_0,
+    """Let Phi be the matrix of p features of n rows, with p > n and full rank, and let y be the targets of the rows.
+    Run gradient descent on the least squares loss 1/2 |Phi w - y|² with a step below 2 / lambda_max of Phi Phi'. From
+    zero, gradient descent converges to the minimum-norm interpolant Phi^+ y. From any start w_0, it converges to the
+    interpolant nearest to w_0,
 
         w_0 + Phi^+ (y - Phi w_0),
 

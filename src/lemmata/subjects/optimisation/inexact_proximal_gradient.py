@@ -55,9 +55,9 @@ class AbstractRunClaim(Claim[Run]):
 
 
 class StepWithErrors(AbstractRunClaim):
-    """Let l be the Lasso objective over n + 1 features bounded by 1. Proximal gradient takes steps of 1/(2(n+1)), and
-    an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from
-    rho_{t-1}. For every t < T and every vector rho*,
+    """Let l be the Lasso objective over n + 1 features bounded by 1. Proximal gradient takes steps of size 1/(2(n+1)),
+    and an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from
+    rho_{t-1}. For every t and every vector rho*,
 
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho*_t - rho*|_2² - |rho*_{t+1} - rho*|_2² + E_t),
         where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1).
@@ -89,13 +89,13 @@ class StepWithErrors(AbstractRunClaim):
 class BestStep(AbstractRunClaim):
     """Let l be the Lasso objective over n + 1 features bounded by 1. Proximal gradient starts from 0 and takes steps of
     1/(2(n+1)), and an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact
-    step from rho_{t-1}. For every t <= T and every vector rho*,
+    step from rho_{t-1}. For every t and every vector rho*,
 
         min_{1 <= k <= t} l(rho*_k) - l(rho*) <= (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k,
         where E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
 
-    The source's bound contains |rho*|_1² in place of |rho*|_2². The source replaces |rho*|_2² after an equality sign
-    that should be an inequality sign.
+    The source's bound contains |rho*|_1² in place of |rho*|_2². The source passes from one to the other with an
+    equality sign, which should be an inequality sign.
     """
 
     title = "The best of t proximal gradient steps with errors nears the Lasso minimum like 1/t plus the largest error"
@@ -151,8 +151,8 @@ class RisesAddUp(AbstractRunClaim):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. Here y are the targets, and the
     features, which are the columns of Phi, are bounded by 1. In proximal gradient, an error e_t is added after step t.
     So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from rho_{t-1}. Compare the objective after t
-    steps with the objective after any exact step k <= t. The increase is at most the sum of the bounds B on the effects
-    of the errors since step k:
+    steps with the objective after any exact step k <= t. Each error e_i raises the objective by at most a bound B_i.
+    The increase is at most the sum of these bounds since step k:
 
         l(rho_t) <= l(rho*_k) + B_k + ... + B_t, so l(rho_t) <= min_k l(rho*_k) + t max_k B_k,
         where B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
@@ -160,7 +160,10 @@ class RisesAddUp(AbstractRunClaim):
     The sum has t - k + 1 terms. The source counts only t - k terms, which it writes as t + 1 - k for rho_{t+1}.
     """
 
-    title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
+    title = (
+        "In proximal gradient, errors raise the Lasso objective at most by the sum of bounds on the effect of "
+        "each error"
+    )
     source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with explicit constants")
     control = Control(
         "a third of the sum is enough",
@@ -245,19 +248,19 @@ def _inexact_bound(run: Run) -> Float[Array, "r T"]:
 
 
 class LengthOfIterates(Claim[Penalised]):
-    """Let every example have a target y and a row phi of n + 1 features bounded by 1. Let l(rho) = mean (y - phi rho)²
-    + lambda |rho|_1 be the Lasso objective, where means are over examples. Proximal gradient starts from 0 and takes
-    steps of 1/(2(n+1)). After step t, an error e_t is added, and the result is rho_t. The targets are y = f + z, where
-    f is a function and z is noise. Let C_F be the Barron parameter of the class to which f belongs. Let rho* be
-    coefficients with which the features approximate f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf,
-    then for every t
+    """Let every example have a target y and a row phi of n + 1 features bounded by 1. Let l(rho) = mean (y - phi
+    rho)² + lambda |rho|_1 be the Lasso objective, where means are over examples. Proximal gradient starts from 0 and
+    takes steps of 1/(2(n+1)). After step t, an error e_t is added, and the result is rho_t. The targets are y = f + z,
+    where f is a function of the example and z is noise. Let C_F be the Barron parameter of the class to which f
+    belongs. Let rho* be coefficients for which phi rho* approximates f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16
+    |mean z phi|_inf, then for every t
 
         |rho_t|_1 <= 4 |rho*|_1 + C_F + (4/lambda) ((n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k),
         where E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),
         and B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
 
-    title = "A bound on the l_1 norm of the iterates of proximal gradient with errors"
+    title = "A bound on the l_1 norm of the iterates of proximal gradient with errors on the Lasso"
     source = Source("li2025incontext", "Lemma 3", "(42)", note="with the constants of (88)")
     population = PenalisedRuns()
     relation = AtMost()

@@ -37,15 +37,18 @@ def _flow(residual: Array, problem: LeastSquares) -> Array:
 
 
 class ResidualsFollowGram(Claim[LeastSquares]):
-    """Let Phi be the n x p feature matrix and y the targets. Run gradient descent with step eta from w = 0 on 1/2 |Phi
-    w - y|². After t steps, the training residual is exactly
+    """Let Phi be the n x p matrix of features, and let y be the targets. Run gradient descent with steps of size eta
+    from w = 0 on 1/2 |Phi w - y|². After t steps, the training residual is exactly
 
         y - Phi w_t = (I - eta K)^t y,   where K = Phi Phi'.
 
     Let u_i be an eigenvector of K with eigenvalue lambda_i. Along u_i, the residual is (1 - eta lambda_i)^t <u_i, y>.
     """
 
-    title = "Training residuals of gradient descent are (I - eta K)^t times the targets"
+    title = (
+        "After t steps of size eta, the training residual of gradient descent is (I - eta K)^t times the "
+        "targets, K the Gram matrix"
+    )
     source = Source("yao2007", "Section 2", note="the iteration in a reproducing kernel Hilbert space")
     population = KernelDescents()
     # rounding in one row reaches all others, so an accidentally small residual has the error of the largest one
@@ -73,10 +76,10 @@ class ResidualsFollowGram(Claim[LeastSquares]):
 
 
 class ConditionNumberGrowth(Claim[Regression]):
-    """Let K be the Gram matrix, and let the target lie along the eigenvector of its smallest eigenvalue. Run gradient
-    descent on least squares with the step 1 / lambda_max. The number of iterations grows in proportion to kappa, where
-    kappa = lambda_max / lambda_min is the condition number. So a bound on the iterations has to grow at least in
-    proportion to kappa.
+    """Let K be the Gram matrix of the training rows, and let the targets lie along the eigenvector of its smallest
+    eigenvalue. Run gradient descent on least squares with the step 1 / lambda_max. The number of iterations grows in
+    proportion to kappa, where kappa = lambda_max / lambda_min is the condition number. So a bound on the iterations has
+    to grow at least in proportion to kappa.
 
     The residual reaches eps times its initial size after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
     log(1/eps) iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition
@@ -112,9 +115,9 @@ class ConditionNumberGrowth(Claim[Regression]):
 
 
 class ConditionNumberIterations(Claim[LeastSquares]):
-    """Let Phi be the features of the training rows, y their targets, and kappa = lambda_max / lambda_min the condition
-    number of K = Phi Phi'. Run gradient descent from 0 on 1/2 |Phi w - y|² with the step 1 / lambda_max. The training
-    residual falls below eps times its initial size within
+    """Let Phi be the features of the training rows, and let y be their targets. Let kappa = lambda_max / lambda_min be
+    the condition number of the Gram matrix Phi Phi'. Run gradient descent from 0 on 1/2 |Phi w - y|² with the step 1 /
+    lambda_max. The training residual falls below eps times its initial size within
 
         ceil( kappa log(1/eps) )
 

@@ -219,7 +219,8 @@ class ConvergenceRate(Claim[Prompt]):
 
         l(rho_T) - min l = O(1/T).
 
-    Until T is about n, the bound (n+1) |rho|²/T is larger than the objective itself. The test starts at T = 32.
+    The left side is at most (n+1) |rho|²/T, where rho is the minimiser. Until T is about n, this bound is larger than
+    the objective itself. The test starts at T = 32.
     """
 
     title = "Proximal gradient nears the minimum of the Lasso at least like 1/T in the number T of steps"

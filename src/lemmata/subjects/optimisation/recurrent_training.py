@@ -30,8 +30,9 @@ def _descend(loss, start: Float[Array, " p"], step: Array, steps: int) -> Float[
 
 class SaddleOfRecurrence(Claim[ImpulseFit]):
     """Let the loss 1/2 sum_(k<n) (c a^k b - beta alpha^k)² compare a linear recurrence with the impulse response beta
-    alpha^k over n lags. Here a is the pole, and b and c are the weights of input and output. At every a, the parameters
-    (a, 0, 0) are stationary, with a positive loss. At these points, the smallest eigenvalue of the Hessian is
+    alpha^k over n lags. Here a is the pole of the recurrence, and b and c are the weights of its input and output. At
+    every a, the point with b = c = 0 is stationary, with a positive loss. At these points, the smallest eigenvalue of
+    the Hessian is
 
         -|beta (1 - (a alpha)^n) / (1 - a alpha)|.
 
@@ -98,7 +99,7 @@ class ConcaveAtZero(Claim[ImpulseFit]):
 
 class FrequencyBasin(Claim[FrequencyFit]):
     """Fit the frequency of an undamped mode over the lags 1, ..., n by gradient descent on the squared error. Draw the
-    start uniformly on the circle of frequencies. Gradient descent finds the true frequency with probability
+    start uniformly on the circle of frequencies. Gradient descent finds the target frequency with probability
 
         z_n / (pi n),
 
@@ -139,8 +140,8 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
 
 class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
-    """Let w be the frequency of a mode, w* the target frequency, and r = rho² < 1, where rho is the decay. Give lag k =
-    0, 1, ... the weight r^k. The squared error
+    """Let w be the frequency of a mode, and let w* be the target frequency. Let rho be the decay per lag, and let r =
+    rho² < 1. Give lag k = 0, 1, ... the weight r^k. The squared error
 
         sum_k r^k |e^(i k w) - e^(i k w*)|²/2 = 1/(1 - r) - (1 - r cos(w - w*))/(1 - 2 r cos(w - w*) + r²),
 
@@ -167,8 +168,9 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
 
 
 class ReadoutTraining(Claim[ReadoutFit]):
-    """Let A and B, the dynamics of a linear recurrence, be fixed. Train the readout C from C_0 by gradient descent with
-    the step 1/L, on any convex loss of the outputs that is L-smooth in C. Let C* be a minimiser. Then
+    """Keep the dynamics of a linear recurrence (its matrices A and B) fixed. Take any convex loss of the outputs that
+    is L-smooth in the readout C, and let C* be a minimiser. Train C from C_0 by gradient descent with the step 1/L.
+    Then
 
         loss after t steps - minimum <= L |C_0 - C*|²/(4t + 2).
 

@@ -98,10 +98,14 @@ class LeastGradient(Claim[TanhDescent]):
         |grad f|² <= 2 L (f_0 - f*)/(t + 1).
 
     So the smallest gradient norm falls at least like t^(-1/2). The source prints the rate t^(-1/3) for functions
-    without convexity, and this rate is loose. For the proof, sum the decreases of f over the steps. Each step lowers f
-    by at least |grad f|²/(2 L), with the gradient at the start of the step. A ramp attains the fraction (t + 1)/(2t +
-    1) of the bound. For networks, the test uses f* = 0. In place of L, the test uses a bound on the curvature of f on
-    the set where f is at most f_0.
+    without convexity, and this rate is loose.
+
+    For the proof, sum the decreases of f over the steps. Each step lowers f by at least |grad f|²/(2 L), with the
+    gradient at the start of the step.
+
+    Huber's function of one number attains the fraction (t + 1)/(2t + 1) of the bound. The test uses this function and
+    networks. For networks, it uses f* = 0, and in place of L a bound on the curvature of f on the set where f is at
+    most f_0.
     """
 
     title = "The smallest gradient norm along gradient descent falls at least like t^(-1/2)"
