@@ -35,16 +35,19 @@ def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float
 
 
 class OverlapOfTheTopEigenvector(Claim[Backdoor]):
-    """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
-    the spike be l = eps (1 - eps) delta², and let gamma = d/n. If l > sqrt(gamma), the squared cosine of the angle
-    between the top eigenvector of the rows' covariance and the direction of the shift tends to
+    """Let n rows have d standard normal features, and shift a fraction eps of the rows (the backdoor) by a vector of
+    length delta. Let the spike be l = eps (1 - eps) delta², and let gamma = d/n. If l > sqrt(gamma), the squared cosine
+    of the angle between the top eigenvector of the rows' covariance and the direction of the shift tends to
 
         (1 - gamma/l²) / (1 + gamma/l)
 
     as n and d grow.
     """
 
-    title = "For a backdoor's spike above sqrt(d/n), the covariance's top eigenvector has a known cosine with the shift"
+    title = (
+        "If a backdoor's spike exceeds sqrt(d/n), a formula gives the cosine of the covariance's top "
+        "eigenvector with the shift"
+    )
     source = Source("paul2007", note="main result, for the spike that shifted rows make")
     population = Backdoors()
     relation = EqualInMean(margin=0.04, resolution=0.06)
@@ -65,9 +68,9 @@ class OverlapOfTheTopEigenvector(Claim[Backdoor]):
 
 
 class TopEigenvalueOfABackdoor(Claim[Backdoor]):
-    """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
-    the spike be l = eps (1 - eps) delta², and let gamma = d/n. As n and d grow, the largest eigenvalue of the
-    covariance of the rows tends to
+    """Let n rows have d standard normal features, and shift a fraction eps of the rows (the backdoor) by a vector of
+    length delta. Let the spike be l = eps (1 - eps) delta², and let gamma = d/n. As n and d grow, the largest
+    eigenvalue of the covariance of the rows tends to
 
         (1 + l)(1 + gamma/l) for l > sqrt(gamma),   (1 + sqrt(gamma))² for l <= sqrt(gamma).
 
@@ -96,8 +99,8 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
 class SpectralSignature(Claim[Parts]):
     """Let D and W be distributions with covariances at most sigma² I and with the means mu_D and mu_W. In a mixture of
     D and W, let W have the weight eps < 1/2, and let |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture,
-    and v the top eigenvector of the covariance of the mixture. Write D(.) for the probability of an event if the row x
-    is drawn from D, and W(.) if it is drawn from W. For some threshold t,
+    and let v be the top eigenvector of its covariance. Write D(.) for the probability of an event if the row x is drawn
+    from D, and write W(.) for this probability if x is drawn from W. For some threshold t,
 
         D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
     """
@@ -143,8 +146,8 @@ class VotesThatSurvive(Claim[Votes]):
 
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 
-    rows, because each row changes at most one vote. Here 1{c' < c} is 1 if c' < c, and 0 otherwise. If one more vote
-    than this number may change, some change of the votes lets another class win.
+    rows, because each row changes at most one vote. Here 1{c' < c} is 1 if c' < c, and 0 otherwise. This number cannot
+    be improved: if one more vote may change, some change of the votes lets another class win.
     """
 
     title = "A vote of models trained on disjoint rows survives the change of a known number of training rows"

@@ -70,14 +70,17 @@ def _matched(problem: LabelledCloud, reach: float) -> Array:
 class FloorOfRobustError(Claim[LabelledCloud]):
     """Let n rows have two classes, and let an adversary move each row within a ball of radius eps. Two rows of
     different classes are in conflict if their distance is at most 2 eps. Let M be the largest number of disjoint pairs
-    of rows in conflict. Every classifier has a robust error of at least
+    of rows in conflict. The robust error of a classifier is the share of rows on whose ball it is not always right.
+    Every classifier has a robust error of at least
 
         M / n
 
     on these rows. The reason is that the two balls of a pair in conflict have a common point, and the class that a
-    classifier gives to this point is wrong for one of the two rows. Some classifier attains M/n. By König's theorem,
-    some M rows contain at least one row of every conflict. Leave these rows out, and give each input the class of the
-    nearest remaining row. Then no remaining row changes its class within eps.
+    classifier gives to this point is wrong for one of the two rows.
+
+    Some classifier attains M/n. By König's theorem, some M rows contain at least one row of every conflict. Leave these
+    rows out, and give each input the class of the nearest remaining row. Then no remaining row changes its class within
+    eps.
     """
 
     title = "The smallest robust error on n rows is (the largest number of disjoint pairs of conflicting rows)/n"

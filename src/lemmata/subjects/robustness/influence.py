@@ -82,8 +82,8 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
 
     where H is the Hessian of the penalised loss and g_i is the gradient of the loss of row i, both at the fit to all
     rows. At any input, compare the output after this estimated change with the output of the fit without row i. The
-    difference of these two outputs, in root mean square over the removed rows, falls like n^(-2). By contrast, the
-    change of the output when a row is removed falls only like n^(-1).
+    root mean square difference of these two outputs, over removed rows i, falls like n^(-2). By contrast, the change of
+    the output itself when a row is removed falls only like n^(-1).
     """
 
     title = "The error of influence functions falls like n^(-2) with the number of rows n"

@@ -104,10 +104,10 @@ class RobustErrorOfLinearRules(Claim[AttackedRule]):
 
         Phi( (eps |w|_* - <w, m>) / sqrt(w'S w) ),
 
-    where Phi is the normal distribution function, and |w|_* = max <w, v> over |v| <= 1 is the dual norm. The norms max
-    |v_i| and sum |v_i| are dual to each other, and the trials use both. For the norm max |v_i|, the dual norm is sum
-    |w_i|, so small changes of many coordinates add up. At eps = 0, the formula gives the error without an adversary. In
-    the trials, the error is below 0.35 without an adversary and above 0.4 with the adversary.
+    where Phi is the normal distribution function, and |w|_* = max <w, v> over |v| <= 1 is the dual norm. For the norm
+    max |v_i|, the dual norm is sum |w_i|, so small changes of many coordinates add up. At eps = 0, the formula gives
+    the error without an adversary. The test uses the norms max |v_i| and sum |v_i|, which are dual to each other. The
+    tested rules err with probability below 0.35 without an adversary, and above 0.4 with the adversary.
     """
 
     title = "The robust error of a linear rule grows with the adversary's budget times the dual norm of the weights"
@@ -183,14 +183,15 @@ def _log_error(parts: Array, problem: AttackedClasses) -> Array:
 
 class BestRobustLinearRule(Claim[AttackedClasses]):
     """Let y be a uniform sign, and let x_i given y be independent and normal with mean y m_i and standard deviation
-    s_i. Let an adversary change each coordinate by at most eps < max |m_i|. The smallest robust error of any rule
-    sign(<w, x> + b) is
+    s_i. Let an adversary change each coordinate by at most eps < max |m_i|. Let u_i = sign(m_i) max(|m_i| - eps, 0),
+    and let u/s have the entries u_i/s_i. With |.| the Euclidean norm, the smallest robust error of any rule sign(<w,
+    x> + b) is
 
-        Phi( -|u/s| ),    u_i = sign(m_i) max(|m_i| - eps, 0),
+        Phi( -|u/s| ),
 
-    where Phi is the normal distribution function, and u/s and s w have the entries u_i/s_i and s_i w_i. The rule with
-    w_i = u_i/s_i² and b = 0 attains this error. So this rule ignores all features with |m_i| <= eps. Without an
-    adversary, this rule errs with probability Phi(-<w, m>/|s w|), which is more than the Bayes error if eps > 0.
+    where Phi is the normal distribution function. The rule with w_i = u_i/s_i² and b = 0 attains this error. So this
+    rule ignores all features with |m_i| <= eps. Without an adversary, it errs with probability Phi(-<w, m>/|s w|),
+    where s w has the entries s_i w_i. This is more than the Bayes error if eps > 0.
     """
 
     # The robust score of sign<w, x> is min over |z_i| <= eps of <w, m - z>/|s w|. Its maximum over w is the least
@@ -279,7 +280,7 @@ class FragileFeatures(Claim[FragileRule]):
 
     Suppose that the rule uses the weak features and errs less often than the rule sign(x_1), so delta < 1 - p. Then the
     accuracy of the rule under attack is below p. Without an adversary, the accuracy of the rule is 1 - delta, which is
-    above the bound. Rules that mostly follow x_1 attain the bound. The trials use linear rules.
+    above the bound. Rules that mostly follow x_1 attain the bound. The test uses linear rules.
     """
 
     title = "A rule that gains accuracy from weak features loses accuracy under attack"

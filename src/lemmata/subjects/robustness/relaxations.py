@@ -91,9 +91,10 @@ class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is smallest at the lower
     corner, and the lower interval bound is equal to this smallest output. CROWN bounds each unit from below by a line
     through 0. CROWN's slope of this line is 1 if the upper bound of the unit's input exceeds the lower bound in
-    absolute value, and 0 otherwise. Backward substitution with these slopes gives linear bounds of the output. Compare
-    how far the two kinds of bounds let the output fall below its value at the centre of the box: linear bounds allow at
-    least as large a fall as interval bounds. So linear bounds are not always tighter than intervals.
+    absolute value, and 0 otherwise. Backward substitution with these slopes gives CROWN's lower bound on the output.
+    This bound is at most the lower interval bound. In other words, CROWN allows the output to fall at least as far
+    below its value at the centre of the box as interval bounds do. So linear bounds like CROWN are not always tighter
+    than interval bounds.
     """
 
     title = "Interval bounds are at least as tight as CROWN on monotone ReLU networks (non-negative weights)"
@@ -152,9 +153,10 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
-    """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in [0,
-    1]. These bounds are at least as tight as interval bounds: on a box, the fall of the output that these bounds allow
-    is at most the fall that interval bounds allow.
+    """Let a ReLU network have one hidden layer. Take lower bounds of its output on a box by backward substitution. For
+    each unit that may be active or inactive on the box, the lower linear bound of the unit can have any slope in [0,
+    1]; choose the best slopes. The resulting bound is at least as tight as the interval bound: the fall of the output
+    below its value at the centre that this bound allows is at most the fall that interval bounds allow.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set of unit values that
     intervals allow contains the set that the triangle relaxation allows.

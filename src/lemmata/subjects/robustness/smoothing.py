@@ -63,8 +63,8 @@ class SmoothedRadius(Claim[IntervalRule]):
 
         sigma Phi^-1(p)
 
-    of x, the rule under noise still gives c most often. Here Phi is the distribution function of z. For half-spaces,
-    the most frequent class changes at exactly this distance.
+    of x, the rule under noise still gives c most often. Here Phi is the normal distribution function. For rules that
+    are half-spaces, the most frequent class changes at exactly this distance.
     """
 
     title = "Smoothing by normal noise certifies the radius sigma Phi^-1(p) for a class of probability p"
@@ -223,15 +223,18 @@ def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
 
 
 class PrintedSmoothedSlope(Claim[IntervalRule]):
-    """Let f be a function with values in [0, 1], and let z be standard normal. As printed, the smoothed function
-    x -> E f(x + sigma z) has the Lipschitz constant
+    """Let f be a function with values in [0, 1], and let z be standard normal. Lemma 1 of the source gives the smoothed
+    function x -> E f(x + sigma z) the Lipschitz constant
 
         sqrt(2/pi) / sigma.
 
-    The function does have this Lipschitz constant. But the sharp constant is half as large.
+    The function does have this Lipschitz constant, but the sharp constant is half as large.
     """
 
-    title = "As printed, a function smoothed by normal noise sigma has the Lipschitz constant sqrt(2/pi) / sigma"
+    title = (
+        "A function smoothed by normal noise sigma has the printed Lipschitz constant sqrt(2/pi) / sigma, "
+        "which is not sharp"
+    )
     source = Source("salman2019smoothing", "Lemma 1", note="as printed, with its constant")
     population = IntervalRules()
     relation = AtMost()
@@ -281,11 +284,13 @@ class RadiusFromCounts(Claim[Drawn]):
     """Let a class have the probability p under normal noise of standard deviation sigma, and let it occur k times in n
     draws. Let q be the exact (Clopper-Pearson) lower confidence limit of p at level 1 - alpha, where alpha = 1/20. The
     certified radius is sigma Phi^-1(q), where Phi is the normal distribution function. The certified radius exceeds the
-    true radius sigma Phi^-1(p) with probability at most alpha. The trials only test that this probability is below
-    1/10.
+    true radius sigma Phi^-1(p) with probability at most alpha. The test only shows that this probability is below 1/10.
     """
 
-    title = "A robust radius certified from counts of noisy draws is too large with probability at most alpha"
+    title = (
+        "A robust radius certified from counts of noisy draws at level 1 - alpha is too large with "
+        "probability at most alpha"
+    )
     source = Source("cohen2019smoothing", "Proposition 2", note="main result on the certificate from draws")
     population = DrawnClasses()
     relation = AtMost(delta=0.1)
@@ -364,8 +369,8 @@ class NoRadiusInTheInfinityNorm(Claim[Drawn]):
         sigma Phi^-1(p) d^(-1/2)
 
     where Phi is the normal distribution function. So this radius falls like d^(-1/2) as the dimension d grows. The
-    reason is the half-space with the normal vector (1, ..., 1)/sqrt(d): the smoothed class changes if all coordinates
-    are shifted by this radius.
+    reason is that the rule may be a half-space with the normal vector (1, ..., 1)/sqrt(d). Its smoothed class changes
+    if all coordinates are shifted by this radius.
     """
 
     title = "The infinity-norm radius that normal noise certifies falls like d^(-1/2)"

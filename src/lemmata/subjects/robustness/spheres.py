@@ -98,7 +98,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
 
         sqrt( 2 log(1000) / (m (n - 1)) )
 
-    with probability at most 1/1000. The trials only test that this probability is below 1/10.
+    with probability at most 1/1000. The test only shows that this probability is below 1/10.
     """
 
     title = "Of all sets of errors of a given measure on a sphere, a cap is the farthest from random points"

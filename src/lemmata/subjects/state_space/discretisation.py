@@ -54,8 +54,8 @@ def _from_zero(problem: SampledSystem) -> Array:
 
 class ZeroOrderHold(Claim[SampledSystem]):
     """Let dh/dt = A h + B u, y = C h + d u be a stable state-space model with h(0) = 0. Let D be the time step, and let
-    the input have the constant value u_k on each interval [k D, (k+1) D). For every step D, the samples y(k D) of the
-    output are exactly the outputs y_k of the recurrence
+    the input have the constant value u_k on each interval [k D, (k+1) D). For every D, the samples y(k D) of the output
+    are exactly the outputs y_k of the recurrence
 
         h_{k+1} = e^{DA} h_k + A^-1 (e^{DA} - I) B u_k,   y_k = C h_k + d u_k.
     """
@@ -81,8 +81,8 @@ class ZeroOrderHold(Claim[SampledSystem]):
 
 class FirstOrderHold(Claim[SampledSystem]):
     """Let dh/dt = A h + B u, y = C h + d u be a stable state-space model with h(0) = 0. Let D be the time step. Let the
-    input start at u(0) = 0 and be linear between its samples u_k = u(k D). For every step D, the samples of the output
-    are exactly the outputs y_k of the recurrence
+    input start at u(0) = 0 and be linear between its samples u_k = u(k D). For every D, the samples y(k D) of the
+    output are exactly the outputs y_k of the recurrence
 
         h_{k+1} = e^{DA} h_k + D (f_1 - f_2)(DA) B u_k + D f_2(DA) B u_{k+1},   y_k = C h_k + d u_k,
 

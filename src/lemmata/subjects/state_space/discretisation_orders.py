@@ -102,9 +102,9 @@ class MidpointHoldOrder(AbstractStepOrder):
 
 
 class FirstOrderHoldOrder(AbstractStepOrder):
-    """Let dh/dt = l h + u be a mode with a smooth input u that starts at 0, and let D be the time step. First-order
-    hold is the recurrence that is exact for inputs that are linear between samples. On the smooth input, its root mean
-    square error over all samples of h is of order 2 in D.
+    """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u that starts at 0, and let D be the
+    time step. First-order hold is the recurrence that is exact for inputs that are linear between samples. On the
+    smooth input u, the root mean square error of h over all samples is of order 2 in D.
     """
 
     title = "First-order hold of a smooth input has an error of order 2 in the time step"
@@ -142,8 +142,9 @@ class TrapezoidalOrder(AbstractStepOrder):
 class OneInputBilinearOrder(AbstractStepOrder):
     """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step. Deep
     state-space models run the recurrence h_k = a h_{k-1} + b u_k, where the bilinear rule gives a = (1 + Dl/2)/(1 -
-    Dl/2) and b = D/(1 - Dl/2). This recurrence uses only one input per step, whereas the trapezoidal rule uses two. So
-    the root mean square error of the recurrence over all samples is only of order 1 in D.
+    Dl/2) and b = D/(1 - Dl/2). This recurrence uses only one input per step, whereas the trapezoidal rule, the bilinear
+    rule with inputs at both ends of a step, uses two. So the root mean square error of the recurrence over all samples
+    is only of order 1 in D.
     """
 
     title = "The bilinear rule with one input per step has an error of order 1 in the time step"

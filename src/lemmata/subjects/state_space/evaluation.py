@@ -31,10 +31,10 @@ def _wrapped(outputs: Array, problem: FilteredSequence) -> Array:
 
 class ThreeEvaluations(Claim[FilteredSequence]):
     """Let h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k be a linear state-space model with h_0 = 0 and T inputs u_k.
-    Three algorithms give the same T outputs. The first algorithm is the recurrence. The second algorithm is the
-    associative scan of the recurrence's steps with the product (A_2, b_2)(A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). The
-    third algorithm convolves u with the response D, Re(C B), Re(C A B), ... by fast Fourier transforms that are padded
-    to twice the length T.
+    Three algorithms give the same T outputs. The first algorithm is the recurrence. The second algorithm writes each
+    step as a pair (A, B u_k). It combines the pairs by an associative scan with the product (A_2, b_2)(A_1, b_1) = (A_2
+    A_1, A_2 b_1 + b_2). The third algorithm convolves u with the response D, Re(C B), Re(C A B), ... by fast Fourier
+    transforms that are padded to twice the length T.
     """
 
     title = "Recurrence, associative scan and padded convolution give the same outputs"
@@ -73,9 +73,9 @@ def _generated(problem: StructuredSystem, truncated: Array) -> Array:
 
 class ResolventResponse(Claim[StructuredSystem]):
     """Let A = diag(l) - P Q* be a diagonal plus low-rank matrix, where Q* is the conjugate transpose of Q. The bilinear
-    rule with step D gives A' = (1 - D A/2)^-1 (1 + D A/2) and B' = (1 - D A/2)^-1 D B. Take the first T terms K_s = C
-    A'^s B' of the impulse response. These terms are the inverse discrete Fourier transform of the following function of
-    z at the T-th roots of unity:
+    rule with step D gives A' = (1 - D A/2)^-1 (1 + D A/2) and B' = (1 - D A/2)^-1 D B. With an input vector B and an
+    output vector C, take the first T terms K_s = C A'^s B' of the impulse response. These terms are the inverse
+    discrete Fourier transform of the following function of z at the T-th roots of unity:
 
         2/(1+z) [C_T R B - C_T R P (I + Q* R P)^-1 Q* R B],
         R = (g - diag(l))^-1,   g = (2/D)(1 - z)/(1 + z),   C_T = C (I - A'^T),

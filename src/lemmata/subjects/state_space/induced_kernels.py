@@ -92,9 +92,9 @@ def _energy(problem: DrivenSystem, matrix: AbstractStateMatrix, b: Array) -> Arr
 
 
 class ImpulseEnergy(Claim[DrivenSystem]):
-    """Let A be a stable N x N matrix and B an input vector, both fixed. For an output vector C, the model with the
-    state equation dx/dt = A x + B u and the output C x has the impulse response h(t) = C e^{At} B. For all C together,
-    these functions form a Hilbert space of at most N dimensions, with the squared norm
+    """Fix a stable N x N matrix A and an input vector B. For an output vector C, the model with the state equation
+    dx/dt = A x + B u and the output C x has the impulse response h(t) = C e^{At} B. For all C together, these functions
+    form a Hilbert space of at most N dimensions, with the squared norm
 
         ∫_0^∞ h(t)² dt = C P C',   A P + P A' + B B' = 0,
 
@@ -189,9 +189,9 @@ class AutocorrelationOfModes(Claim[PoleSum]):
 
 
 class LongSequenceKernel(Claim[PoleSum]):
-    """Let h be the response of a diagonal model, and let u and v be two sequences of T steps. Let y(u) = h * u be the
-    whole output for the input u, including the outputs after the last input. The outputs of u and v have the inner
-    product
+    """Let h be the response of a diagonal model, and let u and v be two sequences of T steps. Let y(u) be the whole
+    output for the input u, including the outputs after the last input: the convolution of h and u. The outputs of u and
+    v have the inner product
 
         sum_t y_t(u) conj(y_t(v)) = sum_{s,r} u_s v_r R(r - s),   R(t) = sum_k h_{k+t} conj(h_k), R(-t) = conj(R(t)).
 
@@ -256,16 +256,18 @@ def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array
 
 
 class FinalStateKernel(Claim[StateSequences]):
-    """Let h_{k+1} = A h_k + B u_k be a complex recurrence. Let y(u) = Re(c h_T(u)) be its last output on a sequence u
-    of T steps. Let the real and imaginary parts of the entries of the readout c be independent and standard normal. The
-    last outputs of two sequences u and v have the covariance
+    """Let h_{k+1} = A h_k + B u_k be a complex recurrence, and let h_T(u) be its final state on a sequence u of T
+    steps. Let y(u) = Re(c h_T(u)) be its last output with the readout c. Let the real and imaginary parts of the
+    entries of c be independent and standard normal. The last outputs of two sequences u and v have the covariance
 
         E y(u) y(v) = Re <h_T(u), h_T(v)>.
 
     The test checks this through the variances of y(u), y(v) and y(u + v).
     """
 
-    title = "With random readouts, outputs of a state-space model have the inner products of final states as covariance"
+    title = (
+        "With random readouts, the covariance of a state-space model's outputs is the inner product of its final states"
+    )
     source = Source("foundation2025", _PLACE, note="the kernel that (A, B) gives sequences")
     stated = Kind.OWN
     population = NoiseSequences()
@@ -298,7 +300,8 @@ class FinalStateRank(Claim[StateSequences]):
 
         min(n, 2N, T)
 
-    dimensions. So the kernel Re <h_T(u), h_T(v)> of final states is positive definite on n sequences only if n <= 2N.
+    dimensions. So the kernel Re <h_T(u), h_T(v)> of the final states of two sequences u and v is positive definite on n
+    sequences only if n <= 2N.
     """
 
     title = "The kernel of final states of N complex modes has rank min(n, 2N, T) on n sequences of length T"

@@ -88,9 +88,9 @@ def _slope(problem: LegendreMemory, diagonal: float) -> Array:
 
 
 class LegendreCoefficients(Claim[LegendreMemory]):
-    """Let u be a signal, and let P_n be the Legendre polynomials. The LegS matrix of N states has the entries
-    A_nk = -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, and 0 for n < k. The input vector is B_n = sqrt(2n+1). The
-    Legendre coefficients of the past of u,
+    """Let u be a signal, and let P_n be the Legendre polynomials. The LegS matrix A of N states has the entries A_nk =
+    -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, and 0 for n < k. The input vector is B_n = sqrt(2n+1). The Legendre
+    coefficients of the past of u,
 
         h_n(t) = (1/t) ∫_0^t u(x) sqrt(2n+1) P_n(2x/t - 1) dx,
 
@@ -154,8 +154,8 @@ class WarpedMemory(Claim[LegendreMemory]):
 
 
 class LegsDissipation(Claim[LegendreMemory]):
-    """The LegS matrix is A = -I/2 + S - P P', where S is skew-symmetric and P is the vector with the entries P_n =
-    sqrt(n + 1/2). So A is a normal matrix up to a matrix of rank one. For every vector x,
+    """The LegS matrix of HiPPO is A = -I/2 + S - P P', where S is skew-symmetric and P is the vector with the entries
+    P_n = sqrt(n + 1/2). So A is a normal matrix up to a matrix of rank one. For every vector x,
 
         x' A x = -|x|²/2 - (P' x)².
     """
@@ -184,16 +184,16 @@ class LegsDissipation(Claim[LegendreMemory]):
 
 
 class LegsLargestFrequency(Claim[LegendreMemory]):
-    """Let -I/2 + S be the normal part of the N x N LegS matrix, where S_nk = -sqrt((2n+1)(2k+1))/2 for n > k, and the
-    sign is + for n < k. The largest frequency of the normal part is the largest modulus of an eigenvalue of S. This
-    frequency is N²/pi + c + o(1) with
+    """Let -I/2 + S be the normal part of the N x N LegS matrix. Here S_nk = -sqrt((2n+1)(2k+1))/2 for n > k, with the
+    sign + instead of - for n < k, and S_nn = 0. The largest frequency of the normal part is the largest modulus of an
+    eigenvalue of S. This frequency is N²/pi + c + o(1) with
 
         c = -pi/6 = -0.5236,
 
     not c = -1/2. The limit rests on numerical evidence, not on a proof.
     """
 
-    title = "The largest frequency of the N x N LegS matrix is N²/pi - pi/6 for large N"
+    title = "The largest frequency of the normal part of the N x N LegS matrix (HiPPO) is N²/pi - pi/6 for large N"
     source = Source(
         "gu2022s4d", "Section 4", note="conjectured there with a constant of 0.5236; here with its sign and value"
     )
@@ -236,10 +236,11 @@ def _log_condition(states: int) -> float:
 
 
 class LegsEigenvectors(Claim[LegendreMemory]):
-    """The LegS matrix of N states has the eigenvalues -1, ..., -N. Let the columns of a matrix be its eigenvectors with
-    unit length. With each further state, the condition number of this matrix grows by the factor 3 + 2 sqrt(2) = 5.83.
-    This factor corresponds to log2(3 + 2 sqrt(2)) = 2.54 bits. Beyond about 22 states, no bit of a double-precision
-    result is correct. So in practice one diagonalises only the normal part of the LegS matrix, never the whole matrix.
+    """The LegS matrix of N states has the eigenvalues -1, ..., -N. Let V be the matrix whose columns are its
+    eigenvectors with unit length. For large N, each further state multiplies the condition number of V by 3 + 2
+    sqrt(2) = 5.83. This factor corresponds to log2(3 + 2 sqrt(2)) = 2.54 bits. Beyond about 22 states, no bit of a
+    double-precision result is correct. So in practice one diagonalises only the normal part of the LegS matrix, never
+    the whole matrix.
     """
 
     title = "The eigenvectors of the LegS matrix lose 2.54 bits of precision per state"

@@ -100,9 +100,9 @@ class PowerLawByExponentials(Claim[PowerLaw]):
 
         sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t),   x_k = (k + a) h over all integers k,
 
-    approximates t^-p. Its relative error is the same on every scale: it is periodic in log t with the period h. The
-    largest relative error equals the amplitude of its first harmonic, 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the
-    size of the second harmonic. The second harmonic is smaller than the first by a factor of about exp(-pi²/h).
+    approximates t^-p. The relative error is the same on every scale: it is periodic in log t with the period h. Its
+    largest value equals the amplitude of its first harmonic, 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the size of
+    its second harmonic. The second harmonic is smaller than the first by a factor of about exp(-pi²/h).
     """
 
     title = "A sum of exponentials approximates t^-p with the same relative error on every scale"
@@ -124,15 +124,20 @@ class PowerLawByExponentials(Claim[PowerLaw]):
 
 
 class HarmonicBound(Claim[PowerLaw]):
-    """Let p > 0 be a power, let h > 0 be a spacing, and let the number a be a shift. The sum of exponentials sum_k h
-    e^{p x_k} / Gamma(p)
-    exp(-e^{x_k} t), with x_k = (k + a) h over all integers k, approximates t^-p. The relative error is a periodic
-    function of log t. At every t, it is at most the sum of the amplitudes of the harmonics of this function,
+    """Let p > 0 be a power, let h > 0 be a spacing, and let the number a be a shift. The sum of exponentials
+
+        sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t),   x_k = (k + a) h over all integers k,
+
+    approximates t^-p. The relative error is a periodic function of log t. At every t, it is at most the sum of the
+    amplitudes of the harmonics of this function,
 
         2 sum_{k >= 1} |Gamma(p + 2 pi i k / h)| / Gamma(p).
     """
 
-    title = "If a sum of exponentials approximates a power law, the error's harmonics bound the relative error"
+    title = (
+        "If a sum of exponentials approximates a power law, the relative error is at most the sum of its "
+        "harmonics' amplitudes"
+    )
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()
@@ -156,11 +161,11 @@ class HarmonicBound(Claim[PowerLaw]):
 
 
 class StatesForPowerLaw(Claim[PowerLaw]):
-    """Let state k have the rate e^{kh} and the weight h e^{pkh} / Gamma(p), where h is the spacing and p > 0 the power.
-    The sum of these exponentials over all integers k approximates t^-p. Use only states with consecutive k. Take the
-    smallest number of these states whose relative error for t^-p on [1, T] is at most four times the relative error
-    with all k. This number of states grows at most like L^1, where L = log T. So a number of states in proportion to
-    the logarithm of the range is enough. In this sense, power laws have no curse of memory.
+    """Let p > 0 be a power, and let h be a spacing. Let state k have the response h e^{pkh} / Gamma(p) exp(-e^{kh} t).
+    The sum of these responses over all integers k approximates t^-p. Now use only finitely many states, with
+    consecutive k. Take the smallest number of states whose relative error for t^-p on [1, T] is at most four times the
+    relative error with all k. This number grows at most in proportion to log T, the logarithm of the range. In this
+    sense, power laws have no curse of memory.
     """
 
     title = "The number of decaying states that a power-law memory needs grows at most like the logarithm of its range"
@@ -194,9 +199,9 @@ class ResponseDecay(Claim[MixedModes]):
 
         |K_s| <= |C| |B| cond(V) max |a|^s,   cond(V) = |V| |V^-1|,
 
-    where |V| is the spectral norm. So the response after T steps can be as large as r |C| |B| cond(V) only if some pole
-    has log|a| >= log(r)/T. A zero-order hold with the time step D turns each pole l of a continuous system into the
-    pole e^{Dl}. For such a recurrence, the condition is D Re l >= log(r)/T.
+    where |V| is the spectral norm. So, for a ratio r, the response after T steps can be as large as r |C| |B| cond(V)
+    only if some pole has log|a| >= log(r)/T. A zero-order hold with the time step D turns each pole l of a continuous
+    system into the pole e^{Dl}. For such a recurrence, the condition is D Re l >= log(r)/T.
     """
 
     title = "The response of a linear recurrence falls at least as fast as the powers of its slowest pole"
