@@ -196,13 +196,13 @@ class AbstractTableSteps(Claim[Training]):
 
 class ReluWidth(AbstractTableWidth):
     """Let n > 1 be the number of targets of a ReLU network, counted over all rows and outputs. Inputs and targets lie
-    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's kernel <x, y>
-    (pi - angle(x, y)) / (2 pi) at the training inputs. A ReLU network of width n² log(n) / lambda² can be trained to an
-    error of 0.05.
+    in unit balls, and the error is the squared Frobenius norm of outputs minus targets. Let lambda, with 0 < lambda <
+    1, be the smallest eigenvalue of the network's tangent kernel <x, y> (pi - angle(x, y)) / (2 pi) at the training
+    inputs. A ReLU network of width n² log(n) / lambda² can be trained to an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if training at this width and at all larger tested
-    widths reaches an error of 0.05. lemmata measures the smallest width that suffices.
+    lemmata trains networks of the widths 2, 4, ..., 128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if
+    training at this width and at all larger tested widths reaches an error of 0.05. lemmata measures the smallest width
+    that suffices.
     """
 
     title = "Width n² log(n)/lambda² is enough for a ReLU network to fit n targets (lambda: least kernel eigenvalue)"
@@ -213,13 +213,14 @@ class ReluWidth(AbstractTableWidth):
 
 class ExponentialWidth(AbstractTableWidth):
     """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
-    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's kernel
-    <x, y> exp(sigma² |x + y|² / 2) at the training inputs. Here sigma is the standard deviation of the initial weights.
-    An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
+    targets lie in unit balls, and the error is the squared Frobenius norm of outputs minus targets. Let lambda, with 0
+    < lambda < 1, be the smallest eigenvalue of the network's tangent kernel <x, y> exp(sigma² |x + y|² / 2) at the
+    training inputs. Here sigma is the standard deviation of the initial weights. An exponential network of width n²
+    log²(n) / lambda² can be trained to an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if training at this width and at all larger tested
-    widths reaches an error of 0.05. lemmata measures the smallest width that suffices.
+    lemmata trains networks of the widths 2, 4, ..., 128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if
+    training at this width and at all larger tested widths reaches an error of 0.05. lemmata measures the smallest width
+    that suffices.
     """
 
     title = "Width n² log²(n)/lambda² is enough for an exponential network to fit n targets (lambda: least eigenvalue)"
@@ -230,15 +231,15 @@ class ExponentialWidth(AbstractTableWidth):
 
 class SoftmaxWidth(AbstractTableWidth):
     """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Inputs and targets lie in
-    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's kernel <x, y> exp(sigma²
-    <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A softmax network of
-    width n² log²(n) / lambda² can be trained to an error of 0.05.
+    unit balls, and the error is the squared Frobenius norm of outputs minus targets. Let lambda, with 0 < lambda < 1,
+    be the smallest eigenvalue of the network's tangent kernel <x, y> exp(sigma² <x, y>) at the training inputs. Here
+    sigma is the standard deviation of the initial weights. A softmax network of width n² log²(n) / lambda² can be
+    trained to an error of 0.05.
 
-    The width of the source's theorem has another factor exp(18 B), where B is a bound on the logits. The factor is left
-    out here, because it is of the order n^o(1). The error is the squared Frobenius norm of outputs minus targets.
-    lemmata trains networks of the widths 2, 4, ..., 128 for the flow time 2 log(n / 0.05) / lambda. A width suffices if
-    training at this width and at all larger tested widths reaches an error of 0.05. lemmata measures the smallest width
-    that suffices.
+    In the source's theorem, the width has one more factor exp(18 B), where B is a bound on the logits. The claim leaves
+    this factor out, because it is of the order n^o(1). lemmata trains networks of the widths 2, 4, ..., 128 for the
+    flow time 2 log(n / 0.05) / lambda. A width suffices if training at this width and at all larger tested widths
+    reaches an error of 0.05. lemmata measures the smallest width that suffices.
     """
 
     title = "Width n² log²(n)/lambda² is enough for a softmax network to fit n targets (lambda: least eigenvalue)"

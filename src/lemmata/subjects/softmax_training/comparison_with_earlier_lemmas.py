@@ -198,7 +198,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
     If the factor n^o(1) is taken as 1, the bound holds for sigma up to 0.44. An entry of H changes by at most (exp(2R)
     - 1) times the size of the entry. If the two inputs are equal and of length 1, moves along this input attain this
     bound, and the change is near 2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B
-    bounds the logits as in Theorem 4.2.
+    is a bound on the logits.
     """
 
     title = "If each weight vector moves by R, an exponential network's kernel on n rows changes by at most 3 R n"
@@ -233,15 +233,16 @@ class ExponentialPerturbation(Claim[RandomUnits]):
 
 
 class ConstantsOfThreeActivations(Claim[EqualInput]):
-    """Let a two-layer network with one output have m units with weights w_r ~ N(0, sigma² I), and let each unit move
-    by at most R. Let W~ and W be the weights before and after the move. Let the inputs be n equal points of length 1.
-    The largest change of the tangent kernel H has the limits, as R -> 0 and then m -> infinity,
+    """Let a two-layer network with one output have m units with weights w_r ~ N(0, sigma² I), and let each unit move by
+    at most R. Let W~ and W be the weights before and after the move. Let the inputs be n equal points of length 1, and
+    let Phi be the normal distribution function. The largest change of the tangent kernel H has the limits, as R -> 0
+    and then m -> infinity,
 
         sup |H(W) - H(W~)|_F / (R n) -> 1/(sigma sqrt(2 pi)),   2 exp(2 sigma²),   4 exp(sigma²) (2 Phi(sigma/2) - 1)
 
-    for ReLU, exponential and softmax units in this order. Here Phi is the normal distribution function, and the softmax
-    units are in pairs. All three changes are therefore of the order R n, as the source says. Softmax has the smallest
-    constant up to sigma = 0.45, since its kernel does not change if all units make the same move.
+    for ReLU, exponential and softmax units in this order. The softmax units are in pairs. All three changes are
+    therefore of the order R n, as the source says. Softmax has the smallest constant up to sigma = 0.45, since its
+    kernel does not change if all units make the same move.
 
     The claim is tested at m = 65536 and R = 0.002. For ReLU, the tested moves switch units on.
     """
@@ -286,8 +287,9 @@ def _constants(sigma: Array) -> Float[Array, " c"]:
 
 class SimplifiedWidth(Claim[WidthSizes]):
     """Let n be the number of rows, k the number of outputs and lambda the smallest eigenvalue of the tangent kernel.
-    The source writes nd for n k. The width that Theorem 4.2 asks for, with failure probability delta and weights of
-    standard deviation sigma, is
+    The source writes nd for the number n k of targets. Its Theorem 4.2 says that gradient descent trains a softmax
+    network to any error. With failure probability delta and weights of standard deviation sigma, the theorem asks for
+    the width
 
         m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -297,7 +299,7 @@ class SimplifiedWidth(Claim[WidthSizes]):
     least 10^14071.
     """
 
-    title = "For n rows and k outputs, the width of Theorem 4.2 (softmax) is a power of n k whose exponent tends to 2"
+    title = "Convergence theory asks softmax networks for a width like (number of targets)^c, where c tends to 2"
     source = Source("gu2024softmax", _WIDTH)
     population = WidthsOfTheorem()
     relation = Limit("log(nk/delta)", _LOGARITHMS, margin=0.01, resolution=0.01, relative=False)
@@ -321,8 +323,8 @@ class SimplifiedWidth(Claim[WidthSizes]):
 
 class WidthExponent(Claim[WidthSizes]):
     """Let n be the number of rows and k the number of outputs. Let sigma be the standard deviation of the weights, and
-    delta the failure probability. Let lambda be the smallest eigenvalue of the tangent kernel. Theorem 4.2 asks for the
-    width
+    delta the failure probability. Let lambda be the smallest eigenvalue of the tangent kernel. Theorem 4.2 of the
+    source, on the training of softmax networks, asks for the width
 
         m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   where B = 10 sigma sqrt(log(n k / delta)) >= 1.
 
@@ -335,7 +337,7 @@ class WidthExponent(Claim[WidthSizes]):
     5 and 7.
     """
 
-    title = "At finite sizes, the width of Theorem 4.2 for softmax networks grows faster than (n k)²"
+    title = "At finite sizes, the width that softmax theory asks for grows faster than the squared number of targets"
     source = Source("gu2024softmax", _WIDTH, note="the exponent at finite sizes; not in the source")
     stated = Kind.OWN
     population = WidthsOfTheorem()

@@ -137,12 +137,13 @@ class AbstractSteps(Claim[Training]):
 
 
 class TrainingReachesError(AbstractLoss):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k
-    / delta)), 1). Let the step size be eta = lambda / (10 m n² k² exp(16 B)). After T = 2 log(n k / error) / (m eta
-    lambda) steps of gradient descent, with probability at least 1 - delta,
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda = lambda_min(H*) > 0, where H*
+    is the tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Let the step size be
+    eta = lambda / (10 m n² k² exp(16 B)). After T = 2 log(n k / error) / (m eta lambda) steps of gradient descent, with
+    probability at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -159,17 +160,19 @@ class TrainingReachesError(AbstractLoss):
 
 
 class WidthThatSuffices(AbstractWidth):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 be the smallest eigenvalue of the limit of the network's tangent kernel H at infinite width. Let B =
-    max(10 sigma sqrt(log(n k / delta)), 1). A width of
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 be the smallest eigenvalue
+    of the limit of the network's tangent kernel H at infinite width. Let B = max(10 sigma sqrt(log(n k / delta)), 1). A
+    width of
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
-    is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata trains networks of the widths
-    2, 4, ..., 128. A width suffices if training succeeds in this time at this width and at all larger tested widths.
-    lemmata measures the smallest width that suffices. If 128 is not enough, the measured value is 256.
+    is enough to train to |F - Y|² <= 0.05 in the flow time 2 log(n k / 0.05) / lambda, which is the time of the
+    theorem's steps. lemmata trains networks of the widths 2, 4, ..., 128. A width suffices if training succeeds in this
+    time at this width and at all larger tested widths. lemmata measures the smallest width that suffices. If 128 is not
+    enough, the measured value is 256.
     """
 
     title = "The width of the convergence theorem (Theorem 4.2) is enough to train a softmax network"
@@ -178,12 +181,13 @@ class WidthThatSuffices(AbstractWidth):
 
 
 class StepsThatSuffice(AbstractSteps):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation. Let B = max(10 sigma
-    sqrt(log(n k / delta)), 1), and let eta = lambda / (10 m n² k² exp(16 B)) be the step size of Theorem 4.2. Let
-    `error` be the required loss. A number of steps of
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 be the smallest eigenvalue
+    of the network's tangent kernel at initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta =
+    lambda / (10 m n² k² exp(16 B)) be the step size of Theorem 4.2. Let `error` be the required loss. A number of steps
+    of
 
         T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²
 
@@ -200,11 +204,12 @@ class StepsThatSuffice(AbstractSteps):
 
 
 class OneOutputReachesError(AbstractLoss):
-    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Train F on n inputs and targets
-    Y in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_r = ±1. Let lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let
-    delta be the failure probability. Let B = max(10 sigma sqrt(log(n / delta)), 1), and let eta = lambda / (10 m n²
-    exp(16 B)). After T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability at least 1 - delta,
+    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Here the columns of W are the
+    weights of the units, and a is a vector of m signs ±1. Train F on n inputs and targets Y in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let
+    lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let delta be the failure
+    probability. Let B = max(10 sigma sqrt(log(n / delta)), 1), and let eta = lambda / (10 m n² exp(16 B)). After T = 2
+    log(n / error) / (m eta lambda) steps of size eta, with probability at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -218,16 +223,17 @@ class OneOutputReachesError(AbstractLoss):
 
 
 class OneOutputWidth(AbstractWidth):
-    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Train F on n inputs and targets
-    Y in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_r = ±1. Let lambda > 0 be the smallest eigenvalue of the limit of the network's tangent kernel at
-    infinite width. Let delta be the failure probability, and let B = max(10 sigma sqrt(log(n / delta)), 1). A width of
-    m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to |F - Y|² <= 0.05 in the time of the T steps of
-    Corollary 4.3.
+    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Here the columns of W are the
+    weights of the units, and a is a vector of m signs ±1. Train F on n inputs and targets Y in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let
+    lambda > 0 be the smallest eigenvalue of the limit of the network's tangent kernel at infinite width. Let delta be
+    the failure probability, and let B = max(10 sigma sqrt(log(n / delta)), 1). A width of m = n² exp(18 B) log²(n /
+    delta) / lambda² is enough to train to |F - Y|² <= 0.05 in the flow time 2 log(n / 0.05) / lambda, which is the time
+    of the steps of Corollary 4.3.
 
     If the inputs are linearly independent, two units are enough, because they compute a sigmoid of a linear function.
-    By default the test therefore has more points than input columns. The width is measured in the same way as in claim
-    `WidthThatSuffices`.
+    By default the test therefore has more points than input columns. lemmata trains networks of the widths 2, 4, ...,
+    128, and measures the smallest width from which on training succeeds.
     """
 
     title = "The width of the convergence theorem for one output (Corollary 4.3) is enough to train a softmax network"
@@ -236,13 +242,14 @@ class OneOutputWidth(AbstractWidth):
 
 
 class OneOutputSteps(AbstractSteps):
-    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Train F on n inputs and targets
-    Y in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_r = ±1. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let delta be the failure probability. Let B = max(10 sigma sqrt(log(n / delta)), 1), and let eta
-    = lambda / (10 m n² exp(16 B)) be the step size of Corollary 4.3. Let `error` be the required loss. Then T = 2 log(n
-    / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) / lambda² steps are enough to train to the loss |F - Y|²
-    <= error. The test has the error 0.05 and the width 128.
+    """Let F(x) = m <a, softmax(W' x)> be a softmax network with m units and one output. Here the columns of W are the
+    weights of the units, and a is a vector of m signs ±1. Train F on n inputs and targets Y in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let
+    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let delta be the
+    failure probability. Let B = max(10 sigma sqrt(log(n / delta)), 1), and let eta = lambda / (10 m n² exp(16 B)) be
+    the step size of Corollary 4.3. Let `error` be the required loss. Then T = 2 log(n / error) / (m eta lambda) = 20 n²
+    exp(16 B) log(n / error) / lambda² steps are enough to train to the loss |F - Y|² <= error. The test has the error
+    0.05 and the width 128.
     """
 
     title = "The steps of the convergence theorem for one output (Corollary 4.3) are enough to train a softmax network"
@@ -251,14 +258,15 @@ class OneOutputSteps(AbstractSteps):
 
 
 class LongStepContracts(Claim[Training]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
-    initialisation. With probability at least 1 - delta, a first step of length 1 / (m lambda_max(H*)) contracts the
-    loss as in Lemma E.2:
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 and lambda_max(H*) be the
+    smallest and the largest eigenvalue of the network's tangent kernel H* at initialisation. Let eta = 1 / (m
+    lambda_max(H*)). With probability at least 1 - delta, a first step of length eta contracts the loss as in Lemma E.2
+    of the source:
 
-        |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
+        |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|².
 
     Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, where B = max(10 sigma sqrt(log(n k / delta)), 1).
     The width in this test is 128. For a linear model, the step multiplies the part of the loss along the eigenvector of

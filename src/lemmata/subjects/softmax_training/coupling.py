@@ -58,11 +58,12 @@ def _apart(problem: Flow) -> Float[Array, " q"]:
 
 
 class TrainingPerturbation(Claim[Flow]):
-    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units and signs a_lr = ±1. Let
-    F_ntk be the regression with the network's tangent kernel H* at initialisation. Network and regression both follow
-    the gradient flow of half the squared loss on n points with targets Y, of shape (n, k), from F_nn(0) = 0. Let H(t)
-    be the network's kernel at time t, let eps_H = max_t |H(t) - H*|_F, and let lambda be the smallest eigenvalue of H*.
-    If eps_H <= lambda/2, then on the training points and at all times t >= 0
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units, whose weights are the
+    columns of W, and with vectors a_l of signs ±1. Let F_ntk be the regression with the network's tangent kernel H* at
+    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with
+    targets Y, of shape (n, k), from F_nn(0) = 0. Let H(t) be the network's kernel at time t, let eps_H = max_t |H(t) -
+    H*|_F, and let lambda be the smallest eigenvalue of H*. If eps_H <= lambda/2, then on the training points and at all
+    times t >= 0
 
         |F_nn(t) - F_ntk(t)|_F <= eps_H |Y|_F / (2 lambda).
 
@@ -96,13 +97,13 @@ class TrainingPerturbation(Claim[Flow]):
 
 
 class PredictionPerturbation(Claim[Flow]):
-    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units and signs a_lr = ±1. Let
-    F_ntk be the regression with the network's tangent kernel H* at initialisation. Network and regression both follow
-    the gradient flow of half the squared loss on n points with targets Y, of shape (n, k), from F_nn(0) = 0. Let lambda
-    be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel between output l at this point and the
-    training points, and let K*_l,te be this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F and eps_l,test =
-    max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the difference of the two predictions in output l satisfies, at
-    all times t >= 0,
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units, whose weights are the
+    columns of W, and with vectors a_l of signs ±1. Let F_ntk be the regression with the network's tangent kernel H* at
+    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with
+    targets Y, of shape (n, k), from F_nn(0) = 0. Let lambda be the smallest eigenvalue of H*. For another point, let
+    K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be this kernel at
+    initialisation. Let eps_H = max_t |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. If eps_H <=
+    lambda/2, the difference of the two predictions in output l satisfies, at all times t >= 0,
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
@@ -141,18 +142,19 @@ class PredictionPerturbation(Claim[Flow]):
 
 
 class TrainingCouplingRate(Claim[Initialised]):
-    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units on n training points. At
-    initialisation, the units come in pairs with equal weights and opposite signs a_lr = ±1. Let F_ntk be the regression
-    with the network's tangent kernel H* at initialisation. Both are trained by the same gradient flow. The largest
-    difference between their outputs on the training points, over all times, is
+    """Let F_nn(x)_l = m <a_l, softmax(W' x)> be the outputs of a softmax network with m units on n training points. The
+    columns of W are the weights of the units. At initialisation, the units come in pairs with equal weights and
+    opposite signs a_lr = ±1. Let F_ntk be the regression with the network's tangent kernel H* at initialisation. Both
+    are trained by the same gradient flow. The largest difference between their outputs on the training points, over all
+    times, is
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
     For the proof, note that the weights move by O(1/m) in training. The two units of a pair have opposite signs, and to
     first order they move in opposite directions. Let H be the kernel during training. Each term of H* contains a
     product of two signs. To first order, each term of H - H* contains one sign more. So the terms of the two units of a
-    pair cancel exactly, and H - H* = O(m^-2). By Theorem F.2, the difference of the outputs is also O(m^-2). With
-    independent signs, the difference of the outputs would be of order m^(-3/2).
+    pair cancel exactly, and H - H* = O(m^-2). By Theorem F.2 of the source, the difference of the outputs is also
+    O(m^-2). With independent signs, the difference of the outputs would be of order m^(-3/2).
     """
 
     title = "A softmax network of width m approaches the regression with its own tangent kernel as 1/m²"

@@ -57,12 +57,13 @@ def separation_bound(x: Float[Array, "n d"], sigma: Float[Array, ""]) -> Float[A
 class PositiveDefinite(Claim[KernelPoints]):
     """Let x_1, ..., x_n be distinct inputs, none of which is 0. Let sigma be the standard deviation of the hidden
     weights of a softmax network of infinite width. Its tangent kernel at these inputs is the matrix with the entries
-    <x_i, x_j> exp(sigma² <x_i, x_j>). The smallest eigenvalue of this matrix is positive: it is at least
+    <x_i, x_j> exp(sigma² <x_i, x_j>). For i, q = 1, ..., n, let e_iq be the coefficients of the polynomials
 
-        1 / sum_i sum_q e_iq² (q-1)! / sigma^(2(q-1)),   i, q = 1, ..., n,
+        sum_q e_iq t^q = (t / |x_i|) prod_(j != i) (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
 
-    where the e_iq are given by sum_q e_iq t^q = (t / |x_i|)
-    prod_(j != i) (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
+    The smallest eigenvalue of the matrix is positive: it is at least
+
+        1 / sum_i sum_q e_iq² (q-1)! / sigma^(2(q-1)).
     """
 
     title = "The softmax tangent kernel is positive definite at distinct, nonzero inputs"

@@ -75,7 +75,8 @@ class StepBound(Claim[Training]):
 
         eta |Delta w_r| <= 0.01,        where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    Lemma D.1 gives an even smaller bound: eta |Delta w_r| is at most lambda |F - Y| / (10 m (n k)^(3/2) exp(13 B)).
+    Lemma D.1 of the source gives an even smaller bound: eta |Delta w_r| is at most lambda |F - Y| / (10 m (n k)^(3/2)
+    exp(13 B)).
     """
 
     title = "One step of descent on a softmax network moves no unit's weights by more than 0.01"
@@ -112,7 +113,7 @@ class InitialLoss(Claim[Training]):
 
         |F - Y|_F <= sqrt(n k).
 
-    The proof gives the bound sqrt(n), which is attained if every |y_i| = 1.
+    Since F = 0, this norm is even at most sqrt(n), which is attained if every |y_i| = 1.
     """
 
     title = "The residual of a softmax network on n rows with k outputs is at most sqrt(n k) at initialisation"

@@ -67,13 +67,14 @@ def within_displacement(problem: Training) -> Hypothesis:
 
 
 class OneStepContracts(Claim[Training]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
-    sqrt(log(n k / delta)), 1). Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n
-    k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation. Then one step of size
-    eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability 1 - delta, so that
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 be the smallest eigenvalue
+    of the network's tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Suppose that
+    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n k exp(10 B)). Suppose also that after
+    tau steps the weights of every unit are within D of the initialisation. Then one step of size eta = lambda / (10 m
+    n² k² exp(16 B)) contracts the loss, with probability 1 - delta, so that
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2) |F(tau) - Y|².
 
@@ -111,14 +112,14 @@ class OneStepContracts(Claim[Training]):
 
 
 class WeightsStayNear(Claim[Training]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
-    sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that each step up to time tau contracts the loss by
-    the factor 1 - m eta lambda / 2, where eta = lambda / (10 m n² k² exp(16 B)) is the step size. Suppose also that no
-    unit moves by more than R = lambda / (2 n k exp(10 B)) up to time tau. Then with probability 1 - delta every unit
-    w_r satisfies
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 be the smallest eigenvalue
+    of the network's tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound
+    on its logits. Suppose that each step up to time tau contracts the loss by the factor 1 - m eta lambda / 2, where
+    eta = lambda / (10 m n² k² exp(16 B)) is the step size. Suppose also that no unit moves by more than R = lambda / (2
+    n k exp(10 B)) up to time tau. Then with probability 1 - delta every unit w_r satisfies
 
         |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
@@ -190,20 +191,21 @@ class AbstractLossInduction(Claim[Training]):
 
 
 class LossInduction(AbstractLossInduction):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
-    sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
-    sqrt(n k) |F(0) - Y| / (m lambda), and that D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 -
-    delta, the loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) satisfies
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 be the smallest eigenvalue
+    of the network's tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound
+    on its logits. Suppose that no unit can move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda), and that
+    D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 - delta, the loss after tau + 1 steps of size
+    eta = lambda / (10 m n² k² exp(16 B)) satisfies
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
-    The lemma assumes that each step up to time tau multiplies the loss by at most 1 - m eta lambda / 2. But it
-    concludes only the weaker factor 1 - m eta lambda / 4. So the conclusion as printed is weaker than the assumption
-    that the next step needs. Claim `loss_induction_closed` has the factor that lets the induction continue. The test
-    measures the logarithm of the loss after 8 steps, relative to the initial loss.
+    Lemma C.3 of the source assumes that each step up to time tau multiplies the loss by at most 1 - m eta lambda / 2.
+    But the lemma concludes only the weaker factor 1 - m eta lambda / 4. So the conclusion as printed is weaker than the
+    assumption that the next step needs. Claim `loss_induction_closed` has the factor 1 - m eta lambda / 2, which lets
+    the induction continue. The test measures the logarithm of the loss after 8 steps, relative to the initial loss.
     """
 
     title = "As printed, the loss of a softmax network falls geometrically in the steps of gradient descent"
@@ -222,21 +224,23 @@ class LossInduction(AbstractLossInduction):
 
 
 class LossInductionClosed(AbstractLossInduction):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
-    sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit can move farther than D = 4 exp(3 B)
-    sqrt(n k) |F(0) - Y| / (m lambda), and that D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 -
-    delta, the loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) satisfies
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 be the smallest eigenvalue
+    of the network's tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound
+    on its logits. Suppose that no unit can move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda), and that
+    D is below R = lambda / (2 n k exp(10 B)). Then, with probability 1 - delta, the loss after tau + 1 steps of size
+    eta = lambda / (10 m n² k² exp(16 B)) satisfies
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
-    This bound follows from claim `one_step_contracts`. It is also the assumption that the next step needs, so the
-    induction can continue. The test measures the logarithm of the loss after 8 steps, relative to the initial loss.
+    This bound follows if each single step contracts the loss by this factor (claim `one_step_contracts`). It is also
+    the assumption that the next step needs, so an induction over the steps can continue. The test measures the
+    logarithm of the loss after 8 steps, relative to the initial loss.
     """
 
-    title = "The loss of a softmax network of width m falls by a factor 1 - m eta lambda / 2 per step of size eta"
+    title = "The loss of a softmax network falls by a factor 1 - m eta lambda / 2 per step (width m, step size eta)"
     source = Source("gu2024softmax", "Lemma C.3", note="with the factor of the lemma's loss property")
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
@@ -252,19 +256,20 @@ class LossInductionClosed(AbstractLossInduction):
 
 
 class GradientStaysSmall(Claim[Training]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Train F on n inputs and
-    targets in unit balls. At initialisation, the units come in pairs with equal weights of standard deviation sigma and
-    opposite signs a_lr = ±1. Let Y, of shape (n, k), hold the targets, and let delta be the failure probability. Let
-    lambda > 0 be the smallest eigenvalue of the network's tangent kernel at initialisation, and let B = max(10 sigma
-    sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size eta = lambda / (10 m n² k² exp(16
-    B)) along the gradients Delta w_r of |F - Y|²/2. Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is
-    below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time tau are within D of the initialisation.
-    Then, with probability 1 - delta, the step from tau + 1 moves every unit by a distance that satisfies
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network with m units. Here the columns of W are
+    the weights of the units, and each a_l is a vector of m signs ±1. Train F on n inputs and targets in unit balls. At
+    initialisation, the units come in pairs with equal weights of standard deviation sigma and opposite signs. Let Y, of
+    shape (n, k), hold the targets, and let delta be the failure probability. Let lambda > 0 be the smallest eigenvalue
+    of the network's tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound
+    on its logits. Descent takes steps of size eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F
+    - Y|²/2. Suppose that D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n k exp(10 B)).
+    Suppose also that after tau steps the weights of every unit are within D of the initialisation. Then, with
+    probability 1 - delta, the step from tau + 1 moves every unit by a distance that satisfies
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """
 
-    title = "Near initialisation, the next step on a softmax network also moves no unit's weights by more than 0.01"
+    title = "Near initialisation, every step of descent on a softmax network moves no unit's weights by more than 0.01"
     source = Source("gu2024softmax", "Lemma C.4", "Lemma 5.3, gradient induction")
     population = RunsWithinRadius()
     relation = AtMost(delta=DELTA)

@@ -61,11 +61,11 @@ def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Fl
 
 
 class TangentWidth(Claim[KernelPoints]):
-    """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m. At
-    initialisation, its units come in pairs with equal weights and opposite signs a_lr = ±1. Let sigma be the standard
-    deviation of its hidden weights W. For large m, H tends to <x, y> exp(sigma² <x, y>) within an output, and to 0
-    between two outputs. Let all points have |x| <= 1. The root mean square, over pairs of points, of the difference
-    between H and its limit is
+    """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m, whose units have
+    the columns of W as weights. At initialisation, the units come in pairs with equal weights and opposite signs a_lr =
+    ±1. Let sigma be the standard deviation of the weights. For large m, H tends to <x, y> exp(sigma² <x, y>) within an
+    output, and to 0 between two outputs. Let all points have |x| <= 1. The root mean square, over pairs of points, of
+    the difference between H and its limit is
 
         C m^(-1/2).
 
@@ -99,11 +99,14 @@ def _pairs(matrix: Float[Array, "n n"]) -> Array:
 
 
 class WidthCorrection(Claim[KernelPoints]):
-    """Let a softmax network have m units that are initialised in pairs, with weights of standard deviation sigma. For
-    an output l and points x and y, the mean of its tangent kernel H over initialisations is
+    """Let a softmax network have m units that are initialised in pairs, with weights of standard deviation sigma. Let
+    e(x, y) = exp(sigma² <x, y>) for points x and y, and let
 
-        E H_ll(x, y) = <x, y> exp(sigma² <x, y>) (1 + c / m) + O(1/m²),
-        c = 2 (e(x, x) + e(y, y) + e(x, y) - e(x, x + y) - e(y, x + y) - 1),   where e(x, y) = exp(sigma² <x, y>).
+        c = 2 (e(x, x) + e(y, y) + e(x, y) - e(x, x + y) - e(y, x + y) - 1).
+
+    For an output l, the mean of the network's tangent kernel H over initialisations is
+
+        E H_ll(x, y) = <x, y> exp(sigma² <x, y>) (1 + c / m) + O(1/m²).
 
     The claim is tested at m = 32 on the pairs of three points.
     """

@@ -134,16 +134,16 @@ class KernelPerturbation(Claim[RandomUnits]):
 
 
 class SharperEntryPerturbation(Claim[RandomUnits]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are a_lr
-    = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and let W~
-    and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be the
-    failure probability. Suppose that the logits before the move are at most B in size. With probability at least
-    1 - delta, this holds for B = max(10 sigma sqrt(log(n k / delta)), 1). Then every entry of the tangent kernel H, an
-    (n k, n k) matrix, changes by at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are a_lr =
+    ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and let W~ and
+    W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
+    probability. Suppose that the logits before the move are at most B in size. With probability at least 1 - delta,
+    this holds for B = max(10 sigma sqrt(log(n k / delta)), 1). Then every entry of the tangent kernel H, an (n k, n k)
+    matrix, changes by at most
 
         21 R exp(2 B).
 
-    For B >= 1 this bound is below R exp(10 B), so it proves Lemma 5.1.
+    For B >= 1 this bound is below R exp(10 B), so it proves Lemma 5.1 of the source.
     """
 
     # Put c_r = <v_lr, S_i> = a_lr - <a_l, S_i>, |c_r| <= 2, and q_r the same of the other output at x_j. Logits move by
@@ -178,8 +178,8 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
 
 class PerturbationLinearInRadius(Claim[RandomUnits]):
     """Let a softmax network have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let each unit move by R, in the direction
-    that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then |H(W) -
-    H(W~)|_F ~ C R^1, so Lemma 5.1 has the right order in R.
+    that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then |H(W) - H(W~)|_F
+    ~ C R^1. So the bound in Lemma 5.1 of the source, which is linear in R, has the right order.
     """
 
     title = "The largest change of the softmax tangent kernel is linear in the distance R by which weight vectors move"

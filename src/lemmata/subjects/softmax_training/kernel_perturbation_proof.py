@@ -91,8 +91,10 @@ def printed_bounds(bound: Float[Array, ""] | float) -> Float[Array, " 5"]:
 class FiveTermsTelescope(Claim[MovedUnits]):
     """Let a softmax network of width m have the outputs F_l(x_i) = m <a_l, S_i>, where a_l is a vector of m signs and
     S_i = softmax(W' x_i). Let its units move from W~ to W. Let e_ri be the exponential of logit r at x_i, and let
-    alpha_i = sum_r e_ri and c_lri = a_lr - <a_l, S_i>. Start with (1/m) sum_r c_lri c_l'rj e_ri e_rj / (alpha_i
-    alpha_j). Replace the exponentials, the two c and the two alpha by their values at W~, one after the other. This
+    alpha_i = sum_r e_ri and c_lri = a_lr - <a_l, S_i>.
+
+    Start with the sum (1/m) sum_r c_lri c_l'rj e_ri e_rj / (alpha_i alpha_j). First replace both exponentials by their
+    values at W~, then c_l'rj, c_lri, alpha_j and alpha_i, one after the other. Each replacement changes the sum, which
     gives five differences B_1, ..., B_5. For every pair of outputs and of inputs, they add up to the change of the
     tangent kernel H:
 
@@ -209,7 +211,7 @@ class SecondAverageTerm(AbstractTermBound):
 
         |B_2| <= 8 R exp(9B) / m².
 
-    In the source's proof, the factor 4 could be 2, because the entries of v_lr are at most 2 in size.
+    A factor 4 in the source's proof could be 2, because the entries of v_lr are at most 2 in size.
     """
 
     term = 2
@@ -289,14 +291,14 @@ class FirstDenominatorTerm(AbstractTermBound):
 
 class SumOfTerms(Claim[LogitScale]):
     """Let the units of a softmax network move by at most R, and let W~ and W be the weights before and after the move.
-    Let B >= 1 be the bound on the network's logits. The bounds on the five terms of the change of its tangent kernel H
-    then give |[H(W) - H(W~)]_ij| <= R exp(12 B), because
+    Let B >= 1 be the bound on the network's logits. The source writes the change of an entry of the tangent kernel H as
+    a sum of five terms. Its bounds on these terms give |[H(W) - H(W~)]_ij| <= R exp(12 B), because
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B).
 
     The left side divided by the right side is largest at B = 1, where the quotient is 0.86. If B is at least 2.7745,
-    the source's exp(10 B) is enough. The source has sigma = 1, for which B is at least 15. Lemma 5.1, which has R
-    exp(10 B), nevertheless holds for every B >= 1, by another proof (`SharperEntryPerturbation`).
+    the source's exp(10 B) is enough. The source has sigma = 1, for which B is at least 15. Lemma 5.1 of the source,
+    which has the bound R exp(10 B), nevertheless holds for every B >= 1, by another proof (`SharperEntryPerturbation`).
     """
 
     title = "The five bounds on the change of a softmax network's kernel add up to at most R exp(12B)"

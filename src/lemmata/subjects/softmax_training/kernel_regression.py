@@ -152,9 +152,9 @@ class AbstractKernelRegression(Claim[Initialised]):
 
 
 class GradientDescentAsPrinted(AbstractKernelRegression):
-    """As printed: let H*, of shape (n k, n k), be the tangent kernel of a softmax network of width m at
-    initialisation, and let K*_i be its row for target y_i. Let Y be all targets and eta the step size. The update
-    gamma <- gamma - eta (m H* gamma - vec(Y)) is gradient descent in gamma, from 0, on the loss
+    """As printed: let H*, of shape (n k, n k), be the tangent kernel of a softmax network of width m at initialisation,
+    and let K*_i be its row for target y_i. Let Y be all targets and eta the step size. The update gamma <- gamma - eta
+    (m H* gamma - vec(Y)) of the coefficients gamma is gradient descent in gamma, from 0, on the loss
 
         L(gamma) = 1/2 sum_i |m K*_i gamma - y_i|².
 
@@ -200,12 +200,13 @@ def _by_flow(outputs: Array, problem: Initialised) -> Array:
 class DescentInFunctionSpace(AbstractKernelRegression):
     """Let H*, of shape (n k, n k), be the tangent kernel of a softmax network of width m at initialisation on the
     training points. Let K*_te be the kernel between test and training points, Y the targets and eta the step size. The
-    update gamma <- gamma - eta (m H* gamma - vec(Y)), from 0, is gradient descent on the outputs F = m H* gamma:
+    update gamma <- gamma - eta (m H* gamma - vec(Y)) of the coefficients gamma, from 0, is gradient descent on the
+    outputs F = m H* gamma:
 
         F <- F - eta m H* (F - vec(Y)).
 
-    After T steps, therefore, F = (I - (I - eta m H*)^T) vec(Y), and the predictions at test points are
-    m K*_te gamma = K*_te H*^-1 F.
+    After T steps, therefore, F = (I - (I - eta m H*)^T) vec(Y), where ^T is the T-th power. The predictions at test
+    points are m K*_te gamma = K*_te H*^-1 F.
     """
 
     title = "The update of the coefficients of kernel regression is gradient descent in function space"
@@ -269,13 +270,13 @@ def _at_infinite_width(kernel: Array, problem: Initialised) -> Array:
 
 class FeatureMap(AbstractKernelRegression):
     """Let F_l(x) = m <a_l, S> be a softmax network with shares S = softmax(W' x) of its m units. Let d be the dimension
-    of the inputs. The network's tangent kernel, between output l at test points and output l' at training points, is an
-    inner product K*_te = phi(x_te) phi(X)' of the d m features
+    of the inputs, and let v_lr = a_lr 1 - a_l, where the a_l are vectors of signs and 1 is the vector of ones. The
+    network's tangent kernel, between output l at test points and output l' at training points, is an inner product
+    K*_te = phi(x_te) phi(X)' of the d m features
 
-        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   where v_lr = a_lr 1 - a_l.
+        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m.
 
-    Here 1 is the vector of ones. The features are the gradients of F_l(x) with respect to the columns of W, divided by
-    sqrt(m).
+    The features are the gradients of F_l(x) with respect to the columns of W, divided by sqrt(m).
     """
 
     title = "The softmax tangent kernel is an inner product of features, one block per unit"
@@ -304,15 +305,15 @@ class FeatureWeightsAgree(AbstractKernelRegression):
 
         1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|².
 
-    At every step this gives beta = sqrt(m) phi(X)' gamma, where gamma follows equation (25), gamma <- gamma - eta (m H*
-    gamma - vec(Y)). The predictions at test points are then equal to m K*_te gamma, where K*_te is the kernel between
-    test and training points.
+    At every step this gives beta = sqrt(m) phi(X)' gamma. Here the coefficients gamma of the kernel follow equation
+    (25) of the source, gamma <- gamma - eta (m H* gamma - vec(Y)), from 0. The predictions at test points are then
+    equal to m K*_te gamma, where K*_te is the kernel between test and training points.
 
     The source prints the loss without the factor 1/2. The gradient flow of the loss without this factor is twice as
     fast.
     """
 
-    title = "Descent on weights of features and on coefficients of kernels gives the same kernel regression"
+    title = "Descent on feature weights and on kernel coefficients gives the same softmax tangent kernel regression"
     source = Source("gu2024softmax", "proof of Theorem F.2, two regressions")
     control = Control("beta descends on the sum of squares without the factor 1/2", _twice_as_fast)
     controls = "predictions of regression with the tangent kernel, from its features and from its coefficients"
@@ -339,12 +340,12 @@ def _stopped(outputs: Array, problem: Initialised) -> Array:
 
 class InfiniteTime(AbstractKernelRegression):
     """Let H* be the tangent kernel of a softmax network of width m at initialisation, and K*_te the kernel between test
-    and training points. Let Y be the targets and eta the step size. Train the regression with this kernel by gamma <-
-    gamma - eta (m H* gamma - vec(Y)) for infinitely many steps. Then gamma tends to m^-1 H*^-1 vec(Y), and the
-    prediction at test points is K*_te H*^-1 vec(Y).
+    and training points. Let Y be the targets and eta the step size. Train the coefficients gamma of the regression with
+    this kernel by gamma <- gamma - eta (m H* gamma - vec(Y)) for infinitely many steps. Then gamma tends to m^-1 H*^-1
+    vec(Y), and the prediction at test points is K*_te H*^-1 vec(Y).
     """
 
-    title = "Regression with the tangent kernel H* tends to the interpolant K*_te H*^-1 vec(Y) at test points"
+    title = "Trained for infinite time, regression with a softmax network's tangent kernel tends to the interpolant"
     source = Source("gu2024softmax", "proof of Theorem F.2, optimal solution")
     control = Control("the predictions at time 4 / (m lambda) are the limit", _stopped)
     controls = "predictions of regression with the tangent kernel after infinite time"

@@ -65,8 +65,9 @@ class LogitBoundWithWidth(AbstractPart):
         |<w_r, x_i>| <= sigma sqrt(2 log(2 n m / delta)).
 
     This is the union bound over n m normal variables. The bound depends on the width m but does not restrict m. It does
-    not depend on the number of outputs. The source's later lemmas use B only as a bound on logits (part 1) and on their
-    exponentials (part 4). The bound can therefore replace B in these lemmas.
+    not depend on the number of outputs. The source has the bound B = max(10 sigma sqrt(log(n k / delta)), 1) instead,
+    for k outputs. Its later lemmas use B only as a bound on logits and on their exponentials. The bound above can
+    therefore replace B in these lemmas.
     """
 
     title = "With probability 1 - delta, logits of m random units on n inputs are at most sigma sqrt(2 log(2nm/delta))"

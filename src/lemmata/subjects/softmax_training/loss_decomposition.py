@@ -93,17 +93,17 @@ class LossDecomposition(Claim[Descent]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Let the network learn
     targets Y, of shape (n, k), at inputs x_i. Take a step W(tau + 1) = W(tau) - eta Delta W along the gradient Delta W
-    of |F - Y|²/2, and let it move no unit by more than 0.01. The loss then changes by four terms:
+    of |F - Y|²/2, and let it move no unit by more than 0.01.
 
-        |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3.
-
-    Here C_j = 2 <F(tau) - Y, v_j> for j < 3, and C_3 = |F(tau + 1) - F(tau)|². Let alpha_i = sum_r exp(<w_r, x_i>),
-    let S_ir = exp(<w_r, x_i>) / alpha_i be the shares, and let u_ir = -eta <Delta w_r, x_i>. Then
+    Let alpha_i = sum_r exp(<w_r, x_i>), let S_ir = exp(<w_r, x_i>) / alpha_i be the shares, and let u_ir = -eta <Delta
+    w_r, x_i>. Let theta = (exp(u) - 1 - u) / u², which is between 0.498 and 0.502 for |u| <= 0.01. Let
 
         v_0 = m sum_r a_lr (alpha_i(tau + 1)^-1 - alpha_i(tau)^-1) exp(<w_r(tau + 1), x_i>),
-        v_1 = m sum_r a_lr S_ir u_ir,        v_2 = m sum_r a_lr S_ir theta_ir u_ir²,
+        v_1 = m sum_r a_lr S_ir u_ir,        v_2 = m sum_r a_lr S_ir theta_ir u_ir².
 
-    where theta = (exp(u) - 1 - u) / u² is between 0.498 and 0.502 for |u| <= 0.01.
+    With C_j = 2 <F(tau) - Y, v_j> for j < 3, and C_3 = |F(tau + 1) - F(tau)|², the loss changes by four terms:
+
+        |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3.
     """
 
     title = "One descent step changes a softmax network's loss by a sum of four terms"
@@ -177,8 +177,8 @@ def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
 
 class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
     """As printed: let a softmax network have m units, signs a_lr and outputs F_l(x_i). Its shares S_ir have the
-    denominator alpha_i = sum_r exp(<w_r, x_i>). A step of size eta along the gradient Delta W changes the outputs
-    through this denominator by v_0 (Lemma E.1). To first order in eta, v_0 is
+    denominator alpha_i = sum_r exp(<w_r, x_i>). A step of size eta along the gradient Delta W, with the columns Delta
+    w_q, changes the outputs through this denominator by v_0 (Lemma E.1 of the source). To first order in eta, v_0 is
 
         m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq.
 
@@ -207,12 +207,13 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
 
 class NormaliserSlope(AbstractNormaliserSlope):
     """Let a softmax network have m units, signs a_lr, shares S_i and outputs F_l(x_i). A step of size eta along the
-    gradient Delta W changes the outputs through the denominator of the shares by v_0 (Lemma E.1). To first order in
-    eta, v_0 is
+    gradient Delta W, with the columns Delta w_q, changes the outputs through the denominator of the shares by v_0
+    (Lemma E.1 of the source). To first order in eta, v_0 is
 
         +eta m sum_r a_lr S_ir sum_q <Delta w_q, x_i> S_iq = eta F_l(x_i) <S_i, Delta W' x_i>.
 
-    The claim is tested after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
+    The claim is tested after division by eta, as eta goes to 0. The source prints the opposite sign. Its bound on the
+    change of the loss through the denominator does not depend on the sign.
     """
 
     title = "A descent step changes an output by eta F_l(x_i) <S_i, Delta W' x_i> through the softmax's denominator"
@@ -226,15 +227,16 @@ class NormaliserSlope(AbstractNormaliserSlope):
 
 class NormaliserSplit(Claim[Descent]):
     """Let a softmax network have m units, signs a_lr, shares S and outputs F_l(x_i). Take a step of size eta along the
-    gradient Delta W, and let u = -eta Delta W' x. Let v_0 (Lemma E.1) be the change of the outputs through the
-    denominator of the shares. The first-order term of v_0 is m² (Q_1 + Q_2). This term is a sum over pairs of units r
-    and q. Q_1 collects the pairs r = q, and Q_2 the other pairs:
+    gradient Delta W, let S_ir(tau + 1) be the shares after the step, and let u = -eta Delta W' x. Let Q_1 be a sum over
+    pairs of equal units, and Q_2 a sum over pairs of different units r and q:
 
         Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1).
 
-    Here S_ir(tau + 1) are the shares after the step. Claim 3.4 writes the gradient of every unit as a sum over
-    residuals. If this sum is inserted for Delta w_r, the factor m of the gradient cancels the factor 1/m. The claim is
-    tested after division by eta.
+    Let v_0 (Lemma E.1 of the source) be the change of the outputs through the denominator of the shares. The
+    first-order term of v_0 is m² (Q_1 + Q_2).
+
+    Claim 3.4 of the source writes the gradient of every unit as a sum over residuals. If this sum is inserted for the
+    gradients, the factor m of the gradient cancels the factor 1/m. The claim is tested after division by eta.
     """
 
     title = "A descent step's change of the outputs through the softmax's denominator is a sum over pairs of units"

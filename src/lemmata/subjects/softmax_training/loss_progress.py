@@ -71,7 +71,7 @@ class ProgressSplit(AbstractProgressIdentity):
     numerators change the outputs by v_1 = m sum_r a_lr S_ir u_ir, and |F - Y|² by C_1 = 2 <F - Y, v_1>. Let C_0 be the
     part of the change of |F - Y|² that comes from the denominators. Split the sign of every unit as a_lr = <a_lr 1 -
     a_l, S_i> + <a_l, S_i>, where 1 is the vector of ones. Then v_1 = m² (Q_1 + Q_2), where Q_1 comes from the first
-    part of the sign and Q_2 from the second:
+    part of the sign and Q_2 from the second part. They satisfy
 
         <F - Y, Q_1> = -(eta / m) v' H v   and   m² Q_2 = -eta F_l(x_i) <S_i, Delta W' x_i>.
 
@@ -108,13 +108,14 @@ def at_the_start(problem: Descent) -> Hypothesis:
 
 class ProgressEquality(AbstractProgressIdentity):
     """Let F be a softmax network of m units at its initialisation, where F = 0. Take the first step, of size eta,
-    towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
-    be the first-order change of |F - Y|² through the numerators of the softmax. This change is
+    towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let v = vec(F - Y).
+    Let C_1 (Lemma E.1 of the source) be the first-order change of |F - Y|² through the numerators of the softmax. This
+    change is
 
-        C_1 = -2 m eta v' H v,   where v = vec(F - Y).
+        C_1 = -2 m eta v' H v.
 
-    This equality is exact at every width. Claim E.5 uses the name C_1 for half of this term. The conclusion of Claim
-    E.5 holds for the half and for the whole term.
+    This equality is exact at every width. Claim E.5 of the source uses the name C_1 for half of this term. Its
+    conclusion holds for the half and for the whole term.
     """
 
     title = "The first descent step on a softmax network makes progress of 2 m eta v' H v (residual v, kernel H)"
@@ -138,11 +139,11 @@ def _slope_of_progress(slope: Array, problem: Descent) -> Array:
 
 class FirstOrderTerms(Claim[Descent]):
     """Let F be a softmax network of m units with targets Y. Let H be its tangent kernel, the Gram matrix of its
-    gradients divided by m. A step of size eta changes its loss |F - Y|² by terms C_0 to C_3 (Lemma E.1). Of these
-    terms, C_0 (through the denominator of the softmax) and C_1 (through its numerators) are of first order in eta. At
-    every width and all weights, their slopes at eta = 0 add up to
+    gradients divided by m. A step of size eta changes its loss |F - Y|² by terms C_0 to C_3 (Lemma E.1 of the source).
+    Of these terms, C_0 (through the denominator of the softmax) and C_1 (through its numerators) are of first order in
+    eta. Let v = vec(F - Y). At every width and all weights, their slopes at eta = 0 add up to
 
-        d/d eta (C_0 + C_1) = -2 m v' H v,   where v = vec(F - Y).
+        d/d eta (C_0 + C_1) = -2 m v' H v.
 
     C_1 consists of -2 m eta v' H v and a second part. To first order, this second part is therefore -C_0. A lower bound
     on the progress needs neither concentration nor the widths that Lemmas E.3 and E.4 ask for. These lemmas bound, with
@@ -184,13 +185,13 @@ class Progress(Claim[Training]):
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k²
-    exp(16 B)) from W(tau). Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that is of first
-    order in the numerators of the softmax. With probability 1 - delta, C_1 satisfies
+    exp(16 B)) from W(tau). Let C_1 (Lemma E.1 of the source) be the part of the change of |F - Y|² in this step that is
+    of first order in the numerators of the softmax. Let v = vec(F(tau) - Y), and let m = Omega(lambda^-2 n² k exp(12 B)
+    log²(n k / delta)). With probability 1 - delta, C_1 satisfies
 
-        C_1 <= -1.6 m eta v' H(tau) v,   where v = vec(F(tau) - Y),
+        C_1 <= -1.6 m eta v' H(tau) v.
 
-    if m = Omega(lambda^-2 n² k exp(12 B) log²(n k / delta)). The test uses smaller widths, since networks of this width
-    are too large to build.
+    The test uses smaller widths, since networks of this width are too large to build.
     """
 
     title = "A descent step on a softmax network makes progress of 1.6 m eta v' H v or more (residual v, kernel H)"
@@ -225,14 +226,14 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k²
     exp(16 B)) from W(tau). Let H(tau) be the tangent kernel at W(tau), and let its smallest eigenvalue be at least half
-    of lambda. Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that is of first order in the
-    numerators of the softmax. With probability 1 - delta, C_1 satisfies
+    of lambda. Let C_1 (Lemma E.1 of the source) be the part of the change of |F - Y|² in this step that is of first
+    order in the numerators of the softmax. With probability 1 - delta, C_1 satisfies
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 
-    Claim E.5 defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about twice as large in
-    size, and the conclusion is weak enough to hold for both. In the test, the units are moved so that the smallest
-    eigenvalue of H falls, and F - Y lies along the eigenvector of this eigenvalue.
+    Claim E.5 of the source defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about
+    twice as large in size, and the bound is weak enough to hold for both. In the test, the units are moved so that the
+    smallest eigenvalue of H falls, and F - Y lies along the eigenvector of this eigenvalue.
     """
 
     title = "A descent step on a softmax network makes progress of at least m eta lambda / 2 times its loss |F - Y|²"
@@ -268,11 +269,12 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 
 class SmallestEigenvalueKept(Claim[Training]):
     """Let a softmax network have k outputs, weights of standard deviation sigma and n inputs in the unit ball. Let H,
-    of shape (n k, n k), be its tangent kernel. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the
-    failure probability. Suppose that, at time tau, no hidden unit is farther than R = lambda / (2 n k exp(10 B)) from
-    its initialisation. Then with probability 1 - delta
+    of shape (n k, n k), be its tangent kernel, and let lambda = lambda_min(H(0)) > 0 be the smallest eigenvalue of H at
+    initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the failure probability. Suppose
+    that, at time tau, no hidden unit is farther than R = lambda / (2 n k exp(10 B)) from its initialisation. Then with
+    probability 1 - delta
 
-        lambda_min(H(tau)) >= lambda / 2,   where lambda = lambda_min(H(0)) > 0.
+        lambda_min(H(tau)) >= lambda / 2.
 
     The test moves every unit by R in the direction in which the smallest eigenvalue falls fastest.
     """

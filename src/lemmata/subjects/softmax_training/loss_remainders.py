@@ -45,15 +45,15 @@ class NormaliserTerm(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
-    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_0 (Lemma E.1) be the part of the change of |F - Y|² in
-    this step that goes through the denominator of the softmax. Let F(tau), of shape (n, k), be the outputs at the
-    inputs after tau steps, and let |F(tau) - Y| be at most sqrt(n k). With probability 1 - delta,
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k²
+    exp(16 B)) from W(tau). Let C_0 (Lemma E.1 of the source) be the part of the change of |F - Y|² in this step that
+    goes through the denominator of the softmax. Let F(tau), of shape (n, k), be the outputs at the inputs after tau
+    steps, and let |F(tau) - Y| be at most sqrt(n k). Let m = Omega(lambda^-2 n² k exp(18 B) log²(n k / delta)). With
+    probability 1 - delta,
 
-        |C_0| <= m eta lambda |F(tau) - Y|² / 10,
+        |C_0| <= m eta lambda |F(tau) - Y|² / 10.
 
-    if m = Omega(lambda^-2 n² k exp(18 B) log²(n k / delta)). The test uses smaller widths, since networks of this width
-    are too large to build.
+    The test uses smaller widths, since networks of this width are too large to build.
     """
 
     title = "A descent step changes the loss through the softmax's denominator by at most m eta lambda |F - Y|² / 10"
@@ -94,8 +94,9 @@ class NormaliserTerm(Claim[Training]):
 
 
 class NormaliserRate(Claim[Training]):
-    """Let C_0 (Lemma E.1) be the part of a step's change of |F - Y|² that goes through the denominator of a softmax
-    network F with m units and targets Y. Let eta be the step size. Relative to m eta |F - Y|², the size of C_0 falls as
+    """Let C_0 (Lemma E.1 of the source) be the part of a step's change of |F - Y|² that goes through the denominator of
+    a softmax network F with m units and targets Y. Let eta be the step size. Relative to m eta |F - Y|², the size of
+    C_0 falls as
 
         |C_0| / (m eta |F - Y|²) ~ m^-2.
 
@@ -137,15 +138,17 @@ class CurvatureTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. Take a step of size eta that moves no unit by more than 0.01. Let C_2 (Lemma E.1)
-    be the part of the change of |F - Y|² that comes from the curvature of the exponential. With probability 1 - delta,
-    C_2 satisfies
+    delta be the failure probability. Let F(tau) be the outputs at the inputs after tau steps, and let |F(tau) - Y| <=
+    sqrt(n k). Take a step of size eta that moves no unit by more than 0.01. Let C_2 (Lemma E.1 of the source) be the
+    part of the change of |F - Y|² that comes from the curvature of the exponential. With probability 1 - delta, C_2
+    satisfies
 
-        C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        where B = max(10 sigma sqrt(log(n k / delta)), 1),
+        C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        where B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    as long as |F(tau) - Y| <= sqrt(n k). The proof uses this condition, because C_2 grows as the cube of the residual.
-    An intermediate line of the proof has the square of eta², although eta² occurs only once in u² = eta² <Delta w_r,
-    x_i>². The bound itself has the right power of eta.
+    The proof uses the condition |F(tau) - Y| <= sqrt(n k), because C_2 grows as the cube of the residual F - Y. The
+    proof in the source contains u² = eta² <Delta w_r, x_i>², where u is the change of a logit and Delta w_r the
+    gradient of a unit. An intermediate line has the square of eta², although eta² occurs only once in u². The bound
+    itself has the right power of eta.
 
     The test uses networks for which C_2 is large. Their weights are moved away from the initialisation by 0.0099 along
     one input, so that some outputs lie beyond their targets. The claim is tested after division by eta².

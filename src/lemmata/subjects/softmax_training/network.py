@@ -115,12 +115,11 @@ def _without_normalisation(predicted: Array, problem: MovedNetwork) -> Array:
 
 class OutputGradient(Claim[MovedNetwork]):
     """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
-    shares of its m units, the columns w_r of W are their weights, and the a_l in R^m are vectors of signs. The
-    derivative of output l at x with respect to the weights of unit r is
+    shares of its m units, the columns w_r of W are their weights, and the a_l in R^m are vectors of signs. Let o be the
+    entrywise product, and let e_r be the unit vectors of R^m. The derivative of output l at x with respect to the
+    weights of unit r is
 
-        dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x,
-
-    where o is the entrywise product and e_r are the unit vectors of R^m.
+        dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x.
     """
 
     title = "The derivative of a softmax network's outputs has a closed form in the softmax shares"
@@ -152,14 +151,14 @@ def _uncentred(predicted: Array, problem: MovedNetwork) -> Array:
 
 class LossGradient(Claim[MovedNetwork]):
     """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
-    shares of its m units w_r, and the a_l in R^m are vectors of signs. For inputs x_i with targets y_il, the gradient
-    of 1/2 sum_il (F_l(x_i) - y_il)² with respect to w_r is
+    shares of its m units w_r, and the a_l in R^m are vectors of signs. Let S_i = softmax(W' x_i) be the shares at input
+    x_i, and let 1 be the vector of ones. For inputs x_i with targets y_il, the gradient of 1/2 sum_il (F_l(x_i) -
+    y_il)² with respect to w_r is
 
         Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
 
-    Here 1 is the vector of ones. The shares S_i = softmax(W' x_i) sum to 1. The factor <a_lr 1 - a_l, S_i> S_ir can
-    therefore also be written as <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>, where o is the entrywise product and e_r is a
-    unit vector.
+    The shares S_i sum to 1. The factor <a_lr 1 - a_l, S_i> S_ir can therefore also be written as <a_l o e_r, S_i> -
+    <a_l, S_i> <S_i, e_r>, where o is the entrywise product and e_r is a unit vector.
     """
 
     title = "The gradient of a softmax network's loss has a closed form in its residuals and softmax shares"

@@ -91,14 +91,14 @@ def largest_sum(problem: PairedUnits, mass: Array) -> Array:
 class WorstChangeOfEntry(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
     unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
-    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
-    gamma_r = p_r s_r - (sum p s) S_jr. The entry of the tangent kernel H between output l at x_i and output l' at x_j
-    changes by at most
+    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and gamma_r = p_r s_r -
+    (sum p s) S_jr, where sum p s runs over all units. The entry of the tangent kernel H between output l at x_i and
+    output l' at x_j changes by at most
 
         |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| + 19 R² <S_i, S_j>).
     """
 
-    title = "A bound on the change of a softmax tangent kernel entry, sharp to first order in the weights' move R"
+    title = "Softmax tangent kernel entries change by at most a bound that is sharp to first order in the weights' move"
     source = _SOURCE
     stated = Kind.OWN
     population = PairedLayers()
@@ -125,9 +125,9 @@ class WorstChangeOfEntry(Claim[PairedUnits]):
 class WorstChangeAttained(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
     unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
-    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
-    gamma_r = p_r s_r - (sum p s) S_jr. Some moves of length R change the entry of the tangent kernel H between output
-    l at x_i and output l' at x_j by at least
+    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and gamma_r = p_r s_r -
+    (sum p s) S_jr, where sum p s runs over all units. Some moves of length R change the entry of the tangent kernel H
+    between output l at x_i and output l' at x_j by at least
 
         |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| - 19 R² <S_i, S_j>).
 
@@ -166,8 +166,8 @@ def _linear(problem: PairedUnits) -> Array:
 
 class ChangeOfEveryEntry(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
-    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
-    before the move. Every entry of the tangent kernel H between x_i and x_j changes by at most
+    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_i be the vector of the shares of
+    the m units at x_i before the move. Every entry of the tangent kernel H between x_i and x_j changes by at most
 
         4.2 R |<x_i, x_j>| m <S_i, S_j>.
 
@@ -216,13 +216,11 @@ def largest_norm(problem: PairedUnits, key: Key[Array, ""]) -> Float[Array, ""]:
 
 class ChangeOfKernel(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
-    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
-    before the move. Let the network have k outputs and n inputs, and let W~ and W be the weights before and after the
-    move. The change of the (nk, nk) tangent kernel H satisfies
+    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_i be the vector of the shares of
+    the m units at x_i before the move. Let the network have k outputs and n inputs, and let W~ and W be the weights
+    before and after the move. The change of the (nk, nk) tangent kernel H satisfies
 
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
-
-    Here S_i is the vector of the shares at x_i.
     """
 
     title = "If weights move by at most R per unit, the softmax tangent kernel changes by at most 4.2 R times its scale"
@@ -257,7 +255,8 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     For the proof, let S_i be the shares at x_i. Then m <S_i, S_i> is a mean of exp(2z) divided by the square of a mean
     of exp(z), where z are the normal logits of the units. By Chebyshev's inequality, the first mean is at most twice
     its expectation. By a bound on the lower tail of positive variables, the second mean is at least 1/sqrt(2) times its
-    expectation. Claim `ChangeOfKernel` then gives the result.
+    expectation. Claim `ChangeOfKernel`, which bounds the change of the kernel by the numbers m <S_i, S_j>, then gives
+    the result.
     """
 
     title = "If weights move by at most R, the softmax tangent kernel on n rows changes by at most 17 R n k exp(sigma²)"
@@ -318,9 +317,12 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
 
         sup |change of H| / R -> 2 |x|³ exp(sigma² |x|²)     as R -> 0, then m -> infinity.
 
-    This limit follows from the first-order bound of `WorstChangeOfEntry`: its numbers p_r and s_r satisfy sum_r p_r s_r
-    -> 0 and m sum_r p_r -> exp(sigma² |x|²). So the factor exp(sigma²) in `KernelPerturbationWithoutExponentials` is
-    needed. A factor exp(B), with a bound B on logits, is not needed.
+    For the proof, let p_r be the square of the share of unit r at x, and let s_r be the product of its signs for the
+    two outputs. As m grows, sum_r p_r s_r -> 0 and m sum_r p_r -> exp(sigma² |x|²). The limit follows from these two
+    limits by the first-order bound of the claim `WorstChangeOfEntry`.
+
+    So the factor exp(sigma²) in `KernelPerturbationWithoutExponentials` is needed. A factor exp(B), with a bound B on
+    logits, is not needed.
     """
 
     title = "The worst change of the softmax tangent kernel between outputs tends to 2 R |x|³ exp(sigma² |x|²)"
@@ -344,17 +346,17 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
 
 class WorstChangeWithinOutput(Claim[KernelPoints]):
     """Let a softmax network of one output and width m be initialised in pairs with weights N(0, sigma² I). Consider the
-    diagonal entry of its tangent kernel H at one input x. Over all moves of the units by R, the largest change of this
-    entry satisfies
+    diagonal entry of its tangent kernel H at one input x. Let Phi be the normal distribution function. Over all moves
+    of the units by R, the largest change of this entry satisfies
 
-        sup |change of H| / R -> 4 |x|³ exp(sigma² |x|²) (2 Phi(sigma |x| / 2) - 1)     as R -> 0, then m -> infinity,
+        sup |change of H| / R -> 4 |x|³ exp(sigma² |x|²) (2 Phi(sigma |x| / 2) - 1)     as R -> 0, then m -> infinity.
 
-    where Phi is the normal distribution function. For the proof, take p_r from `WorstChangeOfEntry`, let P be their sum
-    and S_r the share of unit r at x. In the limit, sum_r |p_r / P - S_r| is twice the total variation distance of two
-    normal distributions of variance 1 whose means lie sigma |x| apart.
+    For the proof, let S_r be the share of unit r at x, let p_r = S_r², and let P be the sum of the p_r. The first-order
+    bound of the claim `WorstChangeOfEntry` contains sum_r |p_r / P - S_r|. In the limit, this sum is twice the total
+    variation distance of two normal distributions of variance 1 whose means lie sigma |x| apart.
     """
 
-    title = "The worst change of the softmax tangent kernel within an output tends to C R, with C in closed form"
+    title = "The worst change of a softmax tangent kernel entry within an output has a closed form at infinite width"
     source = _SOURCE
     stated = Kind.OWN
     population = SpherePoints()

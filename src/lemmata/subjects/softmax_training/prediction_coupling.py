@@ -109,9 +109,9 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         where C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
 
-    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. The test uses two inputs, whose angle
-    takes values from 1 to 0.35 radians, and a short test point along their difference. There, the bound with this eps_H
-    is far above the measured difference.
+    Theorem F.2 of the source has log² in place of max(1, log²). The test takes eps_H = n k/(m lambda), for which the
+    logarithm is 0. The test uses two inputs, whose angle takes values from 1 to 0.35 radians, and a short test point
+    along their difference. There, the bound with this eps_H is far above the measured difference.
 
     For the proof, start from the bound in the claim
     `softmax_training.prediction_coupling.prediction_perturbation_through_regression`. Insert |Y| <= sqrt(n k), eps_H <=
@@ -120,7 +120,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
-    title = "With max(1, log²) in place of log², Theorem F.2 bounds the gap of softmax network and kernel regression"
+    title = "A corrected Theorem F.2 bounds the gap of a softmax network and its kernel regression at test points"
     source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
     population = NearbyFlows()
     relation = AtMost()
@@ -159,18 +159,18 @@ class LostCrossKernel(Claim[NearbyInputs]):
     """Let F_nn be a softmax network with k outputs that is trained on n points. Its output weights are c a in place of
     the signs a, where c is a number. Let F_ntk be the regression with the network's tangent kernel at initialisation.
     Let lambda be the smallest eigenvalue of this kernel, and let eps_H be the largest distance by which the network's
-    kernel moves in training. Theorem F.2 bounds the difference of the two predictions at a test point. The second term
-    of this bound, sqrt(n k) eps_H/lambda², lacks a factor |K*|, the size of the kernel between test and training
-    points. As c grows, the kernels and lambda grow as c², and eps_H keeps its size to leading order in the width. The
-    difference of network and regression falls as c^-2, but eps_H/lambda² falls as c^-4. Therefore
+    kernel moves in training. Theorem F.2 of the source bounds the difference of the two predictions at a test point.
+    The second term of this bound, sqrt(n k) eps_H/lambda², lacks a factor |K*|, the size of the kernel between test and
+    training points. As c grows, the kernels and lambda grow as c², and eps_H keeps its size to leading order in the
+    width. The difference of network and regression falls as c^-2, but eps_H/lambda² falls as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8.
 
     So this ratio exceeds any constant. The test has two inputs at an angle of 1/2 radian and a test point of length 0.9
-    along their difference. The theorem is for c = 1 (Definition 3.7), where the missing factor is hidden in a constant.
+    along their difference. The theorem itself is about c = 1, where the missing factor is hidden in a constant.
     """
 
-    title = "The second term of Theorem F.2 on softmax networks lacks a factor of the size of the cross kernel"
+    title = "The second term of Theorem F.2 (softmax networks) lacks a factor, the size of the kernel at test points"
     source = Source("gu2024softmax", "Theorem F.2", note="readouts of another size")
     stated = Kind.OWN
     population = ScaledReadouts()
@@ -242,7 +242,7 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
     where |I - exp(-H*(T - s))| <= 1 and int |r| ds <= |Y|/(lambda - eps_H).
     """
 
-    title = "A sharper bound than Theorem F.2 on the difference of a softmax network and its kernel regression"
+    title = "The gap of a softmax network and its kernel regression has a sharper bound than that of Theorem F.2"
     source = Source("gu2024softmax", "Theorem F.2", note="sharper than the source")
     stated = Kind.OWN
     population = LonelyFlows()

@@ -222,9 +222,9 @@ def _half_as_wide(ends: Array, problem: Argument) -> Array:
 
 
 class ExponentialSecondOrder(Claim[Argument]):
-    """Let |x| <= 0.01 and h = 0.01. Then exp(x) = 1 + x + theta x², where theta is between (exp(-h) - 1 + h) / h²
-    = 0.49834 and (exp(h) - 1 - h) / h² = 0.50167. The source writes theta as Theta(1). Both ends of this range are
-    attained.
+    """Let |x| <= 0.01 and h = 0.01. Then exp(x) = 1 + x + theta x², where theta is between (exp(-h) - 1 + h) / h² =
+    0.49834 and (exp(h) - 1 - h) / h² = 0.50167. Both ends of this range are attained. The source writes theta as
+    Theta(1).
     """
 
     title = "Near 0, exp(x) is 1 + x + theta x² with theta between 0.49834 and 0.50167"

@@ -185,7 +185,7 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
     nearly attain it.
     """
 
-    title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"
+    title = "On the sphere, the softmax kernel's part of high degrees bounds its smallest eigenvalue from above"
     source = _SOURCE
     stated = Kind.OWN
     population = SpreadPoints()
@@ -219,18 +219,18 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
     """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries t
     exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of
     standard deviation sigma. Let t exp(sigma² t) = sum_q kappa_q N_q P_q(t) be the expansion in the Gegenbauer
-    polynomials P_q, scaled to P_q(1) = 1, where N_q is the number of independent spherical harmonics of degree q. For
-    every degree p, the mean of the smallest eigenvalue of K is at least
+    polynomials P_q, scaled to P_q(1) = 1, where N_q is the number of independent spherical harmonics of degree q. For a
+    degree p, let f = sum_(q > p) kappa_q N_q P_q, tau_p = f(1), s_2 = sum_(q > p) kappa_q² N_q and s_4 = sum_(q > p)
+    kappa_q^4 N_q. For every p, the mean of the smallest eigenvalue of K is at least
 
-        tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     where f = sum_(q > p) kappa_q N_q P_q,
-        tau_p = f(1),   s_2 = sum_(q > p) kappa_q² N_q,   s_4 = sum_(q > p) kappa_q^4 N_q.
+        tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4).
 
     For the proof, let M be the matrix with the entries f(<x_i, x_j>) off the diagonal and 0 on the diagonal. Then K is
     at least tau_p I + M in the order of symmetric matrices, and |M|^4 <= tr M^4 for the spectral norm. Closed walks of
     four steps give the mean of tr M^4. The test takes the largest bound over p <= 2 and the mean over 16 draws.
     """
 
-    title = "A lower bound on the softmax kernel's mean smallest eigenvalue on the sphere"
+    title = "On the sphere, the softmax kernel's part of high degrees bounds its mean smallest eigenvalue from below"
     source = _SOURCE
     stated = Kind.OWN
     population = SphereKernels(d=64, n=8)
@@ -288,12 +288,13 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
     """Let x_i be n >= 2 d independent uniform points of the unit sphere of R^d, d >= 32. Consider the matrix with the
     entries t exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with
     weights of standard deviation sigma. Let kappa_q be the eigenvalues, of multiplicity N_q, of the kernel on the
-    sphere. The mean of the smallest eigenvalue of the matrix is within 7 % of
+    sphere. The effective dimension of the kernel at the ridge l is d_eff(l) = sum_q N_q kappa_q / (kappa_q + l). The
+    mean of the smallest eigenvalue of the matrix is within 7 % of
 
-        max over h > 0 of (N(1/h) - n) / h,     where N(l) = sum_q N_q kappa_q / (kappa_q + l).
+        max over h > 0 of (d_eff(1/h) - n) / h.
 
-    N(l) is the effective dimension of the kernel at the ridge l. If the kernel's features were rotation invariant, with
-    the variances kappa_q, the formula would give the left edge of the spectrum. The claim is tested at d = 64, n = 128.
+    If the kernel's features were rotation invariant, with the variances kappa_q, the formula would give the left edge
+    of the spectrum. The claim is tested at d = 64, n = 128.
     """
 
     title = "In d >= 32 dimensions, a formula gives the softmax kernel's mean smallest eigenvalue within 7 %"

@@ -144,19 +144,22 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
 class FluctuationConstant(Claim[KernelPoints]):
     """Let a softmax network of width m with k outputs be initialised in pairs, with weights N(0, sigma² I). Let H be
-    its tangent kernel at n points x_i. Let e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j). As m grows,
+    its tangent kernel at n points x_i. Let e(u, v) = exp(sigma² <u, v>), let K_ij = <x_i, x_j> e(x_i, x_j), and let
 
-        m E |H - lim H|_F² -> 2 sum_ij K_ij² (k C_ij + k (k-1) e(x_i + x_j, x_i + x_j)),
-        where C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
+        C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
                + 2 e(x_i, x_j) - 1.
 
-    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of
-    a_l a_l' exp <w, x_i + x_j> over m/2 units, divided by the means of exp <w, x_i> and exp <w, x_j>. To first order,
-    the relative error of this quotient is a sum of means of lognormal variables. Scaled to mean 1, these variables have
-    the covariances e - 1. The claim is tested at m = 512 and k = 2.
+    As m grows,
+
+        m E |H - lim H|_F² -> 2 sum_ij K_ij² (k C_ij + k (k-1) e(x_i + x_j, x_i + x_j)).
+
+    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of a_l
+    a_l' exp <w, x_i + x_j> over m/2 units, divided by the means of exp <w, x_i> and exp <w, x_j>. To first order, the
+    relative error of this quotient is a sum of means of lognormal variables. Scaled to mean 1, these variables have the
+    covariances e - 1. The claim is tested at m = 512 and k = 2.
     """
 
-    title = "For large m, the mean squared fluctuation of the softmax tangent kernel is C/m, with C in closed form"
+    title = "For large width m, the mean squared fluctuation of the softmax tangent kernel is a known constant over m"
     source = _SOURCE
     stated = Kind.OWN
     population = _FLUCTUATING
@@ -181,12 +184,11 @@ class FluctuationConstant(Claim[KernelPoints]):
 class SmallestEigenvalueShift(Claim[KernelPoints]):
     """Let K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>) be the n x n limit of the tangent kernel, with eigenvalues lambda_1
     < lambda_2 <= ... and eigenvectors u, v_2, ... Let H be the tangent kernel of a softmax network of width m with k
-    outputs that is initialised in pairs. Let `mean` be the mean of the k smallest eigenvalues of H. As m grows,
+    outputs that is initialised in pairs. Let e_ij = exp(sigma² <x_i, x_j>), and let c_ij be the bias -2 (e_ij - 1)(e_ii
+    + e_jj - 1). Let V_q and V'_q be the limits of m Var(u'H_ll v_q) and m Var(u'H_ll' v_q), where l != l' are two
+    outputs. Let o be the entrywise product, and let `mean` be the mean of the k smallest eigenvalues of H. As m grows,
 
         m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1).
-
-    Here o is the entrywise product, and c_ij is the bias -2 (e_ij - 1)(e_ii + e_jj - 1) with e_ij = exp(sigma²
-    <x_i, x_j>). V_q and V'_q are the limits of m Var(u'H_ll v_q) and m Var(u'H_ll' v_q), where l != l' are two outputs.
 
     The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. Let f(m) be m (E[mean] - lambda_1),
     where E is the average over networks. The test measures 2 f(256) - f(128), a combination that removes the term of
