@@ -18,6 +18,7 @@ from ._history import recorded_statuses as recorded_statuses
 from ._history import write_history as write_history
 from ._modules import GROUPS as GROUPS
 from ._modules import ROOTS as ROOTS
+from ._modules import nested_statements as nested_statements
 from ._modules import part_of as part_of
 from ._modules import tree_of as tree_of
 from ._mutations import distance_table as distance_table

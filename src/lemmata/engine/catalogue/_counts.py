@@ -1,4 +1,4 @@
-"""Numbers of claims by verdict, kind and topic, and the number of results that a survey (a source) only announces."""
+"""Count the claims by verdict, kind and topic, and the results that a survey announces without listing them."""
 
 from collections import Counter
 from typing import Any

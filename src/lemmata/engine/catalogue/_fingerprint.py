@@ -65,16 +65,15 @@ def fingerprint(
     alone = brief
     # if two pieces differ only in the names that they use, the code to which these names refer distinguishes the pieces
     for _ in range(_ROUNDS):
-        brief = {node: _hash([brief[node], *(_told(token, brief, data) for token in meaning(node).tokens)])
-                 for node in nodes}  # fmt: skip
+        brief = {node: _linked(node, brief[node], brief, data) for node in nodes}
     part = {node: "" if node.module in own else part_of(node.module) for node in nodes}
     whole, parts = [name], {"": [name]}
     for node in nodes:
-        tokens, header = meaning(node).tokens, Node(*node[:2]) if node.method else None
+        header = Node(*node[:2]) if node.method else None
         near = {other: alone[other] if part.get(other) == part[node] else other.name
-                for other in meaning(node).rests_on if other in alone}  # fmt: skip
+                for other in _links(node) if other in alone}  # fmt: skip
         for digests, known, digest in ((whole, brief, brief), (parts.setdefault(part[node], []), near, alone)):
-            digests.append(_hash([digest[header] if header else "", *(_told(token, known, data) for token in tokens)]))
+            digests.append(_linked(node, digest[header] if header else "", known, data))
     told = {name: _hash(sorted(set(each))) for name, each in sorted(parts.items())}
     return Fingerprint(_hash(sorted(set(whole))), told.pop("", ""), {name: each[:8] for name, each in told.items()})
 
@@ -102,10 +101,41 @@ def _dumped(statement: ast.stmt) -> str:
     return " ".join([statement.name, *map(ast.dump, parts)])
 
 
-def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
+def _linked(node: Node, first: str, known: dict[Node, str], data: frozenset[str]) -> str:
+    """The digest of a piece of code and of a text before it.
+
+    Args:
+        node: the piece of code.
+        first: the text before it.
+        known: the texts that stand for the definitions to which the piece's names refer.
+        data: the strings that count as data; other prose is left out.
+    """
+    return _joined(node, first, tuple([known.get(other, "?") for other in _links(node)]), data & _prose(node))
+
+
+@functools.lru_cache(2**17)
+def _joined(node: Node, first: str, digests: tuple[str, ...], data: frozenset[str]) -> str:
+    """The digest of `_linked`. Most claims share most of their code, so most digests are computed once."""
+    known = dict(zip(_links(node), digests, strict=True))
+    return _hash([first, *(_told(token, known, data) for token in meaning(node).tokens)])
+
+
+@functools.cache
+def _links(node: Node) -> tuple[Node, ...]:
+    """The definitions to which the names of a piece of code refer."""
+    return tuple(meaning(node).rests_on)
+
+
+@functools.cache
+def _prose(node: Node) -> frozenset[str]:
+    """The strings of a piece of code that count as prose, unless some code treats them as data."""
+    return frozenset(token.text for token in meaning(node).tokens if isinstance(token, Words))
+
+
+def _told(token: Token, known: dict[Node, str], data: frozenset[str]) -> str:
     """The text that stands for a token in a digest: a digest for a piece of code, "words" for prose, or the token."""
     if isinstance(token, Node):
-        return brief.get(token, "?")
+        return known[token]
     if isinstance(token, Words):
         return repr(token.text) if token.text in data else "words"
     return token

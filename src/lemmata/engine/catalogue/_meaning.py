@@ -382,10 +382,10 @@ def _is_words(statement: ast.stmt) -> bool:
 def _stored(body: list[ast.stmt]) -> Iterator[str]:
     """The names that a function itself binds, in order. Names in inner functions and comprehensions are left out."""
     outer: set[str] = set()
-    waiting: list[ast.AST] = list(body)
+    waiting: list[ast.AST] = body[::-1]  # the next part is the last of this list
     found: list[str] = []
     while waiting:
-        part = waiting.pop(0)
+        part = waiting.pop()
         if isinstance(part, (ast.Global, ast.Nonlocal)):
             outer |= set(part.names)
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
@@ -393,5 +393,5 @@ def _stored(body: list[ast.stmt]) -> Iterator[str]:
         elif isinstance(part, _NAMING) and part.name:
             found.append(part.name)
         if not isinstance(part, (*_SCOPES, ast.ClassDef)):
-            waiting[:0] = ast.iter_child_nodes(part)
+            waiting += reversed([*ast.iter_child_nodes(part)])
     return (name for name in found if name not in outer)

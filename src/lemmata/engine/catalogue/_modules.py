@@ -4,6 +4,7 @@ The code is read, but never run.
 """
 
 import ast
+import collections
 import dataclasses
 import functools
 import pathlib
@@ -56,6 +57,19 @@ def _parsed(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+def nested_statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All statements, those inside other statements too; statements of less depth come first.
+
+    Expressions, which are most of a tree, are skipped, because they contain no statements.
+    """
+    waiting = collections.deque(body)
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting.extend(getattr(node, name, ()))
+
+
 @functools.cache
 def module_of(name: str) -> Module | None:
     """The module of lemmata with this name; None if lemmata has no such module."""
@@ -70,7 +84,7 @@ def module_of(name: str) -> Module | None:
     tree = tree_of(file)
     for statement in tree.body:
         _enter(module, statement)
-    for part in ast.walk(tree):  # imports inside functions are included; module-level imports come first
+    for part in nested_statements(tree.body):  # imports inside functions are included; module-level imports come first
         if isinstance(part, (ast.Import, ast.ImportFrom)):
             for known, origin in _imported(module, part):
                 module.imports.setdefault(known, origin)

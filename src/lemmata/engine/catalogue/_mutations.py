@@ -50,7 +50,7 @@ def is_weak(record: dict[str, Any] | None) -> bool:
 def told_mutations(record: dict[str, Any] | None) -> str:
     """The result of mutations, in a sentence; empty if there were none.
 
-    For components that were mutated alone, the sentence names only the component whose refuted neighbour is farthest.
+    If components were mutated alone, the sentence names only the component whose refuted neighbour is farthest.
 
     >>> nearest = [{"part": None, "way": "x", "unit": "factor", "amount": 0.031},
     ...            {"part": 0, "way": "x", "unit": "factor", "amount": 0.031},
@@ -81,7 +81,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The neighbours of the whole prediction, then for each kind of change the farthest one of a component."""
+    """The neighbours of the whole prediction, and the farthest neighbour of a component for each kind of change."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]

@@ -78,7 +78,7 @@ def _all_prints() -> dict[str, dict[str, Any]]:
 
 
 def accusation(row: dict[str, Any]) -> int:
-    """The kind of a refuted claim: 0 a statement with its passage, 1 folklore, 2 our own, 3 not yet compared."""
+    """The kind of a refuted claim: 0 if it quotes its source, 1 for folklore, 2 for our own result, and otherwise 3."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)

@@ -9,7 +9,7 @@ from ._mathml import formula
 from ._notation import FUNCTIONS, GREEK, LARGE, LETTER, SIGNS, WORDLIKE
 
 
-@functools.lru_cache(maxsize=2**14)
+@functools.lru_cache(maxsize=2**16)
 def prose(text: str) -> Markup:
     """A paragraph with MathML for the formulas that the grammar can read in only one way. All other text is escaped.
 
@@ -30,7 +30,7 @@ def prose(text: str) -> Markup:
         if end < len(words) and not _mathematical(words, end):
             found.append(escape(words[end]))
             place += 1
-    return Markup(" ").join(found)
+    return Markup(" ".join(found))  # each part is escaped
 
 
 def _opened(word: str) -> int:
@@ -64,6 +64,8 @@ _NAMED = frozenset({"regression", "distribution", "distributions", "function", "
 def _mathematical(words: list[str], place: int) -> bool:
     """Whether the word at `place` of a sentence can be part of a formula, that is, contains no English word."""
     word = words[place]
+    if _is_english(word):
+        return False
     bare = word.strip("(),.;:")
     if bare in _ALONE:
         beside = [words[i] for i in (place - 1, place + 1) if 0 <= i < len(words)]
@@ -74,8 +76,13 @@ def _mathematical(words: list[str], place: int) -> bool:
         return False  # "Chapter V", "Appendix B"
     if bare.endswith("'s"):
         return False  # "Lemma 1's proof": no derivative of 1
-    if bare in GREEK and place + 1 < len(words) and words[place + 1].strip("(),.;:") in _NAMED:
-        return False  # "gamma regression" has no variable
+    after = words[place + 1].strip("(),.;:") if place + 1 < len(words) else ""
+    return not (bare in GREEK and after in _NAMED)  # "gamma regression" has no variable
+
+
+@functools.lru_cache(maxsize=2**16)
+def _is_english(word: str) -> bool:
+    """Whether a word of a sentence has a part of two letters or more that names no quantity and no function."""
     for match in _WORD.finditer(word):
         named = match.group()
         follows = word[match.end() : match.end() + 1]
@@ -83,10 +90,9 @@ def _mathematical(words: list[str], place: int) -> bool:
             continue
         if (named in WORDLIKE or named in LARGE) and follows in ("(", "_", "["):
             continue
-        if word[: match.start()].endswith("_"):
-            continue
-        return False
-    return True
+        if not word[: match.start()].endswith("_"):
+            return True
+    return False
 
 
 def _inline(text: str) -> Markup | None:

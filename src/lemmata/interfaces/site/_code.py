@@ -6,9 +6,8 @@ import functools
 import pathlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from lemmata.engine.catalogue import part_of, tree_of
+from lemmata.engine.catalogue import nested_statements, part_of, tree_of
 from lemmata.facts import DOCUMENTS, FACTS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -296,18 +295,10 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 def imports(path: pathlib.Path) -> frozenset[str]:
     """The subpackages of lemmata that a file imports from. Import statements inside strings do not count."""
     found: set[str] = set()
-    for node in _statements(tree_of(path).body):
+    for node in nested_statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             whole = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             whole = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         found |= {part_of(name) for name in whole if name.startswith(f"{ROOT.name}.")}
     return frozenset(found)
-
-
-def _statements(body: list[Any]) -> Iterator[ast.AST]:
-    """All statements, nested ones too. Expressions (most of a tree) are skipped, because they contain no statements."""
-    for node in body:
-        yield node
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            yield from _statements(getattr(node, name, []))

@@ -43,7 +43,7 @@ def _words(text: str) -> Markup:
     middle = prose(named(text))
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
-    return Markup("{}{}{}").format(before, middle, after)
+    return Markup(before) + middle + after
 
 
 def _code(name: str, link: Link) -> Markup:
