@@ -46,8 +46,8 @@ class ResidualsFollowGram(Claim[LeastSquares]):
     """
 
     title = (
-        "After t steps of size eta, the training residual of gradient descent is (I - eta K)^t times the "
-        "targets, K the Gram matrix"
+        "With the Gram matrix K, the training residual after t descent steps of size eta is (I - eta K)^t "
+        "times the targets"
     )
     source = Source("yao2007", "Section 2", note="the iteration in a reproducing kernel Hilbert space")
     population = KernelDescents()

@@ -56,11 +56,10 @@ def _condition(problem: ReluBox) -> Array:
 
 class OrderOfRelaxations(Claim[ReluBox]):
     """On a box of inputs, consider the largest fall of the output of a ReLU network below its value at the centre. A
-    mixed-integer programme computes this fall exactly. The attack is one step of gradient descent, and the fall that
-    the attack finds is smaller than the exact fall. The triangle relaxation is a linear programme, and its bound on the
-    fall is larger than the exact fall. CROWN is one choice of slopes within the triangle relaxation, and the bound of
-    CROWN is larger still. The exact programme, the triangle relaxation and CROWN use the same bounds on the inputs of
-    the hidden units.
+    mixed-integer programme computes this fall exactly. An attack by one step of gradient descent finds a fall that is
+    smaller than the exact fall. The triangle relaxation is a linear programme, and its bound on the fall is larger than
+    the exact fall. CROWN is one choice of slopes within the triangle relaxation, and the bound of CROWN is larger
+    still. The exact programme, the triangle relaxation and CROWN use the same bounds on the inputs of the hidden units.
 
     The test numbers the methods: 1 is the attack, 2 is the exact programme, 3 is the triangle relaxation and 4 is
     CROWN.
@@ -89,8 +88,8 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is smallest at the lower
-    corner, and the lower interval bound is equal to this smallest output. CROWN bounds each unit from below by a line
-    through 0. CROWN's slope of this line is 1 if the upper bound of the unit's input exceeds the lower bound in
+    corner, and the lower interval bound is equal to this smallest output. The method CROWN bounds each unit from below
+    by a line through 0. The slope of this line is 1 if the upper bound of the unit's input exceeds the lower bound in
     absolute value, and 0 otherwise. Backward substitution with these slopes gives CROWN's lower bound on the output.
     This bound is at most the lower interval bound. In other words, CROWN allows the output to fall at least as far
     below its value at the centre of the box as interval bounds do. So linear bounds like CROWN are not always tighter
@@ -155,8 +154,8 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 class AlphaBeatsIntervals(Claim[ReluBox]):
     """Let a ReLU network have one hidden layer. Take lower bounds of its output on a box by backward substitution. For
     each unit that may be active or inactive on the box, the lower linear bound of the unit can have any slope in [0,
-    1]; choose the best slopes. The resulting bound is at least as tight as the interval bound: the fall of the output
-    below its value at the centre that this bound allows is at most the fall that interval bounds allow.
+    1]. With the best slopes, the resulting bound is at least as tight as the interval bound. In other words, it allows
+    the output to fall at most as far below its value at the centre of the box as interval bounds do.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set of unit values that
     intervals allow contains the set that the triangle relaxation allows.

@@ -72,9 +72,9 @@ def _generated(problem: StructuredSystem, truncated: Array) -> Array:
 
 
 class ResolventResponse(Claim[StructuredSystem]):
-    """Let A = diag(l) - P Q* be a diagonal plus low-rank matrix, where Q* is the conjugate transpose of Q. The bilinear
-    rule with step D gives A' = (1 - D A/2)^-1 (1 + D A/2) and B' = (1 - D A/2)^-1 D B. With an input vector B and an
-    output vector C, take the first T terms K_s = C A'^s B' of the impulse response. These terms are the inverse
+    """Let A = diag(l) - P Q* be a diagonal plus low-rank matrix, where Q* is the conjugate transpose of Q. Let B be an
+    input vector, and let C be an output vector. The bilinear rule with step D gives A' = (1 - D A/2)^-1 (1 + D A/2) and
+    B' = (1 - D A/2)^-1 D B. Take the first T terms K_s = C A'^s B' of the impulse response. These terms are the inverse
     discrete Fourier transform of the following function of z at the T-th roots of unity:
 
         2/(1+z) [C_T R B - C_T R P (I + Q* R P)^-1 Q* R B],

@@ -43,9 +43,10 @@ class Width(eqx.Module):
 
 
 class OutputKurtosis(Claim[Width]):
-    """Let f = m^(-1/2) sum_r a_r phi(s z_r) be the output of a random network with m hidden units at one input. Here
-    phi is the activation, s is a scale, the a_r are the readouts and the z_r are independent standard normal numbers.
-    Let k = E phi(s z)^4 / (E phi(s z)²)². Over the draw of the network, the excess kurtosis E f^4/(E f²)² - 3 is
+    """Let a random network have m hidden units with the activation phi and the readouts a_r. Let its output at one
+    input be f = m^(-1/2) sum_r a_r phi(s z_r), where s is a scale and the z_r are independent standard normal numbers.
+    With a standard normal z, let k = E phi(s z)^4 / (E phi(s z)²)². Over the draw of the network, the excess kurtosis E
+    f^4/(E f²)² - 3 is
 
         (3 k - 3)/m  with standard normal a_r,    (k - 3)/m  with independent signs a_r.
 

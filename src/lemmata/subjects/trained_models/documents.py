@@ -189,7 +189,7 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
     d_i approximates leaving document i out: theta + d_i approximates the parameters of a model that is trained without
     document i. This step solves
 
-        (sum_{j != i} G_j + n delta) d_i = grad l_i,
+        (sum_{j != i} G_j + n delta) d_i = grad l_i.
 
     Take the loss of document i at theta + d_i, in nats per token. The mean of these losses over at most 32 training
     documents predicts the mean loss of unseen documents. Put normal limits of 99 % around this prediction, with the

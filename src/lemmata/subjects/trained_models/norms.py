@@ -203,7 +203,7 @@ class LinearRademacherBound(AbstractGauge):
     (with sqrt(2) in place of 2 if k = 2). Let delta = 1/20, and let c be a term that allows for gamma and B that depend
     on the rows. With probability at least 19/20, for every gamma, the error on new rows is at most
 
-        mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n)
+        mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n).
 
     To compute c, gamma and B are rounded to powers of 2^(1/4), where the j-th power has the weight 1/(1 + |j|)². In at
     least nine of ten models, the bound is above the error on held-out rows.

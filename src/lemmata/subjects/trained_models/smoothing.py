@@ -47,9 +47,9 @@ def one_unit(problem: Trained) -> Hypothesis:
 class AttacksOnSmoothedModel(AbstractGauge):
     """Let x be an input, let z be standard normal noise of its shape, and let sigma be the size of the noise. The
     smoothed model answers with the class that a model f predicts most often for x + sigma z. Draw x + sigma z 1024
-    times, and let f predict the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999, of
-    the probability of this class. Then the smoothed model answers with this class at every input whose Euclidean
-    distance from x is below the certified radius
+    times, and let f predict the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999,
+    that k gives for the probability of this class. Then the smoothed model answers with this class at every input whose
+    Euclidean distance from x is below the certified radius
 
         sigma Phi^-1(q),
 
